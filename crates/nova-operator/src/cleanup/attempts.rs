@@ -216,7 +216,7 @@ impl HostCleanup<'_> {
 }
 
 /// Whether the host records another owner: then nothing may be cleaned on it.
-fn is_another_s(record: &ServiceRun) -> bool {
+pub fn is_another_s(record: &ServiceRun) -> bool {
     record.reason.as_deref() == Some(FailureReason::HostNotOwned.as_str())
 }
 

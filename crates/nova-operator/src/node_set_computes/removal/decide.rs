@@ -19,11 +19,13 @@ use operator_core::run_engine::{Run, run_gc};
 use operator_runtime::source_cache::Digests;
 
 use crate::cell::leftovers;
-use crate::cleanup::attempts::{Evaluation, HostCleanup, NOVA_CLEANUP, Next, identity};
-use crate::cleanup::inspection::{MIGRATE, held_by};
+use crate::cleanup::attempts::{
+    Evaluation, HostCleanup, NOVA_CLEANUP, Next, identity, is_another_s,
+};
+use crate::cleanup::inspection::{MIGRATE, held_by, still_up};
 use crate::cleanup::nova_steps::{NovaSteps, is_done, is_empty};
 use crate::drain::held::EVACUATE;
-use crate::drain::order::{HostOrder, OwnService, Remove};
+use crate::drain::order::{HostOrder, OwnService, Remove, Stop};
 use crate::drain::progress::HostProgress;
 use crate::node_set_computes::claims::{self, Claim};
 use crate::node_set_computes::removal::build::{Reached, cleanup};
@@ -109,10 +111,10 @@ pub fn host_order(
     if is_released(removals, of) || is_contested || removals.is_skipped || !of.is_reported {
         return None;
     }
-    if is_unproven(of) {
-        return Some(HostOrder::InspectForRemoval);
-    }
     let evaluated = evaluate(set, removals.ssh.as_ref(), of, now);
+    if is_unproven(of) {
+        return Some(HostOrder::InspectForRemoval(stop(&evaluated)));
+    }
     Some(match is_stopped(&evaluated) {
         Some(is_stopped) => {
             let service = of.record.service_id.clone().map_or(OwnService::None, OwnService::Is);
@@ -165,6 +167,15 @@ fn contested(set: &NodeSet, removals: &Removals, of: &TerminatingHost) -> Option
 fn is_stopped(evaluated: &Evaluation) -> Option<bool> {
     let is_stopped = evaluated.condition.reason == reasons::cleanup::HOST_CLEANED.word;
     matches!(evaluated.next, Next::Conclude).then_some(is_stopped)
+}
+
+/// Returns how far the stop of a host is that nova is only asked about.
+fn stop(evaluated: &Evaluation) -> Stop {
+    match is_stopped(evaluated) {
+        None => Stop::Due,
+        Some(is_stopped) if is_stopped || evaluated.services.iter().any(is_another_s) => Stop::Done,
+        Some(_) => Stop::Failed,
+    }
 }
 
 /// Returns the command to let the host go, in a sentence.
@@ -325,7 +336,10 @@ fn held(
     let after = steps.steps();
     let draft = match is_stopped {
         None if may_stop(of) => None,
-        Some(_) if is_unproven(of) => Some(steps.drained(of.drain.clone())),
+        Some(_) if is_unproven(of) => {
+            let still_up = still_up(host, &of.progress, &skip);
+            Some(still_up.unwrap_or_else(|| steps.drained(of.drain.clone())))
+        }
         None => Some(steps.drained(of.drain.clone())),
         Some(_) => after.iter().find(|it| !it.holds()).cloned(),
     };

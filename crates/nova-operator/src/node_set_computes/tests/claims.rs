@@ -7,8 +7,8 @@ use operator_core::object_key::Key;
 
 use super::removals::{START, end, finalizers, host, leaving, order, reconcile, said};
 use super::*;
-use crate::drain::order::{HostOrder, OwnService, Remove};
-use crate::drain::progress::{HostProgress, Occupied};
+use crate::drain::order::{HostOrder, OwnService, Remove, Stop};
+use crate::drain::progress::{HostProgress, Occupied, Removal, ServiceRemoval};
 use crate::node_set_computes::claims::Claim;
 use crate::node_set_computes::removal::record::{HOSTS, HostRecord, records, text};
 
@@ -23,7 +23,7 @@ fn unproven(progress: HostProgress) -> Observed {
 fn of_a_host_without_a_proof_nothing_is_changed_in_nova_and_servers_hold_it() {
     let occupied = Occupied { servers: vec!["server".into()], ..Occupied::default() };
     let mut seen = unproven(HostProgress::Occupied(occupied));
-    assert_eq!(order(&seen), Some(HostOrder::InspectForRemoval));
+    assert_eq!(order(&seen), Some(HostOrder::InspectForRemoval(Stop::Due)));
     assert_eq!(reconcile(&mut seen, START), ["status"]);
     let (reason, message) = said(&seen).unwrap();
     assert!(reason == "ServersOnHost" && message.contains("has 1 server"), "{message}");
@@ -31,7 +31,8 @@ fn of_a_host_without_a_proof_nothing_is_changed_in_nova_and_servers_hold_it() {
     host(&mut seen).progress = HostProgress::Empty;
     assert_eq!(reconcile(&mut seen, START), ["run", "status"]);
     end(&mut seen, "Ok", START);
-    assert_eq!(order(&seen), Some(HostOrder::InspectForRemoval));
+    // What was found before the stop does not count: another order has its own findings.
+    assert_eq!(order(&seen), Some(HostOrder::InspectForRemoval(Stop::Done)));
     let occupied = Occupied { servers: vec!["server".into()], ..Occupied::default() };
     host(&mut seen).progress = HostProgress::Occupied(occupied);
     reconcile(&mut seen, START);
@@ -42,6 +43,31 @@ fn of_a_host_without_a_proof_nothing_is_changed_in_nova_and_servers_hold_it() {
     assert_eq!(reconcile(&mut seen, START), [""; 0]);
     host(&mut seen).progress = HostProgress::Empty;
     assert_eq!(reconcile(&mut seen, START), ["report", "status"]);
+    assert_eq!(finalizers(&seen), ["b"]);
+}
+
+#[test]
+fn a_host_without_a_proof_that_could_not_be_stopped_is_held_until_it_is_down() {
+    let mut seen = unproven(HostProgress::Empty);
+    let mut now = START;
+    for _ in 0..3 {
+        assert_eq!(order(&seen), Some(HostOrder::InspectForRemoval(Stop::Due)));
+        assert!(reconcile(&mut seen, now).contains(&"run".to_owned()));
+        end(&mut seen, "Unreachable", now);
+        now += SignedDuration::from_mins(11);
+    }
+    assert_eq!(order(&seen), Some(HostOrder::InspectForRemoval(Stop::Failed)));
+    let still_up = Removal::of_service(ServiceRemoval::StillUp);
+    host(&mut seen).progress = HostProgress::Removing(still_up);
+    reconcile(&mut seen, now);
+    let (reason, message) = said(&seen).unwrap();
+    assert_eq!(reason, "StillUp");
+    for part in ["was not stopped on host a.example.org", "still reports", "skip-cleanup"] {
+        assert!(message.contains(part), "{message}");
+    }
+    assert_eq!(finalizers(&seen), ["a", "b"]);
+    host(&mut seen).progress = HostProgress::Empty;
+    reconcile(&mut seen, now);
     assert_eq!(finalizers(&seen), ["b"]);
 }
 
@@ -185,6 +211,8 @@ fn a_host_that_records_another_owner_is_held_and_keeps_its_service() {
     }
     host(&mut seen).claim = Claim::Unproven;
     host(&mut seen).progress = HostProgress::Empty;
+    let inspect = HostOrder::InspectForRemoval(Stop::Done);
+    assert_eq!(order(&seen), Some(inspect), "the other owner's nova-compute may run");
     reconcile(&mut seen, now);
     assert_eq!(finalizers(&seen), ["b"], "nothing of it would be deleted in nova");
 }
