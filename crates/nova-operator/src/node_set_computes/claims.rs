@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::ansibleee::{AnsibleEe, HostOutcome};
-use api::dataplane::{HostReadiness, HostState, NodeSet};
+use api::dataplane::{HostReadiness, HostState, NodeSet, NodeSetStatus};
 use kube::ResourceExt;
 use nova_config::services::NOVA_TYPE;
 use operator_core::node_set_host::{canonical_host_name, hosts, prefix};
@@ -15,6 +15,9 @@ use operator_core::object_key::Key;
 use operator_core::run_engine::Run;
 
 use crate::node_set_computes::removal::record::records;
+
+/// The name under which the status of a node set has the digest of its list of services.
+const SERVICES: &str = "services";
 
 /// How far a node set has deployed nova on a host; absent where nothing has begun there.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -84,7 +87,8 @@ pub fn deployments(
         }
     }
     let status = set.status.as_ref();
-    let whole = status.and_then(|it| it.deployed_config_hash.as_deref()).map(prefix);
+    let whole = status.filter(|it| has_deployed_services(it));
+    let whole = whole.and_then(|it| it.deployed_config_hash.as_deref()).map(prefix);
     for host in status.iter().flat_map(|it| &it.hosts) {
         // With this digest, a deployment of all services has succeeded on all hosts.
         let is_whole = host.hash.is_some() && host.hash == whole;
@@ -108,6 +112,13 @@ fn note(found: &mut BTreeMap<String, NovaDeployment>, name: &str, has_succeeded:
     if has_succeeded {
         *here = NovaDeployment::Succeeded;
     }
+}
+
+/// Whether the last deployment of all services was one of the present ones: before it, nova may not
+/// have been among them.
+fn has_deployed_services(status: &NodeSetStatus) -> bool {
+    let deployed = status.deployed_inputs.get(SERVICES);
+    deployed.is_some() && deployed == status.inputs.get(SERVICES)
 }
 
 /// Whether a run deploys a service of type nova for this node set, and not for an earlier one of its

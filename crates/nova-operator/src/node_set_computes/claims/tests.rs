@@ -17,7 +17,10 @@ fn set(hosts: &Value, deployed: Option<&str>) -> NodeSet {
             "nodes": {"a": node("a"), "b": node("b")},
             "nodeTemplate": {"ansibleSSHPrivateKeySecret": "ssh"},
         },
-        "status": {"hosts": hosts, "deployedConfigHash": deployed},
+        "status": {
+            "hosts": hosts, "deployedConfigHash": deployed,
+            "inputs": {"services": "d1"}, "deployedInputs": {"services": "d1"},
+        },
     }))
     .unwrap()
 }
@@ -75,6 +78,21 @@ fn where_the_deployments_are_gone_the_digest_of_one_of_all_services_is_the_proof
     }
     assert_eq!(of(host("Deploying", None), None), [("a".to_owned(), begun)].into());
     assert_eq!(of(host("Undeployed", None), Some("0123456789")), [].into());
+}
+
+#[test]
+fn a_deployment_of_all_services_before_these_were_listed_is_no_proof() {
+    let hosts = json!([{"name": "a", "state": "Deployed", "hash": "01234567"}]);
+    let of = |deployed: Value| {
+        let mut set = set(&hosts, Some("0123456789"));
+        let status = set.status.as_mut().unwrap();
+        status.deployed_inputs = serde_json::from_value(deployed).unwrap();
+        deployments(&set, None, &[]).get("a").copied()
+    };
+    assert_eq!(of(json!({"services": "d1"})), Some(NovaDeployment::Succeeded));
+    for other in [json!({"services": "d0"}), json!({})] {
+        assert_eq!(of(other), Some(NovaDeployment::Begun));
+    }
 }
 
 fn report(records: &[(&str, HostRecord)]) -> HostReadiness {
