@@ -436,6 +436,14 @@ fn a_host_that_records_another_owner_holds_the_compute_and_keeps_its_service() {
         assert!(!message.contains("3 times"), "{message}");
         world.wait(11);
     }
+    for _ in 0..2 {
+        world.settle();
+        world.end("Unreachable");
+        world.settle();
+        assert!(matches!(order(&world), Some(HostOrder::DrainForRemoval(_))), "not reached");
+        assert_eq!(said(&world, "HostCleaned").0, "HostNotOwned");
+        world.wait(11);
+    }
     world.settle();
     world.end("Ok");
     world.settle();

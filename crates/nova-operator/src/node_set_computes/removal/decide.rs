@@ -14,13 +14,14 @@ use nova_config::conditions::HOSTS_REMOVED;
 use operator_core::finalizers::is_terminating;
 use operator_core::node_set_host::{address_of, recorded_trust, taken_out};
 use operator_core::plan::{Step, Target};
+use operator_core::run_engine::outcome::FailureReason;
 use operator_core::run_engine::service_sequence::NeededRun;
 use operator_core::run_engine::{Run, run_gc};
 use operator_runtime::source_cache::Digests;
 
 use crate::cell::leftovers;
 use crate::cleanup::attempts::{
-    Evaluation, HostCleanup, NOVA_CLEANUP, Next, identity, is_another_s,
+    Evaluation, HostCleanup, NOVA_CLEANUP, Next, has_another_owner, identity, is_another_s,
 };
 use crate::cleanup::inspection::{MIGRATE, held_by, still_up};
 use crate::cleanup::nova_steps::{NovaSteps, is_done, is_empty};
@@ -40,6 +41,8 @@ pub struct Decision {
     pub released: BTreeSet<String>,
     /// Those on which nova-compute was stopped, or cannot be, by their names in the inventory.
     pub stopped: BTreeSet<String>,
+    /// Those that record another owner, by their names in the inventory.
+    pub another_s: BTreeSet<String>,
     /// What holds each of the others, by its name in the inventory.
     pub held: Vec<(String, ConditionDraft)>,
     /// The runs that are created or deleted.
@@ -73,6 +76,9 @@ pub fn decide(
             continue;
         }
         let evaluated = evaluate(set, removals.ssh.as_ref(), of, now);
+        if evaluated.services.iter().any(is_another_s) {
+            decision.another_s.insert(of.name.clone());
+        }
         if is_stopped(&evaluated).is_some() {
             decision.stopped.insert(of.name.clone());
             if is_unproven(of) && of.progress.is_empty() {
@@ -196,7 +202,7 @@ fn evaluate(
     now: Timestamp,
 ) -> Evaluation {
     let runs: Vec<Run<'_>> = of.runs.iter().filter_map(|it| Run::of(it)).collect();
-    let recorded: Vec<ServiceRun> = newest(&of.name, &runs).into_iter().collect();
+    let recorded: Vec<ServiceRun> = newest(of, &runs).into_iter().collect();
     let ssh = Digests::ssh_secret(&set.spec.node_template.ansible_ssh_private_key_secret, ssh);
     let cleanup = HostCleanup {
         name: &of.name,
@@ -212,9 +218,11 @@ fn evaluate(
     cleanup.evaluate(&runs, now)
 }
 
-/// Returns the newest attempt as the engine records it.
-fn newest(host: &str, runs: &[Run<'_>]) -> Option<ServiceRun> {
-    let attempt = |it: &Run<'_>| it.attempts.get(host).cloned();
+/// Returns the newest attempt as the engine records it, with what the earlier ones have found of the
+/// owner of the host.
+fn newest(of: &TerminatingHost, runs: &[Run<'_>]) -> Option<ServiceRun> {
+    let attempt = |it: &Run<'_>| it.attempts.get(&of.name).cloned();
+    let is_another_s = has_another_owner(runs, &of.name, of.record.is_another_s);
     let (run, attempt) = runs
         .iter()
         .filter_map(|it| Some((it, attempt(it)?)))
@@ -229,7 +237,7 @@ fn newest(host: &str, runs: &[Run<'_>]) -> Option<ServiceRun> {
         // As many as are needed for the pause to grow; each attempt but this one has failed.
         failures: attempt.attempt - 1,
         since: run.object.creation_timestamp().unwrap_or(Time(Timestamp::UNIX_EPOCH)),
-        reason: None,
+        reason: is_another_s.then(|| FailureReason::HostNotOwned.as_str().to_owned()),
         message: None,
     })
 }

@@ -36,6 +36,9 @@ pub struct HostRecord {
     /// in nova.
     #[serde(rename = "unproven", skip_serializing_if = "std::ops::Not::not")]
     pub is_unproven: bool,
+    /// Whether its removal has found that it records another owner: then its service stays in nova.
+    #[serde(rename = "notOwned", skip_serializing_if = "std::ops::Not::not")]
+    pub is_another_s: bool,
     /// How far its removal is about its mapping; absent before, and where that is not read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mapping: Option<MappingStep>,
@@ -128,7 +131,8 @@ mod tests {
             let is_unproven = true;
             let nova = Some("0123456789".to_owned());
             let ids = HostRecord { service_id, compute_id, ..HostRecord::default() };
-            let record = HostRecord { cell, nova, key, is_unproven, mapping, ..ids };
+            let record =
+                HostRecord { cell, nova, key, is_unproven, is_another_s: true, mapping, ..ids };
             (format!("{n:0>63}"), record)
         };
         let all: HostRecords = (0..500).map(of_host).collect();

@@ -1,6 +1,7 @@
 //! Hosts that leave a node set whose services in nova may be another's: what is done about them, and
 //! which UUIDs are recorded.
 
+use api::ansibleee::HostFailure;
 use jiff::SignedDuration;
 use kube::ResourceExt;
 use operator_core::object_key::Key;
@@ -190,6 +191,15 @@ fn a_host_whose_cell_is_gone_is_held_by_its_record_and_is_removed_in_one_that_sh
     assert_eq!(finalizers(&seen), ["b"]);
 }
 
+/// What a run reports of host `a` that records another owner.
+fn not_owned() -> Vec<HostFailure> {
+    let failures = json!([{
+        "host": "a", "path": "/opt/edpm/plays/owner-check.yaml:80",
+        "task": "The host must be the owner's", "message": "It is ns/Node/n9's.",
+    }]);
+    serde_json::from_value(failures).unwrap()
+}
+
 #[test]
 fn a_host_that_records_another_owner_is_held_and_keeps_its_service() {
     let mut seen = leaving(HostProgress::Drained);
@@ -197,12 +207,8 @@ fn a_host_that_records_another_owner_is_held_and_keeps_its_service() {
     for attempt in 1..6 {
         assert!(reconcile(&mut seen, now).contains(&"run".to_owned()), "{attempt}");
         end(&mut seen, "Failed", now);
-        let failures = json!([{
-            "host": "a", "path": "/opt/edpm/plays/owner-check.yaml:80",
-            "task": "The host must be the owner's", "message": "It is ns/Node/n9's.",
-        }]);
         let run = Arc::make_mut(host(&mut seen).runs.last_mut().unwrap());
-        run.status.as_mut().unwrap().failures = serde_json::from_value(failures).unwrap();
+        run.status.as_mut().unwrap().failures = not_owned();
         reconcile(&mut seen, now);
         assert!(matches!(order(&seen), Some(HostOrder::DrainForRemoval(_))), "{attempt}");
         let (reason, message) = said(&seen).unwrap();
@@ -215,6 +221,35 @@ fn a_host_that_records_another_owner_is_held_and_keeps_its_service() {
     assert_eq!(order(&seen), Some(inspect), "the other owner's nova-compute may run");
     reconcile(&mut seen, now);
     assert_eq!(finalizers(&seen), ["b"], "nothing of it would be deleted in nova");
+}
+
+#[test]
+fn a_host_that_records_another_owner_is_held_when_it_is_not_reached_later_and_when_the_runs_go() {
+    let mut seen = leaving(HostProgress::Drained);
+    let mut now = START;
+    for result in ["Failed", "Unreachable", "Unreachable", "Unreachable"] {
+        assert!(reconcile(&mut seen, now).contains(&"run".to_owned()), "{result}");
+        end(&mut seen, result, now);
+        if result == "Failed" {
+            let run = Arc::make_mut(host(&mut seen).runs.last_mut().unwrap());
+            run.status.as_mut().unwrap().failures = not_owned();
+        }
+        reconcile(&mut seen, now);
+        let record = records(seen.report.found().unwrap()).remove("a").unwrap();
+        host(&mut seen).record = record;
+        assert!(matches!(order(&seen), Some(HostOrder::DrainForRemoval(_))), "{result}");
+        let (reason, message) = said(&seen).unwrap();
+        assert_eq!(reason, "HostNotOwned", "{result}");
+        assert!(message.contains("It is ns/Node/n9's"), "{message}");
+        now += SignedDuration::from_mins(11);
+    }
+    host(&mut seen).runs.remove(0);
+    assert!(matches!(order(&seen), Some(HostOrder::DrainForRemoval(_))), "its run is gone");
+    reconcile(&mut seen, now);
+    end(&mut seen, "Ok", now);
+    assert!(matches!(order(&seen), Some(HostOrder::Remove(_))));
+    reconcile(&mut seen, now);
+    assert!(!records(seen.report.found().unwrap())["a"].is_another_s);
 }
 
 #[test]
