@@ -75,14 +75,16 @@ impl HostRecord {
         is_passable(host).then(|| AwaitedHost { host: host.to_owned(), since: since.0 })
     }
 
-    /// Returns the record with the cell and the UUIDs of an earlier one, where this one has none.
+    /// Returns the record with the cell, its nova and the UUIDs of an earlier one, where this one has none.
     ///
     /// The UUID of another service's compute node does not count.
     #[must_use]
     pub fn with_ids_of(mut self, before: &Self) -> Self {
         if self.cell.is_empty() {
             self.cell.clone_from(&before.cell);
-            self.nova.clone_from(&before.nova);
+        }
+        if self.cell == before.cell {
+            self.nova = self.nova.or_else(|| before.nova.clone());
         }
         let is_same = self.service_id.is_none() || self.service_id == before.service_id;
         if is_same && self.cell == before.cell {
@@ -118,6 +120,14 @@ mod tests {
         assert_eq!(other.clone().with_ids_of(&before), other);
         let unread = HostRecord { cell: String::new(), ..record(None, None) };
         assert_eq!(unread.with_ids_of(&before), before, "its cell stays, too");
+        let before = HostRecord { nova: Some("n".to_owned()), ..before };
+        assert_eq!(
+            record(Some("s"), Some("c")).with_ids_of(&before),
+            before,
+            "its inputs are lost"
+        );
+        let moved = HostRecord { cell: "nova-cell2".to_owned(), ..record(None, None) };
+        assert_eq!(moved.clone().with_ids_of(&before), moved);
     }
 
     #[test]
