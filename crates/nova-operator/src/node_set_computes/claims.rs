@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use api::ansibleee::{AnsibleEe, HostOutcome};
 use api::dataplane::{HostReadiness, HostState, NodeSet, NodeSetStatus};
+use jiff::Timestamp;
 use kube::ResourceExt;
 use nova_config::services::NOVA_TYPE;
 use operator_core::node_set_host::{canonical_host_name, hosts, prefix};
@@ -39,6 +40,18 @@ pub enum Claim {
     Other(String),
     /// Nothing is changed: this object has deployed nova under the host's name too.
     Contested(String),
+}
+
+impl Claim {
+    /// Returns the claim to enable a service that has the marker of this operator: that needs no proof,
+    /// only that no other object has the host.
+    #[must_use]
+    pub fn to_enable(self) -> Self {
+        match self {
+            Self::Unproven => Self::Own,
+            Self::Own | Self::Other(_) | Self::Contested(_) => self,
+        }
+    }
 }
 
 /// Returns whether a node set of a namespace decides about a host; `compute` has registered under its
@@ -105,6 +118,15 @@ pub fn deployments(
         }
     }
     found
+}
+
+/// Returns when the last run that deploys nova on a host ended, `Timestamp::MAX` before its end; `None`
+/// where there is no such run.
+pub fn deployed_at(set: &NodeSet, runs: &[Arc<AnsibleEe>], name: &str) -> Option<Timestamp> {
+    let all = runs.iter().filter_map(|it| Run::of(it)).filter(|it| is_of_nova(it, set));
+    let of_host = all.filter(|it| it.has_begun() && it.attempts.contains_key(name));
+    let end = |it: Run<'_>| it.ended().filter(|_| it.is_finished()).map(|it| it.0);
+    of_host.map(|it| end(it).unwrap_or(Timestamp::MAX)).max()
 }
 
 fn note(found: &mut BTreeMap<String, NovaDeployment>, name: &str, has_succeeded: bool) {

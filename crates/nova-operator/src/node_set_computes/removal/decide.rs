@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use api::conditions::ConditionDraft;
 use api::dataplane::service_run::{RunState, ServiceRun};
 use api::dataplane::{HostReadiness, HostState, NodeSet};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 use nova_config::annotations::SKIP_CLEANUP;
@@ -33,6 +33,11 @@ use crate::node_set_computes::removal::build::{Reached, cleanup};
 use crate::node_set_computes::removal::observed::{Removals, TerminatingHost};
 use crate::nova_health::ServiceHealth;
 use crate::reasons;
+use crate::registration::has_registered_since;
+
+/// The pause before the readings are looked at again of a host that they do not show: they enqueue
+/// nothing while they stay the same.
+const REREAD: SignedDuration = SignedDuration::from_secs(15);
 
 /// What follows for the hosts that leave.
 #[derive(Debug, Default)]
@@ -49,6 +54,12 @@ pub struct Decision {
     pub steps: Vec<Step>,
     /// When the next attempt of a run is due.
     pub retry_at: Option<Timestamp>,
+}
+
+impl Decision {
+    fn retry(&mut self, at: Timestamp) {
+        self.retry_at = Some(self.retry_at.map_or(at, |it| it.min(at)));
+    }
 }
 
 /// Returns what follows; `report` has the host finalizers, and is absent where no host leaves.
@@ -87,6 +98,9 @@ pub fn decide(
             }
         }
         decision.held.push((of.name.clone(), held(set, removals, of, &evaluated)));
+        if is_in_no_cell(of) {
+            decision.retry(now + REREAD);
+        }
         if of.progress.forbids_runs() && !removals.is_skipped {
             let runs: Vec<Run<'_>> = of.runs.iter().filter_map(|it| Run::of(it)).collect();
             decision.steps.extend(run_gc::withdrawn(&runs, |_, _| false));
@@ -98,7 +112,7 @@ pub fn decide(
                 decision.steps.extend(step);
             }
             Next::Wait(Some(at)) => {
-                decision.retry_at = Some(decision.retry_at.map_or(at, |it| it.min(at)));
+                decision.retry(at);
             }
             Next::Run { .. } | Next::Wait(None) | Next::Conclude => {}
         }
@@ -136,13 +150,23 @@ pub fn host_order(
 fn is_released(removals: &Removals, of: &TerminatingHost) -> bool {
     // Where its cell is known, nova is asked whether the host is empty, and it is stopped; where that
     // cell is gone, what other ones have says nothing of its nova.
-    let is_unknown = of.cell.is_none()
-        && of.record.cell.is_empty()
-        && of.health.service == ServiceHealth::NotFound;
+    let is_unknown = is_in_no_cell(of) && of.is_reported && is_read_since(of);
     removals.namespace_goes
         || matches!(of.claim, Claim::Other(_))
         || is_unknown
         || (removals.is_skipped && of.is_on_record)
+}
+
+/// Whether no nova that is read has ever shown a service of the host.
+fn is_in_no_cell(of: &TerminatingHost) -> bool {
+    let is_not_found = of.health.service == ServiceHealth::NotFound;
+    of.cell.is_none() && of.record.cell.is_empty() && is_not_found
+}
+
+/// Whether nova was read since the last deployment on the host, which may have started nova-compute.
+fn is_read_since(of: &TerminatingHost) -> bool {
+    let missing_since = of.health.missing_since;
+    missing_since.is_some() && !has_registered_since(of.deployed_at, missing_since)
 }
 
 /// Whether nova's service of the host may be another's, so that nothing of it is changed: no
@@ -161,8 +185,8 @@ fn may_stop(of: &TerminatingHost) -> bool {
 fn contested(set: &NodeSet, removals: &Removals, of: &TerminatingHost) -> Option<ConditionDraft> {
     let Claim::Contested(other) = &of.claim else { return None };
     let text = format!(
-        "{}, so nothing is removed: take the host out of that one, or, if the service is its, let \
-         this one go. {}",
+        "{}, so nothing is removed: take the host out of that one; or, if the service is its, let the \
+         hosts of this node set that leave go, all of them. {}",
         claims::contested(&of.host, other),
         skip(set)
     );
@@ -274,10 +298,17 @@ fn unreported(set: &NodeSet, of: &TerminatingHost) -> ConditionDraft {
 /// Returns what holds a host of which no cell is known to have the service.
 fn without_cell(of: &TerminatingHost, skip: &str) -> ConditionDraft {
     let host = &of.host;
+    if is_in_no_cell(of) {
+        let text = format!(
+            "Whether nova has a service of host {host} is read twice after the last deployment of nova \
+             there has ended, because nova-compute may register late. {skip}"
+        );
+        return reasons::drain::NOT_READ.condition(HOSTS_REMOVED, text);
+    }
     let text = match of.record.cell.as_str() {
         "" => format!(
-            "No NovaCell of the namespace is known to have the service of host {host}: see \
-             NovaAPIReady of each. {skip}"
+            "No NovaCell of the namespace is known to have the service of host {host}: the namespace \
+             has none, or NovaAPIReady of each has the cause. {skip}"
         ),
         cell => format!(
             "Host {host} was deployed in NovaCell {cell}, which is gone, and no other NovaCell of \

@@ -11,6 +11,7 @@ use super::*;
 use crate::drain::order::{HostOrder, OwnService, Remove, Stop};
 use crate::drain::progress::{HostProgress, Occupied, Removal, ServiceRemoval};
 use crate::node_set_computes::claims::Claim;
+use crate::node_set_computes::removal::condition::is_contested;
 use crate::node_set_computes::removal::record::{HOSTS, HostRecord, records, text};
 
 /// A host that leaves, and on which no deployment of nova has succeeded.
@@ -80,6 +81,7 @@ fn a_name_under_which_another_object_has_deployed_nova_too_is_held_and_not_touch
     assert_eq!(reconcile(&mut seen, START), ["status"]);
     let (reason, message) = said(&seen).unwrap();
     assert_eq!(reason, "HostContested");
+    assert!(is_contested(&seen.set), "it is enqueued by computes of all namespaces");
     for part in ["OpenStackDataPlaneNodeSet other/edpm has deployed", "skip-cleanup"] {
         assert!(message.contains(part), "{message}");
     }
@@ -166,6 +168,31 @@ fn a_host_is_held_until_nova_has_answered_whether_it_has_a_service_of_it() {
         assert_eq!(finalizers(&seen), ["a", "b"]);
     }
     host(&mut seen).health.service = ServiceHealth::NotFound;
+    host(&mut seen).health.missing_since = Some(START);
+    reconcile(&mut seen, START);
+    assert_eq!(finalizers(&seen), ["b"]);
+}
+
+#[test]
+fn a_host_that_nova_has_not_shown_is_held_during_a_deployment_and_until_nova_was_read_after_it() {
+    let mut seen = leaving(HostProgress::Pending);
+    let of = host(&mut seen);
+    (of.cell, of.record, of.is_reported) = (None, HostRecord::default(), false);
+    (of.health.service, of.health.missing_since) = (ServiceHealth::NotFound, Some(START));
+    reconcile(&mut seen, START);
+    assert_eq!(said(&seen).unwrap().0, "WaitingForDeployment");
+    host(&mut seen).is_reported = true;
+    let later = START + SignedDuration::from_secs(60);
+    for deployed_at in [Timestamp::MAX, later] {
+        host(&mut seen).deployed_at = Some(deployed_at);
+        reconcile(&mut seen, START);
+        let (reason, message) = said(&seen).unwrap();
+        assert!(reason == "NotRead" && message.contains("skip-cleanup"), "{message}");
+        assert_eq!(finalizers(&seen), ["a", "b"]);
+    }
+    let pause = decide(&seen, None, later).requeue_after;
+    assert!(pause.is_some_and(|it| it.as_secs() <= 16), "readings enqueue nothing");
+    host(&mut seen).health.missing_since = Some(later + SignedDuration::from_secs(1));
     reconcile(&mut seen, START);
     assert_eq!(finalizers(&seen), ["b"]);
 }
