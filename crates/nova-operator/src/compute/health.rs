@@ -64,7 +64,8 @@ impl Health {
         let is_silent = |it: &ConditionDraft| silent.iter().any(|of| of.word == it.reason);
         of(ConditionStatus::Unknown).find(|it| is_silent(it))?;
         let is_kept = |it: &ConditionDraft| {
-            let unmapped = [&reasons::compute::NOT_MAPPED, &reasons::compute::WAITING_FOR_DISCOVERY];
+            let unmapped =
+                [&reasons::compute::NOT_MAPPED, &reasons::compute::WAITING_FOR_DISCOVERY];
             unmapped.iter().any(|of| of.word == it.reason) || is_not_up(&it.reason)
         };
         previous(seen, READY).filter(is_kept)
