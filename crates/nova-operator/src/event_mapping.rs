@@ -31,12 +31,12 @@ use crate::indexes::{
     role_key,
 };
 use crate::node_set_caches::NodeSetCaches;
+use crate::node_set_computes::removal::condition::is_contested;
 use crate::node_set_computes::removal::labels::node_set_of;
 use crate::node_set_computes::removal::observed::terminating;
 use crate::node_set_computes::removal::record::records;
 use crate::node_set_readiness::{is_ours, report_key};
 use crate::queues::Queues;
-use crate::reasons;
 use crate::relevant_fields::{
     RelevantFields, RelevantMetadata, relevant_fields, relevant_metadata,
 };
@@ -281,7 +281,13 @@ fn map_removals(all: &Caches, of_sets: &NodeSetCaches, queue: &EventMapping<Cach
     queue.watches(&all.computes, move |caches, compute| {
         let key = Key::of(compute);
         let now = || relevant_of(&caches.computes, &key);
-        if changes.changes(&key, now) { leaving_sets(caches, &key) } else { Vec::new() }
+        if !changes.changes(&key, now) {
+            return Vec::new();
+        }
+        // One of another namespace may be the rival of a host.
+        let of_sets = caches.node_sets.iter().flat_map(|it| it.node_sets.cache().all());
+        let contested = Key::of_each(of_sets.filter(|it| is_contested(it)));
+        leaving_sets(caches, &key).into_iter().chain(contested).collect()
     });
 }
 
@@ -299,10 +305,8 @@ fn rivals(caches: &Caches, report: &HostReadiness) -> Vec<Key> {
     let Some(of_sets) = &caches.node_sets else { return Vec::new() };
     let hosts: BTreeSet<&String> = report.spec.host_finalizers.values().collect();
     let is_rival = |it: &Arc<NodeSet>| {
-        let conditions = it.status.iter().flat_map(|it| &it.conditions);
-        let mut reasons = conditions.map(|it| it.reason.as_str());
         let own = of_sets.report_about(it);
-        reasons.any(|it| it == reasons::drain::HOST_CONTESTED.word)
+        is_contested(it)
             || own.is_some_and(|it| it.spec.host_finalizers.values().any(|it| hosts.contains(it)))
     };
     let all = of_sets.node_sets.cache().all();

@@ -58,8 +58,9 @@ pub fn full(host: &str, namespace: &str, cell: &str) -> String {
     format!(
         "What nova keeps of host {host} cannot be recorded, because status.leftovers of NovaCell \
          {cell} has {LEFTOVERS} entries whose UUIDs are still to be deleted. Each says what it waits \
-         for: kubectl -n {namespace} get novacell {cell} -o yaml. Do that, or delete in nova and \
-         placement what an entry names, and take it off the list."
+         for: kubectl -n {namespace} get novacell {cell} -o yaml. Do what an entry says; or delete in \
+         nova and placement what it names, and take it off the list: kubectl -n {namespace} edit \
+         --subresource=status novacell {cell}."
     )
 }
 

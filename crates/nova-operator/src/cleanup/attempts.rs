@@ -8,7 +8,7 @@ use nova_config::conditions::HOST_CLEANED;
 use operator_core::hash;
 use operator_core::keyed::Digest;
 use operator_core::run_engine::host_key::HostKeyTrust;
-use operator_core::run_engine::outcome::FailureReason;
+use operator_core::run_engine::outcome::{FailureReason, Outcome, Remediation, host_outcome};
 use operator_core::run_engine::retry::Retries;
 use operator_core::run_engine::service_sequence::{self, NeededRun};
 use operator_core::run_engine::{DesiredService, Host, Run, SequenceState, ServiceSequence};
@@ -87,7 +87,8 @@ pub fn identity(parts: &impl serde::Serialize) -> Digest {
 impl HostCleanup<'_> {
     /// Evaluates the attempts; `runs` are those that clean up the host.
     pub fn evaluate(&self, runs: &[Run<'_>], now: Timestamp) -> Evaluation {
-        let sequence = self.sequence(runs, now);
+        let mut sequence = self.sequence(runs, now);
+        self.keep_owner(&mut sequence.services);
         let record = sequence.services.first();
         let is_another_s = record.is_some_and(is_another_s);
         let is_held = is_another_s && self.deletes_service;
@@ -123,6 +124,17 @@ impl HostCleanup<'_> {
             }
         };
         Evaluation { condition, services: sequence.services, next }
+    }
+
+    /// Keeps that the host records another owner: a later attempt that fails otherwise, because the host
+    /// is not reached, says nothing of that.
+    fn keep_owner(&self, services: &mut [ServiceRun]) {
+        let Some(before) = self.recorded.iter().find(|it| is_another_s(it)) else { return };
+        let others = services.iter_mut().filter(|it| it.state != RunState::Succeeded);
+        for service in others.filter(|it| !is_another_s(it)) {
+            service.reason.clone_from(&before.reason);
+            service.failures = before.failures + 1;
+        }
     }
 
     /// Returns the service sequence of the cleanup, which has one service.
@@ -201,9 +213,16 @@ impl HostCleanup<'_> {
         let word = record.and_then(|it| it.reason.as_deref()).unwrap_or_default();
         let reason = FailureReason::parse(word).as_str();
         let name = record.and_then(|it| it.run.clone());
+        // Later attempts may have failed otherwise.
+        let is_held = record.is_some_and(is_another_s);
         let status = runs
             .iter()
-            .filter(|it| name.as_ref().is_none_or(|name| *name == it.name()))
+            .filter(|it| {
+                if is_held {
+                    return has_found_owner(it, self.name) == Some(true);
+                }
+                name.as_ref().is_none_or(|name| *name == it.name())
+            })
             .filter_map(|it| it.object.status.as_ref())
             .next_back();
         let failures = status.map(|it| it.failures.as_slice()).unwrap_or_default();
@@ -216,8 +235,29 @@ impl HostCleanup<'_> {
 }
 
 /// Whether the host records another owner: then nothing may be cleaned on it.
-fn is_another_s(record: &ServiceRun) -> bool {
+pub fn is_another_s(record: &ServiceRun) -> bool {
     record.reason.as_deref() == Some(FailureReason::HostNotOwned.as_str())
+}
+
+/// Returns whether attempts show that a host records another owner: one has found it so, and none has
+/// succeeded since. `before` is what is known of attempts whose runs are gone.
+pub fn has_another_owner(runs: &[Run<'_>], name: &str, before: bool) -> bool {
+    let attempt = |it: &&Run<'_>| it.attempts.get(name).map(|it| it.attempt);
+    let mut all: Vec<&Run<'_>> = runs.iter().filter(|it| attempt(it).is_some()).collect();
+    all.sort_by_key(attempt);
+    all.iter().fold(before, |known, it| has_found_owner(it, name).unwrap_or(known))
+}
+
+/// Returns whether a run has found that the host records another owner; `None` where it says nothing
+/// of that.
+fn has_found_owner(run: &Run<'_>, name: &str) -> Option<bool> {
+    let remediation = Remediation { retries: Retries::Healing(""), accept: None, take_over: "" };
+    match host_outcome(run, name, run.is_partial(), remediation) {
+        _ if !run.is_finished() => None,
+        Outcome::Succeeded | Outcome::LeftOut => Some(false),
+        Outcome::Failed { reason: FailureReason::HostNotOwned, .. } => Some(true),
+        Outcome::Failed { .. } => None,
+    }
 }
 
 /// Counts failed attempts of every class; the record counts each class on its own.

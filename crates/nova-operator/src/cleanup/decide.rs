@@ -90,7 +90,7 @@ pub fn decide(
             let because = "its host is done with, and nova has nothing of it";
             plan.steps.extend(remove_finalizer(compute, finalizers::COMPUTE, because));
         }
-        Next::Conclude if !is_by_api && !is_held && is_reported(seen, ending) => {
+        Next::Conclude if !is_by_api && is_inspected_last(seen) && is_reported(seen, ending) => {
             let because = "its host is done with, and what is left in nova is reported";
             plan.steps.extend(remove_finalizer(compute, finalizers::COMPUTE, because));
         }
@@ -118,7 +118,7 @@ pub fn host_order(seen: &Observed, ending: &Ending) -> Option<HostOrder> {
     if nova_removal::is_by_api(seen, is_skipped) {
         return Some(nova_removal::order(seen));
     }
-    nova_removal::is_inspected(seen, is_skipped).then_some(HostOrder::InspectForRemoval)
+    nova_removal::is_inspected(seen, is_skipped).then(|| nova_removal::inspection(&seen.compute))
 }
 
 /// Whether a compute that is not known to have registered is held, because nova has not shown that
@@ -126,6 +126,13 @@ pub fn host_order(seen: &Observed, ending: &Ending) -> Option<HostOrder> {
 fn is_held(seen: &Observed) -> bool {
     let is_empty = seen.drain.as_ref().is_some_and(HostProgress::is_empty);
     nova_removal::is_inspected(seen, is_skipped(seen)) && !is_empty
+}
+
+/// Whether nothing holds a compute that is not known to have registered: nova has shown that its
+/// host is empty since its stop was recorded.
+fn is_inspected_last(seen: &Observed) -> bool {
+    let is_inspected = nova_removal::is_inspected(seen, is_skipped(seen));
+    !is_inspected || (!is_held(seen) && concluded(&seen.compute).is_some())
 }
 
 /// Returns the evaluation, in which no attempt to stop the host begins unless it is empty now.

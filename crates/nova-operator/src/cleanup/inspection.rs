@@ -6,7 +6,7 @@ use nova_config::conditions::DRAINED;
 use crate::cleanup::messages::{host, skip};
 use crate::compute::observed::Observed;
 use crate::drain::condition::counted;
-use crate::drain::progress::{HostProgress, Occupied};
+use crate::drain::progress::{HostProgress, Occupied, ServiceRemoval};
 use crate::drain::unknown::unknown;
 use crate::reasons;
 
@@ -18,6 +18,9 @@ pub fn drained(seen: &Observed, of_host: &ConditionDraft) -> Option<ConditionDra
     let (host, skip) = (host(compute), skip(compute));
     if let Some(HostProgress::Occupied(found)) = &seen.drain {
         return Some(occupied(&host, found, of_host, &skip));
+    }
+    if let Some(held) = seen.drain.as_ref().and_then(|it| still_up(&host, it, &skip)) {
+        return Some(held);
     }
     let cause = if let Some(cell) = &seen.cell {
         seen.drain.as_ref().and_then(|it| unknown(it, &cell.spec.secret))
@@ -36,6 +39,18 @@ pub fn drained(seen: &Observed, of_host: &ConditionDraft) -> Option<ConditionDra
     let text = format!("The servers of host {host} have not been read yet. {skip}");
     let waits = of_host.reason == reasons::removal::WAITING_FOR_DRAIN.word;
     waits.then(|| reasons::drain::NOT_READ.condition(DRAINED, text))
+}
+
+/// Returns that a host is held whose nova-compute could not be stopped and still reports; `None`
+/// where it is down. `skip` is the command to proceed without the host.
+pub fn still_up(host: &str, progress: &HostProgress, skip: &str) -> Option<ConditionDraft> {
+    let text = format!(
+        "Nova may schedule servers to host {host}, because a nova-compute still reports under that \
+         name: if it is this host's, stop it there with `systemctl disable --now \
+         edpm_nova_compute`. {skip}"
+    );
+    let is_up = progress.removal().is_some_and(|it| it.service == ServiceRemoval::StillUp);
+    is_up.then(|| reasons::removal::STILL_UP.condition(DRAINED, text))
 }
 
 fn occupied(host: &str, found: &Occupied, of_host: &ConditionDraft, skip: &str) -> ConditionDraft {

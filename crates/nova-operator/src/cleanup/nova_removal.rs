@@ -7,11 +7,12 @@ use kube::ResourceExt;
 use nova_config::conditions::{HOST_CLEANED, HOST_UNMAPPED, SERVICE_DELETED};
 
 use crate::cell::mappings::known::{self, Mapping};
+use crate::cleanup::attempts::is_another_s;
 use crate::cleanup::messages::{host, skip};
 use crate::cleanup::nova_steps::NovaSteps;
 use crate::cleanup::status::concluded;
 use crate::compute::observed::Observed;
-use crate::drain::order::{Drain, DrainMode, HostOrder, OwnService, Remove};
+use crate::drain::order::{Drain, DrainMode, HostOrder, OwnService, Remove, Stop};
 use crate::drain::request::{DrainRequest, requested};
 use crate::reasons;
 use crate::registration::has_registered;
@@ -66,6 +67,17 @@ pub fn order(seen: &Observed) -> HostOrder {
         });
     }
     HostOrder::DrainForRemoval(drain(seen))
+}
+
+/// Returns how nova is asked about the host of a compute that is not known to have registered.
+pub fn inspection(compute: &ExternalCompute) -> HostOrder {
+    let services = compute.status.iter().flat_map(|it| &it.services);
+    let is_another_s = services.into_iter().any(is_another_s);
+    HostOrder::InspectForRemoval(match concluded(compute) {
+        None => Stop::Due,
+        Some(it) if is_another_s || it.reason == reasons::cleanup::HOST_CLEANED.word => Stop::Done,
+        Some(_) => Stop::Failed,
+    })
 }
 
 /// Returns what is known of the mapping of the host; what has been reported as settled stays so.

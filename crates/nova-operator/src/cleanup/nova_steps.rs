@@ -187,8 +187,8 @@ impl NovaSteps<'_> {
     fn of_other_service(&self, id: &str) -> ConditionDraft {
         let (host, skip) = (self.host, self.skip);
         let text = format!(
-            "Nova has service {id} of host {host}, which is not the one that was there when the \
-             removal began, so it is not deleted. If nova-compute still runs on the host, stop it \
+            "Nova has service {id} of host {host}, which is not known to be the one that the host had \
+             when its removal began, so it is not deleted. If nova-compute still runs on the host, stop it \
              there with `systemctl disable --now edpm_nova_compute`; then, unless the service is \
              another host's: openstack compute service delete {id}. {skip}"
         );

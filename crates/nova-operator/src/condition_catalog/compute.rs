@@ -187,6 +187,7 @@ const DRAIN: &[Reason] = &[
     reasons::drain::NOVA_NOT_ANSWERING,
     reasons::drain::NO_API,
     reasons::drain::INVALID,
+    reasons::removal::STILL_UP,
 ];
 
 const HOST: &[Reason] = &[

@@ -55,7 +55,19 @@ pub enum HostOrder {
     /// Change nothing: whether the host has servers or open migrations is to be known.
     Inspect,
     /// The same for a host that is stopped when it is empty: it is always read anew.
-    InspectForRemoval,
+    InspectForRemoval(Stop),
+}
+
+/// How far a host is that nova is only asked about before and after it is stopped. What was found
+/// before the stop says nothing of the servers there now.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Stop {
+    /// nova-compute is to be stopped.
+    Due,
+    /// It was stopped, or another owner has the host.
+    Done,
+    /// It could not be stopped, so it must be down before the host counts as empty.
+    Failed,
 }
 
 /// What is to be freed of the identity of a host, once the host is empty.

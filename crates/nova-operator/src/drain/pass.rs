@@ -13,8 +13,12 @@ use tokio::time::Instant;
 
 use crate::drain::identity::identity;
 use crate::drain::leftover::leftover;
-use crate::drain::order::{Drain, DrainMode, HostOrder, MARKER, REMOVAL_MARKER, Remove, is_ours};
-use crate::drain::progress::{HostProgress, Occupied, StuckCause, can_migrate, is_busy, is_moving};
+use crate::drain::order::{
+    Drain, DrainMode, HostOrder, MARKER, REMOVAL_MARKER, Remove, Stop, is_ours,
+};
+use crate::drain::progress::{
+    HostProgress, Occupied, Removal, ServiceRemoval, StuckCause, can_migrate, is_busy, is_moving,
+};
 use crate::drain::remove::{Apis, remove};
 use crate::drain::service::{EarlierService, Found, occupied, of_cell, service};
 
@@ -88,14 +92,20 @@ pub async fn pass(
         (HostOrder::DrainForRemoval(drain), Found::Known(service)) => {
             drained(nova, host, &service, (drain, REMOVAL_MARKER), moves).await
         }
-        (HostOrder::Inspect | HostOrder::InspectForRemoval, Found::Known(_)) => {
+        (HostOrder::InspectForRemoval(Stop::Failed), Found::Known(service)) => {
+            let found = inspected(nova, host).await?;
+            let may_get_servers = found.is_empty() && service.liveness != Liveness::Down;
+            let still_up = HostProgress::Removing(Removal::of_service(ServiceRemoval::StillUp));
+            Ok(if may_get_servers { still_up } else { found })
+        }
+        (HostOrder::Inspect | HostOrder::InspectForRemoval(_), Found::Known(_)) => {
             inspected(nova, host).await
         }
         (HostOrder::DeleteLeftover(left), found) => {
             leftover(apis, host, left, found, witness).await
         }
         (
-            HostOrder::Inspect | HostOrder::InspectForRemoval | HostOrder::DrainForRemoval(_),
+            HostOrder::Inspect | HostOrder::InspectForRemoval(_) | HostOrder::DrainForRemoval(_),
             found,
         ) => of_absent(nova, host, &found, witness).await,
         (HostOrder::Enable | HostOrder::EnableOnceUp, Found::Absent | Found::Unknown) => {

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::ansibleee::{AnsibleEe, HostOutcome};
-use api::dataplane::{HostReadiness, HostState, NodeSet};
+use api::dataplane::{HostReadiness, HostState, NodeSet, NodeSetStatus};
+use jiff::Timestamp;
 use kube::ResourceExt;
 use nova_config::services::NOVA_TYPE;
 use operator_core::node_set_host::{canonical_host_name, hosts, prefix};
@@ -15,6 +16,9 @@ use operator_core::object_key::Key;
 use operator_core::run_engine::Run;
 
 use crate::node_set_computes::removal::record::records;
+
+/// The name under which the status of a node set has the digest of its list of services.
+const SERVICES: &str = "services";
 
 /// How far a node set has deployed nova on a host; absent where nothing has begun there.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -36,6 +40,18 @@ pub enum Claim {
     Other(String),
     /// Nothing is changed: this object has deployed nova under the host's name too.
     Contested(String),
+}
+
+impl Claim {
+    /// Returns the claim to enable a service that has the marker of this operator: that needs no proof,
+    /// only that no other object has the host.
+    #[must_use]
+    pub fn to_enable(self) -> Self {
+        match self {
+            Self::Unproven => Self::Own,
+            Self::Own | Self::Other(_) | Self::Contested(_) => self,
+        }
+    }
 }
 
 /// Returns whether a node set of a namespace decides about a host; `compute` has registered under its
@@ -84,7 +100,8 @@ pub fn deployments(
         }
     }
     let status = set.status.as_ref();
-    let whole = status.and_then(|it| it.deployed_config_hash.as_deref()).map(prefix);
+    let whole = status.filter(|it| has_deployed_services(it));
+    let whole = whole.and_then(|it| it.deployed_config_hash.as_deref()).map(prefix);
     for host in status.iter().flat_map(|it| &it.hosts) {
         // With this digest, a deployment of all services has succeeded on all hosts.
         let is_whole = host.hash.is_some() && host.hash == whole;
@@ -103,11 +120,27 @@ pub fn deployments(
     found
 }
 
+/// Returns when the last run that deploys nova on a host ended, `Timestamp::MAX` before its end; `None`
+/// where there is no such run.
+pub fn deployed_at(set: &NodeSet, runs: &[Arc<AnsibleEe>], name: &str) -> Option<Timestamp> {
+    let all = runs.iter().filter_map(|it| Run::of(it)).filter(|it| is_of_nova(it, set));
+    let of_host = all.filter(|it| it.has_begun() && it.attempts.contains_key(name));
+    let end = |it: Run<'_>| it.ended().filter(|_| it.is_finished()).map(|it| it.0);
+    of_host.map(|it| end(it).unwrap_or(Timestamp::MAX)).max()
+}
+
 fn note(found: &mut BTreeMap<String, NovaDeployment>, name: &str, has_succeeded: bool) {
     let here = found.entry(name.to_owned()).or_insert(NovaDeployment::Begun);
     if has_succeeded {
         *here = NovaDeployment::Succeeded;
     }
+}
+
+/// Whether the last deployment of all services was one of the present ones: before it, nova may not
+/// have been among them.
+fn has_deployed_services(status: &NodeSetStatus) -> bool {
+    let deployed = status.deployed_inputs.get(SERVICES);
+    deployed.is_some() && deployed == status.inputs.get(SERVICES)
 }
 
 /// Whether a run deploys a service of type nova for this node set, and not for an earlier one of its

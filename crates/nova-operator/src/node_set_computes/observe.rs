@@ -18,7 +18,7 @@ use crate::cell::discovery::settings::{Discovery, discovery};
 use crate::conflicting_service::is_nova;
 use crate::drain::before::{DrainBefore, drain_before_of};
 use crate::drain::hosts_request::{modes_of_leaving, requested};
-use crate::drain::order::Drain;
+use crate::drain::order::{Drain, is_ours};
 use crate::drain::progress::HostProgress;
 use crate::drain::request::DrainRequest;
 use crate::node_set_caches::NodeSetCaches;
@@ -164,7 +164,9 @@ fn drains(
                 None => continue,
             },
         };
-        let (access, cell) = access(from, &it.name, &host);
+        let is_marked = health.disabled.as_deref().is_some_and(is_ours);
+        let is_enabled = is_marked && request == DrainRequest::Absent;
+        let (access, cell) = access(from, (&it.name, &host), is_enabled);
         let (name, progress) = (it.name.clone(), HostProgress::Pending);
         let drain = HostDrain {
             name,
@@ -189,13 +191,19 @@ fn is_going(set: &NodeSet, host: &str) -> bool {
 }
 
 /// Returns whether a node set decides about a host, and the cell of the host if so. `name` is the
-/// host's name in the inventory, `host` the one under which its service is registered.
-fn access(from: Sources<'_>, name: &str, host: &str) -> (HostAccess, Option<Key>) {
+/// host's name in the inventory, `host` the one under which its service is registered. `is_enabled` is
+/// whether that service has the marker of this operator, which is all that is to be taken back.
+fn access(
+    from: Sources<'_>,
+    (name, host): (&str, &str),
+    is_enabled: bool,
+) -> (HostAccess, Option<Key>) {
     let Some(key) = from.monitor.cell_with(from.cells, host) else {
         return (HostAccess::NoCell, None);
     };
     let is_proven = from.claims.deployment(name) == Some(NovaDeployment::Succeeded);
-    match from.claims.claim(&key, host, is_proven) {
+    let claim = from.claims.claim(&key, host, is_proven);
+    match if is_enabled { claim.to_enable() } else { claim } {
         Claim::Own => {
             let cell = from.caches.cells.get(&key);
             let secret = cell.map(|it| it.spec.secret.clone()).unwrap_or_default();

@@ -63,8 +63,7 @@ impl HostDrain {
         match self.access {
             HostAccess::Cell(_) | HostAccess::Contested(_) => false,
             HostAccess::NoCell => self.health.service == ServiceHealth::NotFound,
-            // Another one may have disabled that service. A drain is held, because servers may be
-            // there.
+            // Its service has no marker to be taken back. A drain is held, because servers may be there.
             HostAccess::Unproven => self.request == DrainRequest::Absent,
             HostAccess::Other(_) => true,
         }

@@ -6,7 +6,7 @@ use openstack_client::{Error, Fault, Service};
 
 use super::*;
 use crate::cleanup::host_order;
-use crate::drain::order::{Drain, DrainMode, HostOrder, OwnService, Remove};
+use crate::drain::order::{Drain, DrainMode, HostOrder, OwnService, Remove, Stop};
 use crate::drain::progress::{AgentsRemoval, Occupied, PlacementRemoval, Removal, ServiceRemoval};
 
 pub(super) fn world(found: HostProgress) -> World {
@@ -299,7 +299,7 @@ fn a_compute_that_is_not_known_to_have_registered_is_stopped_once_nova_shows_tha
         world.nova = Some(occupied());
         world.delete_node(false);
         assert_eq!(n_cleanups(&world.settle()), 0);
-        let inspect = Some(HostOrder::InspectForRemoval);
+        let inspect = Some(HostOrder::InspectForRemoval(Stop::Due));
         assert_eq!(order(&world), inspect, "nothing is changed in nova");
         let drained = said(&world, "Drained");
         assert_eq!(
@@ -316,7 +316,13 @@ fn a_compute_that_is_not_known_to_have_registered_is_stopped_once_nova_shows_tha
         assert_eq!(n_cleanups(&world.settle()), 1);
         assert_eq!(reasons(&world)[..2], ["", "CleaningHost"]);
         world.end("Ok");
-        // It was not disabled, so a server may have come before it was stopped.
+        // It was not disabled, so a server may have come before it was stopped: what was found
+        // before that does not count.
+        for plan in world.plans() {
+            world.take_all(&plan.steps);
+        }
+        let inspect = Some(HostOrder::InspectForRemoval(Stop::Done));
+        assert_eq!((order(&world), world.compute.is_some()), (inspect, true));
         world.nova = Some(occupied());
         world.settle();
         assert_eq!(reasons(&world)[..2], ["ServersOnHost", "HostCleaned"]);
@@ -328,6 +334,30 @@ fn a_compute_that_is_not_known_to_have_registered_is_stopped_once_nova_shows_tha
         assert!(world.compute.is_none() && world.node.is_none());
         assert_eq!(world.leftovers(), [("n0.example.org".to_owned(), true)]);
     }
+}
+
+#[test]
+fn a_compute_that_is_not_known_to_have_registered_and_was_not_stopped_is_held_until_it_is_down() {
+    let mut world = World::new();
+    world.nova = Some(HostProgress::Empty);
+    world.delete_node(false);
+    for _ in 0..3 {
+        world.settle();
+        assert_eq!(order(&world), Some(HostOrder::InspectForRemoval(Stop::Due)));
+        world.end("Unreachable");
+        for plan in world.plans() {
+            world.take_all(&plan.steps);
+        }
+        world.wait(11);
+    }
+    world.nova = Some(HostProgress::Removing(Removal::of_service(ServiceRemoval::StillUp)));
+    world.settle();
+    assert_eq!(order(&world), Some(HostOrder::InspectForRemoval(Stop::Failed)));
+    assert_eq!(reasons(&world)[..2], ["StillUp", "HostNotCleaned"]);
+    assert!(said(&world, "Drained").1.contains("still reports under that name"));
+    world.nova = Some(HostProgress::Empty);
+    world.settle();
+    assert!(world.compute.is_none());
 }
 
 #[test]
@@ -404,6 +434,14 @@ fn a_host_that_records_another_owner_holds_the_compute_and_keeps_its_service() {
             assert!(message.contains(part), "{message}");
         }
         assert!(!message.contains("3 times"), "{message}");
+        world.wait(11);
+    }
+    for _ in 0..2 {
+        world.settle();
+        world.end("Unreachable");
+        world.settle();
+        assert!(matches!(order(&world), Some(HostOrder::DrainForRemoval(_))), "not reached");
+        assert_eq!(said(&world, "HostCleaned").0, "HostNotOwned");
         world.wait(11);
     }
     world.settle();

@@ -111,7 +111,7 @@ impl Cloud {
                 | HostOrder::Identity(_)
                 | HostOrder::DeleteLeftover(_)
                 | HostOrder::Inspect
-                | HostOrder::InspectForRemoval,
+                | HostOrder::InspectForRemoval(_),
             )
             | None => HostProgress::Pending,
         };

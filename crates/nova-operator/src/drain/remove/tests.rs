@@ -11,7 +11,7 @@ use tokio::select;
 use tokio::sync::Notify;
 
 use super::*;
-use crate::drain::order::{Drain, DrainMode, HostOrder, OwnService};
+use crate::drain::order::{Drain, DrainMode, HostOrder, OwnService, Stop};
 use crate::drain::pass::{PassMemory, pass};
 use crate::drain::progress::HostProgress;
 use crate::test_cloud::{
@@ -305,6 +305,22 @@ async fn a_nova_compute_that_was_not_stopped_must_be_down_first() {
 }
 
 #[tokio::test]
+async fn a_host_that_could_not_be_stopped_counts_as_empty_once_its_service_is_down_or_gone() {
+    let cloud = cloud(State { is_up: true, ..State::default() }).await;
+    let found = async |stop| cloud.pass(&HostOrder::InspectForRemoval(stop), Some(WITNESS)).await;
+    let still_up = HostProgress::Removing(Removal::of_service(ServiceRemoval::StillUp));
+    assert_eq!(found(Stop::Failed).await, still_up);
+    assert_eq!(found(Stop::Done).await, HostProgress::Empty, "it was stopped");
+    cloud.state.lock().is_up = false;
+    assert_eq!(found(Stop::Failed).await, HostProgress::Empty);
+    cloud.state.lock().has_service = false;
+    assert_eq!(found(Stop::Failed).await, HostProgress::NotFound);
+    *cloud.state.lock() = State { is_up: true, servers: vec!["b0"], ..State::default() };
+    assert!(matches!(found(Stop::Failed).await, HostProgress::Occupied(_)));
+    assert_eq!(cloud.writes(), [""; 0]);
+}
+
+#[tokio::test]
 async fn what_placement_keeps_and_aggregates_that_list_the_host_are_reported() {
     let state = State { has_provider: true, is_provider_kept: true, ..State::default() };
     let kept = cloud(state).await;
@@ -350,7 +366,7 @@ async fn without_a_service_a_host_is_empty_unless_another_one_shows_that_the_cel
     ] {
         let cloud = cloud(gone(witness)).await;
         assert_eq!(cloud.pass(&drain(), named).await, expected, "{witness:?} {named:?}");
-        let inspected = cloud.pass(&HostOrder::InspectForRemoval, named).await;
+        let inspected = cloud.pass(&HostOrder::InspectForRemoval(Stop::Due), named).await;
         assert_eq!(inspected, expected, "{witness:?} {named:?}");
     }
     let servers = State { servers: vec!["b0"], ..gone(Some(false)) };

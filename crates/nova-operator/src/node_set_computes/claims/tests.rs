@@ -1,6 +1,7 @@
 //! Whether a node set has deployed nova on a host, and who decides about a service where several
 //! objects have deployed nova under one name.
 
+use api::ansibleee::JobStatus;
 use serde_json::{Value, json};
 
 use super::*;
@@ -17,7 +18,10 @@ fn set(hosts: &Value, deployed: Option<&str>) -> NodeSet {
             "nodes": {"a": node("a"), "b": node("b")},
             "nodeTemplate": {"ansibleSSHPrivateKeySecret": "ssh"},
         },
-        "status": {"hosts": hosts, "deployedConfigHash": deployed},
+        "status": {
+            "hosts": hosts, "deployedConfigHash": deployed,
+            "inputs": {"services": "d1"}, "deployedInputs": {"services": "d1"},
+        },
     }))
     .unwrap()
 }
@@ -77,6 +81,39 @@ fn where_the_deployments_are_gone_the_digest_of_one_of_all_services_is_the_proof
     assert_eq!(of(host("Undeployed", None), Some("0123456789")), [].into());
 }
 
+#[test]
+fn the_last_run_of_nova_on_a_host_says_until_when_nova_compute_may_have_been_started() {
+    let ended = |at: &str| {
+        let mut run = AnsibleEe::clone(&run("nova", "", "2026-01-03T00:00:00Z", "Failed"));
+        let status = run.status.as_mut().unwrap();
+        status.completion_time = serde_json::from_value(json!(at)).unwrap();
+        Arc::new(run)
+    };
+    let (first, last) = ("2026-01-03T00:01:00Z", "2026-01-03T00:02:00Z");
+    let of = |runs: &[_]| deployed_at(&undeployed(), runs, "a");
+    assert_eq!(of(&[ended(last), ended(first)]), last.parse().ok());
+    let mut active = AnsibleEe::clone(&ended(first));
+    active.status.as_mut().unwrap().job_status = Some(JobStatus::Running);
+    assert_eq!(of(&[ended(last), Arc::new(active)]), Some(Timestamp::MAX));
+    assert_eq!(of(&[run("bootstrap", "", last, "Ok")]), None);
+    assert_eq!(deployed_at(&undeployed(), &[ended(last)], "b"), None);
+}
+
+#[test]
+fn a_deployment_of_all_services_before_these_were_listed_is_no_proof() {
+    let hosts = json!([{"name": "a", "state": "Deployed", "hash": "01234567"}]);
+    let of = |deployed: Value| {
+        let mut set = set(&hosts, Some("0123456789"));
+        let status = set.status.as_mut().unwrap();
+        status.deployed_inputs = serde_json::from_value(deployed).unwrap();
+        deployments(&set, None, &[]).get("a").copied()
+    };
+    assert_eq!(of(json!({"services": "d1"})), Some(NovaDeployment::Succeeded));
+    for other in [json!({"services": "d0"}), json!({})] {
+        assert_eq!(of(other), Some(NovaDeployment::Begun));
+    }
+}
+
 fn report(records: &[(&str, HostRecord)]) -> HostReadiness {
     let all = records.iter().map(|(name, it)| ((*name).to_owned(), it.clone())).collect();
     let mut report = HostReadiness::default();
@@ -115,6 +152,12 @@ fn another_node_set_has_the_names_that_it_has_proven_in_cells_of_the_same_nova()
 
 #[test]
 fn of_several_only_the_one_with_the_proof_decides_and_where_several_have_it_none_does() {
+    let other = || Claim::Other("x".to_owned());
+    for (claim, to_enable) in
+        [(Claim::Own, Claim::Own), (Claim::Unproven, Claim::Own), (other(), other())]
+    {
+        assert_eq!(claim.to_enable(), to_enable, "what a release before drained by name alone");
+    }
     let compute = |namespace: &str| Some(Key::new(namespace, "n0"));
     let other = Key::new("other", "edpm");
     let of_set = || "OpenStackDataPlaneNodeSet other/edpm".to_owned();

@@ -1,12 +1,14 @@
 //! The condition `nova.openstack.org/HostsRemoved` of a node set.
 
 use api::conditions::{Condition, ConditionDraft, ready};
+use api::dataplane::NodeSet;
 use nova_config::conditions::HOSTS_REMOVED;
 
 use crate::drain::condition::counted;
 use crate::drain::progress::HostProgress;
 use crate::node_set_computes::removal::decide::Decision;
 use crate::node_set_computes::removal::observed::Removals;
+use crate::reasons;
 
 /// Of how many hosts the message says what holds them.
 const EXPLAINED: usize = 3;
@@ -36,4 +38,11 @@ pub fn condition(
     let n = counted(held.len(), "host");
     let text = format!("{n} to be removed from nova; {}", why.join(" "));
     Some(ready(&drafts, first.clone()).with_type(HOSTS_REMOVED).with_message(text))
+}
+
+/// Whether a host of a node set waits until another object has its name no more.
+pub fn is_contested(set: &NodeSet) -> bool {
+    let conditions = set.status.iter().flat_map(|it| &it.conditions);
+    let mut reasons = conditions.map(|it| it.reason.as_str());
+    reasons.any(|it| it == reasons::drain::HOST_CONTESTED.word)
 }

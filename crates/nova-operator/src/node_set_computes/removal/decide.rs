@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use api::conditions::ConditionDraft;
 use api::dataplane::service_run::{RunState, ServiceRun};
 use api::dataplane::{HostReadiness, HostState, NodeSet};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 use nova_config::annotations::SKIP_CLEANUP;
@@ -14,22 +14,30 @@ use nova_config::conditions::HOSTS_REMOVED;
 use operator_core::finalizers::is_terminating;
 use operator_core::node_set_host::{address_of, recorded_trust, taken_out};
 use operator_core::plan::{Step, Target};
+use operator_core::run_engine::outcome::FailureReason;
 use operator_core::run_engine::service_sequence::NeededRun;
 use operator_core::run_engine::{Run, run_gc};
 use operator_runtime::source_cache::Digests;
 
 use crate::cell::leftovers;
-use crate::cleanup::attempts::{Evaluation, HostCleanup, NOVA_CLEANUP, Next, identity};
-use crate::cleanup::inspection::{MIGRATE, held_by};
+use crate::cleanup::attempts::{
+    Evaluation, HostCleanup, NOVA_CLEANUP, Next, has_another_owner, identity, is_another_s,
+};
+use crate::cleanup::inspection::{MIGRATE, held_by, still_up};
 use crate::cleanup::nova_steps::{NovaSteps, is_done, is_empty};
 use crate::drain::held::EVACUATE;
-use crate::drain::order::{HostOrder, OwnService, Remove};
+use crate::drain::order::{HostOrder, OwnService, Remove, Stop};
 use crate::drain::progress::HostProgress;
 use crate::node_set_computes::claims::{self, Claim};
 use crate::node_set_computes::removal::build::{Reached, cleanup};
 use crate::node_set_computes::removal::observed::{Removals, TerminatingHost};
 use crate::nova_health::ServiceHealth;
 use crate::reasons;
+use crate::registration::has_registered_since;
+
+/// The pause before the readings are looked at again of a host that they do not show: they enqueue
+/// nothing while they stay the same.
+const REREAD: SignedDuration = SignedDuration::from_secs(15);
 
 /// What follows for the hosts that leave.
 #[derive(Debug, Default)]
@@ -38,12 +46,20 @@ pub struct Decision {
     pub released: BTreeSet<String>,
     /// Those on which nova-compute was stopped, or cannot be, by their names in the inventory.
     pub stopped: BTreeSet<String>,
+    /// Those that record another owner, by their names in the inventory.
+    pub another_s: BTreeSet<String>,
     /// What holds each of the others, by its name in the inventory.
     pub held: Vec<(String, ConditionDraft)>,
     /// The runs that are created or deleted.
     pub steps: Vec<Step>,
     /// When the next attempt of a run is due.
     pub retry_at: Option<Timestamp>,
+}
+
+impl Decision {
+    fn retry(&mut self, at: Timestamp) {
+        self.retry_at = Some(self.retry_at.map_or(at, |it| it.min(at)));
+    }
 }
 
 /// Returns what follows; `report` has the host finalizers, and is absent where no host leaves.
@@ -71,6 +87,9 @@ pub fn decide(
             continue;
         }
         let evaluated = evaluate(set, removals.ssh.as_ref(), of, now);
+        if evaluated.services.iter().any(is_another_s) {
+            decision.another_s.insert(of.name.clone());
+        }
         if is_stopped(&evaluated).is_some() {
             decision.stopped.insert(of.name.clone());
             if is_unproven(of) && of.progress.is_empty() {
@@ -79,6 +98,9 @@ pub fn decide(
             }
         }
         decision.held.push((of.name.clone(), held(set, removals, of, &evaluated)));
+        if is_in_no_cell(of) {
+            decision.retry(now + REREAD);
+        }
         if of.progress.forbids_runs() && !removals.is_skipped {
             let runs: Vec<Run<'_>> = of.runs.iter().filter_map(|it| Run::of(it)).collect();
             decision.steps.extend(run_gc::withdrawn(&runs, |_, _| false));
@@ -90,7 +112,7 @@ pub fn decide(
                 decision.steps.extend(step);
             }
             Next::Wait(Some(at)) => {
-                decision.retry_at = Some(decision.retry_at.map_or(at, |it| it.min(at)));
+                decision.retry(at);
             }
             Next::Run { .. } | Next::Wait(None) | Next::Conclude => {}
         }
@@ -109,10 +131,10 @@ pub fn host_order(
     if is_released(removals, of) || is_contested || removals.is_skipped || !of.is_reported {
         return None;
     }
-    if is_unproven(of) {
-        return Some(HostOrder::InspectForRemoval);
-    }
     let evaluated = evaluate(set, removals.ssh.as_ref(), of, now);
+    if is_unproven(of) {
+        return Some(HostOrder::InspectForRemoval(stop(&evaluated)));
+    }
     Some(match is_stopped(&evaluated) {
         Some(is_stopped) => {
             let service = of.record.service_id.clone().map_or(OwnService::None, OwnService::Is);
@@ -128,13 +150,23 @@ pub fn host_order(
 fn is_released(removals: &Removals, of: &TerminatingHost) -> bool {
     // Where its cell is known, nova is asked whether the host is empty, and it is stopped; where that
     // cell is gone, what other ones have says nothing of its nova.
-    let is_unknown = of.cell.is_none()
-        && of.record.cell.is_empty()
-        && of.health.service == ServiceHealth::NotFound;
+    let is_unknown = is_in_no_cell(of) && of.is_reported && is_read_since(of);
     removals.namespace_goes
         || matches!(of.claim, Claim::Other(_))
         || is_unknown
         || (removals.is_skipped && of.is_on_record)
+}
+
+/// Whether no nova that is read has ever shown a service of the host.
+fn is_in_no_cell(of: &TerminatingHost) -> bool {
+    let is_not_found = of.health.service == ServiceHealth::NotFound;
+    of.cell.is_none() && of.record.cell.is_empty() && is_not_found
+}
+
+/// Whether nova was read since the last deployment on the host, which may have started nova-compute.
+fn is_read_since(of: &TerminatingHost) -> bool {
+    let missing_since = of.health.missing_since;
+    missing_since.is_some() && !has_registered_since(of.deployed_at, missing_since)
 }
 
 /// Whether nova's service of the host may be another's, so that nothing of it is changed: no
@@ -153,8 +185,8 @@ fn may_stop(of: &TerminatingHost) -> bool {
 fn contested(set: &NodeSet, removals: &Removals, of: &TerminatingHost) -> Option<ConditionDraft> {
     let Claim::Contested(other) = &of.claim else { return None };
     let text = format!(
-        "{}, so nothing is removed: take the host out of that one, or, if the service is its, let \
-         this one go. {}",
+        "{}, so nothing is removed: take the host out of that one; or, if the service is its, let the \
+         hosts of this node set that leave go, all of them. {}",
         claims::contested(&of.host, other),
         skip(set)
     );
@@ -165,6 +197,15 @@ fn contested(set: &NodeSet, removals: &Removals, of: &TerminatingHost) -> Option
 fn is_stopped(evaluated: &Evaluation) -> Option<bool> {
     let is_stopped = evaluated.condition.reason == reasons::cleanup::HOST_CLEANED.word;
     matches!(evaluated.next, Next::Conclude).then_some(is_stopped)
+}
+
+/// Returns how far the stop of a host is that nova is only asked about.
+fn stop(evaluated: &Evaluation) -> Stop {
+    match is_stopped(evaluated) {
+        None => Stop::Due,
+        Some(is_stopped) if is_stopped || evaluated.services.iter().any(is_another_s) => Stop::Done,
+        Some(_) => Stop::Failed,
+    }
 }
 
 /// Returns the command to let the host go, in a sentence.
@@ -185,7 +226,7 @@ fn evaluate(
     now: Timestamp,
 ) -> Evaluation {
     let runs: Vec<Run<'_>> = of.runs.iter().filter_map(|it| Run::of(it)).collect();
-    let recorded: Vec<ServiceRun> = newest(&of.name, &runs).into_iter().collect();
+    let recorded: Vec<ServiceRun> = newest(of, &runs).into_iter().collect();
     let ssh = Digests::ssh_secret(&set.spec.node_template.ansible_ssh_private_key_secret, ssh);
     let cleanup = HostCleanup {
         name: &of.name,
@@ -201,9 +242,11 @@ fn evaluate(
     cleanup.evaluate(&runs, now)
 }
 
-/// Returns the newest attempt as the engine records it.
-fn newest(host: &str, runs: &[Run<'_>]) -> Option<ServiceRun> {
-    let attempt = |it: &Run<'_>| it.attempts.get(host).cloned();
+/// Returns the newest attempt as the engine records it, with what the earlier ones have found of the
+/// owner of the host.
+fn newest(of: &TerminatingHost, runs: &[Run<'_>]) -> Option<ServiceRun> {
+    let attempt = |it: &Run<'_>| it.attempts.get(&of.name).cloned();
+    let is_another_s = has_another_owner(runs, &of.name, of.record.is_another_s);
     let (run, attempt) = runs
         .iter()
         .filter_map(|it| Some((it, attempt(it)?)))
@@ -218,7 +261,7 @@ fn newest(host: &str, runs: &[Run<'_>]) -> Option<ServiceRun> {
         // As many as are needed for the pause to grow; each attempt but this one has failed.
         failures: attempt.attempt - 1,
         since: run.object.creation_timestamp().unwrap_or(Time(Timestamp::UNIX_EPOCH)),
-        reason: None,
+        reason: is_another_s.then(|| FailureReason::HostNotOwned.as_str().to_owned()),
         message: None,
     })
 }
@@ -255,10 +298,17 @@ fn unreported(set: &NodeSet, of: &TerminatingHost) -> ConditionDraft {
 /// Returns what holds a host of which no cell is known to have the service.
 fn without_cell(of: &TerminatingHost, skip: &str) -> ConditionDraft {
     let host = &of.host;
+    if is_in_no_cell(of) {
+        let text = format!(
+            "Whether nova has a service of host {host} is read twice after the last deployment of nova \
+             there has ended, because nova-compute may register late. {skip}"
+        );
+        return reasons::drain::NOT_READ.condition(HOSTS_REMOVED, text);
+    }
     let text = match of.record.cell.as_str() {
         "" => format!(
-            "No NovaCell of the namespace is known to have the service of host {host}: see \
-             NovaAPIReady of each. {skip}"
+            "No NovaCell of the namespace is known to have the service of host {host}: the namespace \
+             has none, or NovaAPIReady of each has the cause. {skip}"
         ),
         cell => format!(
             "Host {host} was deployed in NovaCell {cell}, which is gone, and no other NovaCell of \
@@ -325,7 +375,10 @@ fn held(
     let after = steps.steps();
     let draft = match is_stopped {
         None if may_stop(of) => None,
-        Some(_) if is_unproven(of) => Some(steps.drained(of.drain.clone())),
+        Some(_) if is_unproven(of) => {
+            let still_up = still_up(host, &of.progress, &skip);
+            Some(still_up.unwrap_or_else(|| steps.drained(of.drain.clone())))
+        }
         None => Some(steps.drained(of.drain.clone())),
         Some(_) => after.iter().find(|it| !it.holds()).cloned(),
     };

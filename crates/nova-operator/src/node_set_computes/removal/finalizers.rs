@@ -42,6 +42,9 @@ pub fn desired(
     let held = || removals.terminating.iter().filter(|it| !decision.released.contains(&it.name));
     for of in held() {
         record_cell(&mut recorded, of);
+        if let Some(record) = recorded.get_mut(&of.name) {
+            record.is_another_s = decision.another_s.contains(&of.name);
+        }
     }
     record_mappings(&mut recorded, held(), now);
     for of in held().filter(|it| !decision.stopped.contains(&it.name)) {

@@ -21,8 +21,8 @@ use crate::cell::mappings::known::{self, Mapping};
 use crate::controller_names::NODE_SET;
 use crate::drain::order::{Drain, DrainMode};
 use crate::drain::progress::HostProgress;
-use crate::indexes::BY_OWNER;
-use crate::node_set_computes::claims::{Claim, NovaDeployment};
+use crate::indexes::{BY_NODE_SET, BY_OWNER};
+use crate::node_set_computes::claims::{self, Claim, NovaDeployment};
 use crate::node_set_computes::removal::observed::{
     Removals, TerminatingHost, leftover_uid, reported_state, terminating,
 };
@@ -183,7 +183,11 @@ fn of_host(
     let claim = other_owner(caches, set, (name, host)).map_or(in_nova, Claim::Other);
     let health = match &cell {
         Some((key, _)) => monitor.host(key, host),
-        None => monitor.host_in(from.cells, host),
+        None => host_in_none(from, host),
+    };
+    let deployed_at = || {
+        let runs = caches.runs.indexed(BY_NODE_SET, &Key::of(set));
+        claims::deployed_at(set, &runs, name)
     };
     let mapping = mapping(caches, cell.as_ref().map(|it| &it.0), host, &record);
     let is_its = |it: &&Arc<AnsibleEe>| cleaned_host(it).as_deref() == Some(name);
@@ -192,6 +196,7 @@ fn of_host(
         name: name.to_owned(),
         host: host.to_owned(),
         health,
+        deployed_at: cell.is_none().then(deployed_at).flatten(),
         drain: Drain { mode, reason },
         is_reported: reported_state(set, name) == Some(HostState::Terminating),
         runs: runs.iter().filter(is_its).cloned().collect(),
@@ -203,6 +208,14 @@ fn of_host(
         cell,
         record,
     }
+}
+
+/// Returns what is known of a host that no cell is known to have: it is missing since each of them was
+/// read without it.
+fn host_in_none(from: Sources<'_>, host: &str) -> HostHealth {
+    let each = from.cells.iter().map(|it| from.monitor.host(it, host).missing_since);
+    let missing_since = each.min().flatten();
+    HostHealth { missing_since, ..from.monitor.host_in(from.cells, host) }
 }
 
 /// Returns a cell that shares the nova of the recorded one, which is gone: the service of another nova

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use api::ansibleee::AnsibleEe;
 use api::dataplane::{HostReadiness, HostState, NodeSet};
+use jiff::Timestamp;
 use operator_core::finalizers::is_terminating;
 use operator_core::node_set_host::hosts;
 use operator_core::object_key::Key;
@@ -55,6 +56,9 @@ pub struct TerminatingHost {
     pub claim: Claim,
     /// What is known of it.
     pub health: HostHealth,
+    /// When the last run that deploys nova on it ended, `Timestamp::MAX` before its end; `None` without
+    /// such a run, and where it has a cell.
+    pub deployed_at: Option<Timestamp>,
     /// How its servers leave.
     pub drain: Drain,
     /// Whether the node set's status has it as terminating: before, a deployment may be at it.

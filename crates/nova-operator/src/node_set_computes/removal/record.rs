@@ -36,6 +36,9 @@ pub struct HostRecord {
     /// in nova.
     #[serde(rename = "unproven", skip_serializing_if = "std::ops::Not::not")]
     pub is_unproven: bool,
+    /// Whether its removal has found that it records another owner: then its service stays in nova.
+    #[serde(rename = "notOwned", skip_serializing_if = "std::ops::Not::not")]
+    pub is_another_s: bool,
     /// How far its removal is about its mapping; absent before, and where that is not read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mapping: Option<MappingStep>,
@@ -72,14 +75,16 @@ impl HostRecord {
         is_passable(host).then(|| AwaitedHost { host: host.to_owned(), since: since.0 })
     }
 
-    /// Returns the record with the cell and the UUIDs of an earlier one, where this one has none.
+    /// Returns the record with the cell, its nova and the UUIDs of an earlier one, where this one has none.
     ///
     /// The UUID of another service's compute node does not count.
     #[must_use]
     pub fn with_ids_of(mut self, before: &Self) -> Self {
         if self.cell.is_empty() {
             self.cell.clone_from(&before.cell);
-            self.nova.clone_from(&before.nova);
+        }
+        if self.cell == before.cell {
+            self.nova = self.nova.or_else(|| before.nova.clone());
         }
         let is_same = self.service_id.is_none() || self.service_id == before.service_id;
         if is_same && self.cell == before.cell {
@@ -115,6 +120,14 @@ mod tests {
         assert_eq!(other.clone().with_ids_of(&before), other);
         let unread = HostRecord { cell: String::new(), ..record(None, None) };
         assert_eq!(unread.with_ids_of(&before), before, "its cell stays, too");
+        let before = HostRecord { nova: Some("n".to_owned()), ..before };
+        assert_eq!(
+            record(Some("s"), Some("c")).with_ids_of(&before),
+            before,
+            "its inputs are lost"
+        );
+        let moved = HostRecord { cell: "nova-cell2".to_owned(), ..record(None, None) };
+        assert_eq!(moved.clone().with_ids_of(&before), moved);
     }
 
     #[test]
@@ -128,7 +141,8 @@ mod tests {
             let is_unproven = true;
             let nova = Some("0123456789".to_owned());
             let ids = HostRecord { service_id, compute_id, ..HostRecord::default() };
-            let record = HostRecord { cell, nova, key, is_unproven, mapping, ..ids };
+            let record =
+                HostRecord { cell, nova, key, is_unproven, is_another_s: true, mapping, ..ids };
             (format!("{n:0>63}"), record)
         };
         let all: HostRecords = (0..500).map(of_host).collect();

@@ -1,15 +1,17 @@
 //! Hosts that leave a node set whose services in nova may be another's: what is done about them, and
 //! which UUIDs are recorded.
 
+use api::ansibleee::HostFailure;
 use jiff::SignedDuration;
 use kube::ResourceExt;
 use operator_core::object_key::Key;
 
 use super::removals::{START, end, finalizers, host, leaving, order, reconcile, said};
 use super::*;
-use crate::drain::order::{HostOrder, OwnService, Remove};
-use crate::drain::progress::{HostProgress, Occupied};
+use crate::drain::order::{HostOrder, OwnService, Remove, Stop};
+use crate::drain::progress::{HostProgress, Occupied, Removal, ServiceRemoval};
 use crate::node_set_computes::claims::Claim;
+use crate::node_set_computes::removal::condition::is_contested;
 use crate::node_set_computes::removal::record::{HOSTS, HostRecord, records, text};
 
 /// A host that leaves, and on which no deployment of nova has succeeded.
@@ -23,7 +25,7 @@ fn unproven(progress: HostProgress) -> Observed {
 fn of_a_host_without_a_proof_nothing_is_changed_in_nova_and_servers_hold_it() {
     let occupied = Occupied { servers: vec!["server".into()], ..Occupied::default() };
     let mut seen = unproven(HostProgress::Occupied(occupied));
-    assert_eq!(order(&seen), Some(HostOrder::InspectForRemoval));
+    assert_eq!(order(&seen), Some(HostOrder::InspectForRemoval(Stop::Due)));
     assert_eq!(reconcile(&mut seen, START), ["status"]);
     let (reason, message) = said(&seen).unwrap();
     assert!(reason == "ServersOnHost" && message.contains("has 1 server"), "{message}");
@@ -31,7 +33,8 @@ fn of_a_host_without_a_proof_nothing_is_changed_in_nova_and_servers_hold_it() {
     host(&mut seen).progress = HostProgress::Empty;
     assert_eq!(reconcile(&mut seen, START), ["run", "status"]);
     end(&mut seen, "Ok", START);
-    assert_eq!(order(&seen), Some(HostOrder::InspectForRemoval));
+    // What was found before the stop does not count: another order has its own findings.
+    assert_eq!(order(&seen), Some(HostOrder::InspectForRemoval(Stop::Done)));
     let occupied = Occupied { servers: vec!["server".into()], ..Occupied::default() };
     host(&mut seen).progress = HostProgress::Occupied(occupied);
     reconcile(&mut seen, START);
@@ -46,6 +49,31 @@ fn of_a_host_without_a_proof_nothing_is_changed_in_nova_and_servers_hold_it() {
 }
 
 #[test]
+fn a_host_without_a_proof_that_could_not_be_stopped_is_held_until_it_is_down() {
+    let mut seen = unproven(HostProgress::Empty);
+    let mut now = START;
+    for _ in 0..3 {
+        assert_eq!(order(&seen), Some(HostOrder::InspectForRemoval(Stop::Due)));
+        assert!(reconcile(&mut seen, now).contains(&"run".to_owned()));
+        end(&mut seen, "Unreachable", now);
+        now += SignedDuration::from_mins(11);
+    }
+    assert_eq!(order(&seen), Some(HostOrder::InspectForRemoval(Stop::Failed)));
+    let still_up = Removal::of_service(ServiceRemoval::StillUp);
+    host(&mut seen).progress = HostProgress::Removing(still_up);
+    reconcile(&mut seen, now);
+    let (reason, message) = said(&seen).unwrap();
+    assert_eq!(reason, "StillUp");
+    for part in ["was not stopped on host a.example.org", "still reports", "skip-cleanup"] {
+        assert!(message.contains(part), "{message}");
+    }
+    assert_eq!(finalizers(&seen), ["a", "b"]);
+    host(&mut seen).progress = HostProgress::Empty;
+    reconcile(&mut seen, now);
+    assert_eq!(finalizers(&seen), ["b"]);
+}
+
+#[test]
 fn a_name_under_which_another_object_has_deployed_nova_too_is_held_and_not_touched() {
     let mut seen = leaving(HostProgress::Pending);
     host(&mut seen).claim = Claim::Contested("OpenStackDataPlaneNodeSet other/edpm".into());
@@ -53,6 +81,7 @@ fn a_name_under_which_another_object_has_deployed_nova_too_is_held_and_not_touch
     assert_eq!(reconcile(&mut seen, START), ["status"]);
     let (reason, message) = said(&seen).unwrap();
     assert_eq!(reason, "HostContested");
+    assert!(is_contested(&seen.set), "it is enqueued by computes of all namespaces");
     for part in ["OpenStackDataPlaneNodeSet other/edpm has deployed", "skip-cleanup"] {
         assert!(message.contains(part), "{message}");
     }
@@ -139,6 +168,31 @@ fn a_host_is_held_until_nova_has_answered_whether_it_has_a_service_of_it() {
         assert_eq!(finalizers(&seen), ["a", "b"]);
     }
     host(&mut seen).health.service = ServiceHealth::NotFound;
+    host(&mut seen).health.missing_since = Some(START);
+    reconcile(&mut seen, START);
+    assert_eq!(finalizers(&seen), ["b"]);
+}
+
+#[test]
+fn a_host_that_nova_has_not_shown_is_held_during_a_deployment_and_until_nova_was_read_after_it() {
+    let mut seen = leaving(HostProgress::Pending);
+    let of = host(&mut seen);
+    (of.cell, of.record, of.is_reported) = (None, HostRecord::default(), false);
+    (of.health.service, of.health.missing_since) = (ServiceHealth::NotFound, Some(START));
+    reconcile(&mut seen, START);
+    assert_eq!(said(&seen).unwrap().0, "WaitingForDeployment");
+    host(&mut seen).is_reported = true;
+    let later = START + SignedDuration::from_secs(60);
+    for deployed_at in [Timestamp::MAX, later] {
+        host(&mut seen).deployed_at = Some(deployed_at);
+        reconcile(&mut seen, START);
+        let (reason, message) = said(&seen).unwrap();
+        assert!(reason == "NotRead" && message.contains("skip-cleanup"), "{message}");
+        assert_eq!(finalizers(&seen), ["a", "b"]);
+    }
+    let pause = decide(&seen, None, later).requeue_after;
+    assert!(pause.is_some_and(|it| it.as_secs() <= 16), "readings enqueue nothing");
+    host(&mut seen).health.missing_since = Some(later + SignedDuration::from_secs(1));
     reconcile(&mut seen, START);
     assert_eq!(finalizers(&seen), ["b"]);
 }
@@ -164,6 +218,15 @@ fn a_host_whose_cell_is_gone_is_held_by_its_record_and_is_removed_in_one_that_sh
     assert_eq!(finalizers(&seen), ["b"]);
 }
 
+/// What a run reports of host `a` that records another owner.
+fn not_owned() -> Vec<HostFailure> {
+    let failures = json!([{
+        "host": "a", "path": "/opt/edpm/plays/owner-check.yaml:80",
+        "task": "The host must be the owner's", "message": "It is ns/Node/n9's.",
+    }]);
+    serde_json::from_value(failures).unwrap()
+}
+
 #[test]
 fn a_host_that_records_another_owner_is_held_and_keeps_its_service() {
     let mut seen = leaving(HostProgress::Drained);
@@ -171,12 +234,8 @@ fn a_host_that_records_another_owner_is_held_and_keeps_its_service() {
     for attempt in 1..6 {
         assert!(reconcile(&mut seen, now).contains(&"run".to_owned()), "{attempt}");
         end(&mut seen, "Failed", now);
-        let failures = json!([{
-            "host": "a", "path": "/opt/edpm/plays/owner-check.yaml:80",
-            "task": "The host must be the owner's", "message": "It is ns/Node/n9's.",
-        }]);
         let run = Arc::make_mut(host(&mut seen).runs.last_mut().unwrap());
-        run.status.as_mut().unwrap().failures = serde_json::from_value(failures).unwrap();
+        run.status.as_mut().unwrap().failures = not_owned();
         reconcile(&mut seen, now);
         assert!(matches!(order(&seen), Some(HostOrder::DrainForRemoval(_))), "{attempt}");
         let (reason, message) = said(&seen).unwrap();
@@ -185,8 +244,39 @@ fn a_host_that_records_another_owner_is_held_and_keeps_its_service() {
     }
     host(&mut seen).claim = Claim::Unproven;
     host(&mut seen).progress = HostProgress::Empty;
+    let inspect = HostOrder::InspectForRemoval(Stop::Done);
+    assert_eq!(order(&seen), Some(inspect), "the other owner's nova-compute may run");
     reconcile(&mut seen, now);
     assert_eq!(finalizers(&seen), ["b"], "nothing of it would be deleted in nova");
+}
+
+#[test]
+fn a_host_that_records_another_owner_is_held_when_it_is_not_reached_later_and_when_the_runs_go() {
+    let mut seen = leaving(HostProgress::Drained);
+    let mut now = START;
+    for result in ["Failed", "Unreachable", "Unreachable", "Unreachable"] {
+        assert!(reconcile(&mut seen, now).contains(&"run".to_owned()), "{result}");
+        end(&mut seen, result, now);
+        if result == "Failed" {
+            let run = Arc::make_mut(host(&mut seen).runs.last_mut().unwrap());
+            run.status.as_mut().unwrap().failures = not_owned();
+        }
+        reconcile(&mut seen, now);
+        let record = records(seen.report.found().unwrap()).remove("a").unwrap();
+        host(&mut seen).record = record;
+        assert!(matches!(order(&seen), Some(HostOrder::DrainForRemoval(_))), "{result}");
+        let (reason, message) = said(&seen).unwrap();
+        assert_eq!(reason, "HostNotOwned", "{result}");
+        assert!(message.contains("It is ns/Node/n9's"), "{message}");
+        now += SignedDuration::from_mins(11);
+    }
+    host(&mut seen).runs.remove(0);
+    assert!(matches!(order(&seen), Some(HostOrder::DrainForRemoval(_))), "its run is gone");
+    reconcile(&mut seen, now);
+    end(&mut seen, "Ok", now);
+    assert!(matches!(order(&seen), Some(HostOrder::Remove(_))));
+    reconcile(&mut seen, now);
+    assert!(!records(seen.report.found().unwrap())["a"].is_another_s);
 }
 
 #[test]

@@ -74,6 +74,7 @@ pub(super) fn leaving(progress: HostProgress) -> Observed {
         cell: Some((Key::new("ns", "nova-cell1"), "nova-cell1-secret".into())),
         claim: Claim::Own,
         health: HostHealth { service: UP, ..HostHealth::default() },
+        deployed_at: None,
         drain: Drain { mode: DrainMode::Wait, reason: "host leaves".into() },
         is_reported: true,
         runs: vec![],
@@ -260,6 +261,7 @@ fn what_another_object_has_or_nova_does_not_is_let_go_at_once() {
     let mut unknown = pending();
     host(&mut unknown).health.service = ServiceHealth::NotFound;
     (host(&mut unknown).cell, host(&mut unknown).record.cell) = (None, String::new());
+    host(&mut unknown).health.missing_since = Some(START);
     let mut gone = pending();
     gone.removals.namespace_goes = true;
     for mut seen in [moved, unknown, gone] {

@@ -55,7 +55,10 @@ async fn hosts_are(own: &Own, state: &str, target: Option<&str>) -> Result<()> {
     };
     // A deployment of all services has succeeded on both.
     let (hosts, hash) = ([host("compute-0"), host("storage-0")], "0123456789");
-    let status = json!({ "status": { "hosts": hosts, "deployedConfigHash": hash } });
+    let services = json!({ "services": "d" });
+    let status = json!({ "status": {
+        "hosts": hosts, "deployedConfigHash": hash, "inputs": services, "deployedInputs": services,
+    } });
     let patch = Patch::Merge(&status);
     own.api::<NodeSet>().patch_status(SET, &PatchParams::default(), &patch).await?;
     Ok(())
