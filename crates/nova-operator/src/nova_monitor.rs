@@ -346,11 +346,8 @@ impl NovaMonitor {
                 self.queues.cell_readings.push(cell.clone());
             }
         }
-        let counts = if is_judged {
-            self.counts(reader, &registered, &after)
-        } else {
-            BTreeMap::new()
-        };
+        let counts =
+            if is_judged { self.counts(reader, &registered, &after) } else { BTreeMap::new() };
         // Those of a cell that goes meanwhile go with it.
         let present = reader.cells.lock();
         for cell in present.keys() {
