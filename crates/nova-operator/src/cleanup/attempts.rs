@@ -234,9 +234,11 @@ impl HostCleanup<'_> {
     }
 }
 
-/// Whether the host records another owner: then nothing may be cleaned on it.
+/// Whether a clean-up has found that the host records another owner: then nothing may be cleaned on it.
+/// What an earlier deployment has found is no matter of the clean-up.
 pub fn is_another_s(record: &ServiceRun) -> bool {
-    record.reason.as_deref() == Some(FailureReason::HostNotOwned.as_str())
+    let reason = record.reason.as_deref();
+    record.name == NOVA_CLEANUP && reason == Some(FailureReason::HostNotOwned.as_str())
 }
 
 /// Returns whether attempts show that a host records another owner: one has found it so, and none has

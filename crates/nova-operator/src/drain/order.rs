@@ -155,6 +155,12 @@ pub fn is_ours(disabled_reason: &str) -> bool {
     [MARKER, REMOVAL_MARKER].into_iter().any(is_behind)
 }
 
+/// Returns whether a service with this reason was disabled by this operator for a drain, and not for a
+/// removal.
+pub fn is_of_drain(disabled_reason: &str) -> bool {
+    is_ours(disabled_reason) && disabled_reason.starts_with(MARKER)
+}
+
 /// Returns whether a service with this reason was disabled by a rollout.
 pub fn is_of_rollout(disabled_reason: &str) -> bool {
     is_ours(disabled_reason) && disabled_reason.strip_prefix(MARKER) == Some(": rollout")
@@ -180,6 +186,7 @@ mod tests {
         }
         let by_rollout = drain(ROLLOUT).disabled_reason(MARKER);
         assert!(is_ours(&by_rollout) && is_of_rollout(&by_rollout), "{by_rollout}");
+        assert!(is_of_drain(&by_rollout) && !is_of_drain(REMOVAL_MARKER));
         for other in ["", MARKER, &drain("new kernel").disabled_reason(MARKER), ": rollout"] {
             assert!(!is_of_rollout(other), "{other}");
         }

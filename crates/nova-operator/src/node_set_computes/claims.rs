@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::ansibleee::{AnsibleEe, HostOutcome};
+use api::conditions::{ConditionStatus, find};
+use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY, SETUP_READY};
 use api::dataplane::{HostReadiness, HostState, NodeSet, NodeSetStatus};
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -43,8 +45,8 @@ pub enum Claim {
 }
 
 impl Claim {
-    /// Returns the claim to enable a service that has the marker of this operator: that needs no proof,
-    /// only that no other object has the host.
+    /// Returns the claim to enable a service that has the marker of a drain, on a host where a
+    /// deployment has begun: that needs no proof, only that no other object has the host.
     #[must_use]
     pub fn to_enable(self) -> Self {
         match self {
@@ -100,7 +102,7 @@ pub fn deployments(
         }
     }
     let status = set.status.as_ref();
-    let whole = status.filter(|it| has_deployed_services(it));
+    let whole = status.filter(|it| has_deployed_services(set, it));
     let whole = whole.and_then(|it| it.deployed_config_hash.as_deref()).map(prefix);
     for host in status.iter().flat_map(|it| &it.hosts) {
         // With this digest, a deployment of all services has succeeded on all hosts.
@@ -137,10 +139,18 @@ fn note(found: &mut BTreeMap<String, NovaDeployment>, name: &str, has_succeeded:
 }
 
 /// Whether the last deployment of all services was one of the present ones: before it, nova may not
-/// have been among them.
-fn has_deployed_services(status: &NodeSetStatus) -> bool {
+/// have been among them. The status says so of the present list alone, and only while nothing keeps an
+/// earlier list there.
+fn has_deployed_services(set: &NodeSet, status: &NodeSetStatus) -> bool {
     let deployed = status.deployed_inputs.get(SERVICES);
-    deployed.is_some() && deployed == status.inputs.get(SERVICES)
+    let is_present = status.observed_generation == set.metadata.generation;
+    let is_true = |type_: &&str| {
+        find(&status.conditions, type_).is_some_and(|it| it.status == ConditionStatus::True)
+    };
+    is_present
+        && [INPUT_READY, SETUP_READY, DEPLOYMENT_READY].iter().all(is_true)
+        && deployed.is_some()
+        && deployed == status.inputs.get(SERVICES)
 }
 
 /// Whether a run deploys a service of type nova for this node set, and not for an earlier one of its

@@ -18,7 +18,7 @@ use crate::cell::discovery::settings::{Discovery, discovery};
 use crate::conflicting_service::is_nova;
 use crate::drain::before::{DrainBefore, drain_before_of};
 use crate::drain::hosts_request::{modes_of_leaving, requested};
-use crate::drain::order::{Drain, is_ours};
+use crate::drain::order::{Drain, is_of_drain};
 use crate::drain::progress::HostProgress;
 use crate::drain::request::DrainRequest;
 use crate::node_set_caches::NodeSetCaches;
@@ -164,8 +164,9 @@ fn drains(
                 None => continue,
             },
         };
-        let is_marked = health.disabled.as_deref().is_some_and(is_ours);
-        let is_enabled = is_marked && request == DrainRequest::Absent;
+        let is_marked = health.disabled.as_deref().is_some_and(is_of_drain);
+        let has_begun = from.claims.deployment(&it.name).is_some();
+        let is_enabled = is_marked && has_begun && request == DrainRequest::Absent;
         let (access, cell) = access(from, (&it.name, &host), is_enabled);
         let (name, progress) = (it.name.clone(), HostProgress::Pending);
         let drain = HostDrain {
@@ -192,7 +193,7 @@ fn is_going(set: &NodeSet, host: &str) -> bool {
 
 /// Returns whether a node set decides about a host, and the cell of the host if so. `name` is the
 /// host's name in the inventory, `host` the one under which its service is registered. `is_enabled` is
-/// whether that service has the marker of this operator, which is all that is to be taken back.
+/// whether that service has the marker of a drain, which is all that is to be taken back.
 fn access(
     from: Sources<'_>,
     (name, host): (&str, &str),

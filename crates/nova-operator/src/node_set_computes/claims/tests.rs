@@ -12,14 +12,23 @@ const CREATED: &str = "2026-01-02T00:00:00Z";
 /// A node set with hosts `a` and `b`, and what its status has of them.
 fn set(hosts: &Value, deployed: Option<&str>) -> NodeSet {
     let node = |name: &str| json!({"hostName": format!("{name}.example.org")});
+    let conditions = ["InputReady", "SetupReady", "DeploymentReady"].map(|type_| {
+        json!({
+            "type": type_, "status": "True", "reason": "Ready", "message": "",
+            "lastTransitionTime": CREATED,
+        })
+    });
     serde_json::from_value(json!({
-        "metadata": {"name": "set", "namespace": "ns", "creationTimestamp": CREATED},
+        "metadata": {
+            "name": "set", "namespace": "ns", "creationTimestamp": CREATED, "generation": 2,
+        },
         "spec": {
             "nodes": {"a": node("a"), "b": node("b")},
             "nodeTemplate": {"ansibleSSHPrivateKeySecret": "ssh"},
         },
         "status": {
-            "hosts": hosts, "deployedConfigHash": deployed,
+            "hosts": hosts, "deployedConfigHash": deployed, "observedGeneration": 2,
+            "conditions": conditions,
             "inputs": {"services": "d1"}, "deployedInputs": {"services": "d1"},
         },
     }))
@@ -111,6 +120,25 @@ fn a_deployment_of_all_services_before_these_were_listed_is_no_proof() {
     assert_eq!(of(json!({"services": "d1"})), Some(NovaDeployment::Succeeded));
     for other in [json!({"services": "d0"}), json!({})] {
         assert_eq!(of(other), Some(NovaDeployment::Begun));
+    }
+}
+
+/// Its operator has not seen the present list yet, or keeps the one before.
+#[test]
+fn a_status_that_may_have_an_earlier_list_of_services_is_no_proof() {
+    let hosts = json!([{"name": "a", "state": "Deployed", "hash": "01234567"}]);
+    let of = |change: &dyn Fn(&mut NodeSet)| {
+        let mut set = set(&hosts, Some("0123456789"));
+        change(&mut set);
+        deployments(&set, None, &[]).get("a").copied()
+    };
+    assert_eq!(of(&|_| ()), Some(NovaDeployment::Succeeded));
+    assert_eq!(of(&|it| it.metadata.generation = Some(3)), Some(NovaDeployment::Begun));
+    for idx in 0..3 {
+        let unknown = |it: &mut NodeSet| {
+            it.status.as_mut().unwrap().conditions[idx].status = ConditionStatus::Unknown;
+        };
+        assert_eq!(of(&unknown), Some(NovaDeployment::Begun), "{idx}");
     }
 }
 

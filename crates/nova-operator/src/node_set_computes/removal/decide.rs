@@ -48,6 +48,8 @@ pub struct Decision {
     pub stopped: BTreeSet<String>,
     /// Those that record another owner, by their names in the inventory.
     pub another_s: BTreeSet<String>,
+    /// Those on which nova-compute was stopped, so that this operator owns them.
+    pub cleaned: BTreeSet<String>,
     /// What holds each of the others, by its name in the inventory.
     pub held: Vec<(String, ConditionDraft)>,
     /// The runs that are created or deleted.
@@ -90,6 +92,9 @@ pub fn decide(
         if evaluated.services.iter().any(is_another_s) {
             decision.another_s.insert(of.name.clone());
         }
+        if is_stopped(&evaluated) == Some(true) {
+            decision.cleaned.insert(of.name.clone());
+        }
         if is_stopped(&evaluated).is_some() {
             decision.stopped.insert(of.name.clone());
             if is_unproven(of) && of.progress.is_empty() {
@@ -98,7 +103,8 @@ pub fn decide(
             }
         }
         decision.held.push((of.name.clone(), held(set, removals, of, &evaluated)));
-        if is_in_no_cell(of) {
+        // No reading enqueues a node set for a host that it does not list any more.
+        if of.cell.is_none() {
             decision.retry(now + REREAD);
         }
         if of.progress.forbids_runs() && !removals.is_skipped {

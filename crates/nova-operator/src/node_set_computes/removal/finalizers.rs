@@ -43,7 +43,8 @@ pub fn desired(
     for of in held() {
         record_cell(&mut recorded, of);
         if let Some(record) = recorded.get_mut(&of.name) {
-            record.is_another_s = decision.another_s.contains(&of.name);
+            record.is_another_s |= decision.another_s.contains(&of.name);
+            record.is_another_s &= !decision.cleaned.contains(&of.name);
         }
     }
     record_mappings(&mut recorded, held(), now);

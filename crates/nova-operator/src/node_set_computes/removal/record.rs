@@ -91,6 +91,8 @@ impl HostRecord {
             self.service_id = self.service_id.or_else(|| before.service_id.clone());
             self.compute_id = self.compute_id.or_else(|| before.compute_id.clone());
         }
+        // Only a clean-up that succeeds shows that the host has no other owner any more.
+        self.is_another_s |= before.is_another_s;
         self
     }
 }
@@ -126,6 +128,8 @@ mod tests {
             before,
             "its inputs are lost"
         );
+        let refused = HostRecord { is_another_s: true, ..before.clone() };
+        assert!(record(None, None).with_ids_of(&refused).is_another_s, "also where it came back");
         let moved = HostRecord { cell: "nova-cell2".to_owned(), ..record(None, None) };
         assert_eq!(moved.clone().with_ids_of(&before), moved);
     }

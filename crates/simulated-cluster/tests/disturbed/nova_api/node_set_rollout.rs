@@ -56,8 +56,20 @@ async fn hosts_are(own: &Own, state: &str, target: Option<&str>) -> Result<()> {
     // A deployment of all services has succeeded on both.
     let (hosts, hash) = ([host("compute-0"), host("storage-0")], "0123456789");
     let services = json!({ "services": "d" });
+    let set = own.api::<NodeSet>().get(SET).await?;
+    let condition = |type_: &str| {
+        json!({
+            "type": type_, "status": "True", "reason": "Ready", "message": "",
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        })
+    };
+    let written = ["InputReady", "SetupReady", "DeploymentReady"];
+    let of_others = conditions(&set).iter().filter(|it| !written.contains(&&*it.type_));
+    let of_others = of_others.map(|it| json!(it));
+    let all: Vec<Value> = of_others.chain(written.map(condition)).collect();
     let status = json!({ "status": {
         "hosts": hosts, "deployedConfigHash": hash, "inputs": services, "deployedInputs": services,
+        "observedGeneration": set.metadata.generation, "conditions": all,
     } });
     let patch = Patch::Merge(&status);
     own.api::<NodeSet>().patch_status(SET, &PatchParams::default(), &patch).await?;
