@@ -46,14 +46,18 @@ async fn hosts_are_deployed_one_after_the_other_as_a_report_lists_them() -> Resu
     let third = ns.host_like(&first, "e2e-drain-2", "192.168.122.238");
     ns.secret(SSH_SECRET, &[("ssh-privatekey", &first.ssh_secret()[0].1)]).await?;
     node_set(&ns, &[&first, &second, &third], &["one"]).await?;
-    // Before the first deployment, which it does not concern: the second one begins with a report that
-    // the operator has long seen.
+    deploy(&ns, "first", json!({})).await?;
+    done(&ns, "first").await?;
+    // A host is in service once its node set says so.
+    let are_deployed = |it: &NodeSet| {
+        let mut hosts = it.status.iter().flat_map(|it| &it.hosts);
+        hosts.all(|it| it.state == HostState::Deployed && it.hash.is_some())
+    };
+    ns.wait::<NodeSet>(SET, "in service", RUN, are_deployed).await?;
     let spec = json!({
         "nodeSet": SET, "conditionType": "example.org/Drained", "disruptionAllowed": {},
     });
     ns.create::<HostReadiness>(REPORT, spec).await?;
-    deploy(&ns, "first", json!({})).await?;
-    done(&ns, "first").await?;
 
     deploy(&ns, "second", json!({ "maxUnavailable": 1, "backoffLimit": 0 })).await?;
     let uid = ns.api::<Deployment>().get("second").await?.uid().context("no UID")?;

@@ -69,6 +69,8 @@ async fn each_host_of_a_node_set_is_drained_deployed_and_given_back_before_the_n
     };
     let first_alone = [Some(ROLLOUT.to_owned()), None];
     world.deployment_reaches("first", "Ready", &[]).await?;
+    // A host is in service once its node set says so.
+    world.is_given_back().await?;
     world.drain_before().await?;
     nova.boot("one", &world.host.name)?;
     nova.hold_migrations(true);
