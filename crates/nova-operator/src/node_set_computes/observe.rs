@@ -166,8 +166,8 @@ fn drains(
         };
         let is_marked = health.disabled.as_deref().is_some_and(is_of_drain);
         let has_begun = from.claims.deployment(&it.name).is_some();
-        let is_enabled = is_marked && has_begun && request == DrainRequest::Absent;
-        let (access, cell) = access(from, (&it.name, &host), is_enabled);
+        let ends_drain = is_marked && has_begun && request == DrainRequest::Absent;
+        let (access, cell) = access(from, (&it.name, &host), ends_drain);
         let (name, progress) = (it.name.clone(), HostProgress::Pending);
         let drain = HostDrain {
             name,
@@ -192,19 +192,19 @@ fn is_going(set: &NodeSet, host: &str) -> bool {
 }
 
 /// Returns whether a node set decides about a host, and the cell of the host if so. `name` is the
-/// host's name in the inventory, `host` the one under which its service is registered. `is_enabled` is
-/// whether that service has the marker of a drain, which is all that is to be taken back.
+/// host's name in the inventory, `host` the one under which its service is registered. `ends_drain`
+/// is whether only a drain of this operator is to be taken back, so that its service is enabled.
 fn access(
     from: Sources<'_>,
     (name, host): (&str, &str),
-    is_enabled: bool,
+    ends_drain: bool,
 ) -> (HostAccess, Option<Key>) {
     let Some(key) = from.monitor.cell_with(from.cells, host) else {
         return (HostAccess::NoCell, None);
     };
     let is_proven = from.claims.deployment(name) == Some(NovaDeployment::Succeeded);
     let claim = from.claims.claim(&key, host, is_proven);
-    match if is_enabled { claim.to_enable() } else { claim } {
+    match if ends_drain { claim.to_enable() } else { claim } {
         Claim::Own => {
             let cell = from.caches.cells.get(&key);
             let secret = cell.map(|it| it.spec.secret.clone()).unwrap_or_default();

@@ -92,10 +92,11 @@ pub fn decide(
         if evaluated.services.iter().any(is_another_s) {
             decision.another_s.insert(of.name.clone());
         }
-        if is_stopped(&evaluated) == Some(true) {
+        let is_stopped = is_stopped(&evaluated);
+        if is_stopped == Some(true) {
             decision.cleaned.insert(of.name.clone());
         }
-        if is_stopped(&evaluated).is_some() {
+        if is_stopped.is_some() {
             decision.stopped.insert(of.name.clone());
             if is_unproven(of) && of.progress.is_empty() {
                 decision.released.insert(of.name.clone());
