@@ -225,6 +225,16 @@ impl Operators {
     }
 }
 
+impl Drop for Operators {
+    fn drop(&mut self) {
+        // Shown with the output of a test that failed, which may have waited for a process that was
+        // gone.
+        if let Err(ended) = self.check() {
+            println!("{ended:#}");
+        }
+    }
+}
+
 /// Returns the name of the Lease of an operator.
 fn lease(operator: Operator) -> String {
     format!("edpm-{}", operator.name())

@@ -14,6 +14,10 @@ use crate::journey::{deploy, ssh_secret};
 /// Time limit of a run whose operators are killed meanwhile: a leader's Lease may have to expire.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(3);
 
+/// Seconds of the operators' Leases. Tests wait for new leaders: the shortest one that a busy machine
+/// renews in time.
+pub(crate) const LEASE: u16 = 9;
+
 /// A namespace in a simulated cluster that no other test uses.
 pub(crate) struct Own {
     /// The namespace.
@@ -33,14 +37,17 @@ impl Deref for Own {
 impl Own {
     /// Starts it, with an empty namespace.
     pub(crate) async fn start(test: &str) -> Result<Self> {
-        Self::start_with(test, &[]).await
+        Self::start_with(test, &[], LEASE).await
     }
 
-    /// The same with values of the chart.
-    pub(crate) async fn start_with(test: &str, values: &[&str]) -> Result<Self> {
+    /// The same with values of the chart, and a Lease of that many seconds.
+    pub(crate) async fn start_with(
+        test: &str,
+        values: &[&str],
+        lease_seconds: u16,
+    ) -> Result<Self> {
         let values = values.iter().map(|it| (*it).to_owned()).collect();
-        // Tests wait for new leaders: the shortest Lease that a busy machine renews in time.
-        let options = Options { values, lease_seconds: Some(9) };
+        let options = Options { values, lease_seconds: Some(lease_seconds) };
         let sim = Simulation::start(&options).await?;
         let ns = Namespace::of(sim.client.clone(), test).await?;
         Ok(Self { ns, sim })

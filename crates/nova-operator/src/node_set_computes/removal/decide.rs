@@ -71,10 +71,7 @@ pub fn decide(
     report: Option<&HostReadiness>,
     now: Timestamp,
 ) -> Decision {
-    let mut decision = Decision::default();
-    let going = removals.unneeded_runs.iter().filter(|it| !is_terminating(&***it));
-    let because = "its host does not leave the node set any more";
-    decision.steps.extend(going.map(|it| Step::delete(Target::of(&**it), because)));
+    let mut decision = Decision { steps: unneeded(removals).collect(), ..Decision::default() };
     for of in &removals.terminating {
         if is_released(removals, of) || is_done(Some(&of.progress)) {
             decision.released.insert(of.name.clone());
@@ -125,6 +122,13 @@ pub fn decide(
         }
     }
     decision
+}
+
+/// Returns the deletions of runs for hosts that do not leave any more.
+fn unneeded(removals: &Removals) -> impl Iterator<Item = Step> {
+    let going = removals.unneeded_runs.iter().filter(|it| !is_terminating(&***it));
+    let because = "its host does not leave the node set any more";
+    going.map(move |it| Step::delete(Target::of(&**it), because))
 }
 
 /// Returns what is to be done in nova about a host that leaves, or `None` for nothing.
