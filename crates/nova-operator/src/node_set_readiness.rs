@@ -200,7 +200,7 @@ fn judged(reading: &HostReading) -> Readiness {
         (ServiceHealth::Down { is_forced: true, .. }, _) => {
             let text = format!(
                 "The service of host {host} is forced down. When the host is well: openstack \
-                 compute service set --up"
+                 --os-compute-api-version 2.11 compute service set --up {host} nova-compute"
             );
             not_ready(reasons::compute::FORCED_DOWN.word, text)
         }

@@ -9,11 +9,11 @@ use operator_runtime::http_client;
 use operator_runtime::metrics::Metrics;
 use operator_runtime::tls_stream::CaTrust;
 use serde_json::Value;
-use tokio::sync::Mutex;
 
 use crate::error::{Error, Fault, Service};
 use crate::keystone::{Login, Token};
 use crate::microversion::{self, Microversion};
+use crate::negotiation::Negotiation;
 use crate::response::{DEADLINE, LARGEST};
 
 /// Error word of a request that was abandoned.
@@ -24,11 +24,16 @@ const GIVEN_UP: &str = "GivenUp";
 pub(crate) struct Client {
     service: Service,
     login: Arc<Login>,
-    trust: CaTrust,
     region: String,
+    transport: Transport,
+    negotiation: Negotiation,
+}
+
+/// What requests are sent by.
+#[derive(Clone, Debug)]
+struct Transport {
+    trust: CaTrust,
     metrics: Option<Metrics>,
-    /// The endpoint whose microversions are known to suffice.
-    negotiated: Mutex<Option<Arc<str>>>,
 }
 
 /// A request, without what every request to the service has.
@@ -43,14 +48,16 @@ struct Call<'a> {
 impl Client {
     /// Creates the client without sending anything.
     pub(crate) fn new(service: Service, login: Arc<Login>, trust: CaTrust, region: &str) -> Self {
-        let negotiated = Mutex::const_new(None);
-        Self { service, login, trust, region: region.to_owned(), metrics: None, negotiated }
+        let transport = Transport { trust, metrics: None };
+        let negotiation = Negotiation::default();
+        Self { service, login, region: region.to_owned(), transport, negotiation }
     }
 
     /// Counts each request in `metrics`.
     #[must_use]
-    pub(crate) fn counted(self, metrics: Metrics) -> Self {
-        Self { metrics: Some(metrics), ..self }
+    pub(crate) fn counted(mut self, metrics: Metrics) -> Self {
+        self.transport.metrics = Some(metrics);
+        self
     }
 
     /// Returns an error as a fault of the service.
@@ -101,7 +108,7 @@ impl Client {
     }
 
     async fn token(&self) -> Result<Token, Fault> {
-        let token = self.login.token(&self.trust).await;
+        let token = self.login.token(&self.transport.trust).await;
         token.map_err(|it| Fault::of(Service::Identity, it))
     }
 
@@ -111,7 +118,8 @@ impl Client {
         if call.method != Method::GET && !self.login.may_write() {
             return Err(self.fault(Error::NotLeader));
         }
-        let (headers, body) = self.exchange(&endpoint, call, token).await.map_err(of_service)?;
+        let (headers, body) =
+            self.transport.exchange(endpoint, call, token).await.map_err(of_service)?;
         let Some(microversion) = call.microversion else { return Ok(body) };
         let used = headers.get(microversion::HEADER).and_then(|it| it.to_str().ok());
         match used {
@@ -128,26 +136,32 @@ impl Client {
     ///
     /// Their description is requested without a microversion: an API that does not support the
     /// needed one would reject the request instead of describing what it supports.
-    async fn endpoint(&self, token: &Token) -> Result<Arc<str>, Error> {
+    async fn endpoint<'a>(&self, token: &'a Token) -> Result<&'a str, Error> {
         let url = token.catalog().endpoint(self.service, &self.region);
         let url = url.ok_or_else(|| Error::NoEndpoint { region: self.region.clone() })?;
         let url = base(self.service, url);
-        let Some(microversion) = Microversion::of(self.service) else { return Ok(url.into()) };
-        let mut negotiated = self.negotiated.lock().await;
-        if let Some(known) = negotiated.as_ref().filter(|it| ***it == *url) {
-            return Ok(Arc::clone(known));
-        }
-        let call = Call { method: &Method::GET, path: "/", body: None, microversion: None };
-        // What has no description of its versions is another server: its 404 says of no object that
-        // it is gone.
-        let (_, document) = self
-            .exchange(url, call, token)
-            .await
-            .map_err(|it| if it == Error::NotFound { Error::NotTheService } else { it })?;
-        microversion.check(&document)?;
-        Ok(Arc::clone(negotiated.insert(url.into())))
+        let Some(microversion) = Microversion::of(self.service) else { return Ok(url) };
+        let request = || {
+            let (transport, endpoint, token) =
+                (self.transport.clone(), url.to_owned(), token.clone());
+            async move {
+                let call = Call { method: &Method::GET, path: "/", body: None, microversion: None };
+                let answer = transport.exchange(&endpoint, call, &token).await;
+                // What has no description of its versions is another server: its 404 says of no
+                // object that it is gone.
+                let (_, document) = answer.map_err(|it| match it {
+                    Error::NotFound => Error::NotTheService,
+                    other => other,
+                })?;
+                microversion.check(&document)
+            }
+        };
+        self.negotiation.check(url, request).await?;
+        Ok(url)
     }
+}
 
+impl Transport {
     async fn exchange(
         &self,
         endpoint: &str,

@@ -11,6 +11,7 @@ pub mod error;
 pub mod keystone;
 mod message;
 mod microversion;
+mod negotiation;
 pub mod network;
 pub mod placement;
 mod response;

@@ -226,11 +226,11 @@ impl Operators {
 }
 
 impl Drop for Operators {
+    #[expect(clippy::print_stderr, reason = "tests show it where they fail")]
     fn drop(&mut self) {
-        // Shown with the output of a test that failed, which may have waited for a process that was
-        // gone.
+        // A test that failed may have waited for a process that was gone.
         if let Err(ended) = self.check() {
-            println!("{ended:#}");
+            eprintln!("{ended:#}");
         }
     }
 }

@@ -85,7 +85,7 @@ pub const HOSTS: &[Fault] = &[
         [
             "the service of host compute-0",
             "An administrator has forced down",
-            "openstack compute service set --up compute-0 nova-compute",
+            "openstack --os-compute-api-version 2.11 compute service set --up compute-0 nova-compute",
         ],
     ),
     of_node(

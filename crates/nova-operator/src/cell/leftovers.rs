@@ -131,8 +131,9 @@ fn is_deleted(found: &LeftoverSeen) -> bool {
 fn held(seen: &Observed, entry: &Leftover, found: &LeftoverSeen) -> Option<String> {
     let host = &entry.host_name;
     let compare = format!(
-        "Compare the UUIDs with those of `openstack compute service list --host {host}` and \
-         `openstack resource provider list --name {host}`, and delete what is not in use."
+        "Compare the UUIDs with those of `openstack --os-compute-api-version 2.53 compute service \
+         list --host {host}` and `openstack resource provider list --name {host}`, and delete what \
+         is not in use."
     );
     let progress = match found {
         LeftoverSeen::InUse(user) => {

@@ -190,7 +190,8 @@ impl NovaSteps<'_> {
             "Nova has service {id} of host {host}, which is not known to be the one that the host had \
              when its removal began, so it is not deleted. If nova-compute still runs on the host, stop it \
              there with `systemctl disable --now edpm_nova_compute`; then, unless the service is \
-             another host's: openstack compute service delete {id}. {skip}"
+             another host's: openstack --os-compute-api-version 2.53 compute service delete {id}. \
+             {skip}"
         );
         reasons::removal::OTHER_SERVICE.condition(SERVICE_DELETED, text)
     }

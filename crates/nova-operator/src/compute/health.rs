@@ -141,7 +141,8 @@ fn service(seen: &Observed, health: &HostHealth) -> ConditionDraft {
         ServiceHealth::Down { is_forced: true, .. } => {
             let text = format!(
                 "An administrator has forced down the service of host {host}. When the host is \
-                 well: openstack compute service set --up {host} nova-compute"
+                 well: openstack --os-compute-api-version 2.11 compute service set --up {host} \
+                 nova-compute"
             );
             reasons::compute::FORCED_DOWN.condition(SERVICE_UP, text)
         }
