@@ -55,9 +55,9 @@ class NovaCleanup(TemporaryDirectoryTest):
         if running is not None:
             self.write("bin/running", f"{running}\n")
 
-    def play(self):
+    def play(self, *options):
         return self.command(
-            BIN / "ansible-playbook", "-v", "-i", "localhost,", "-c", "local", "-e", "ansible_become=false", PLAY,
+            BIN / "ansible-playbook", "-v", "-i", "localhost,", "-c", "local", "-e", "ansible_become=false", *options, PLAY,
             env={"PATH": f"{self.directory}/bin:{BIN}:/usr/bin:/bin"},
         )
 
@@ -65,12 +65,12 @@ class NovaCleanup(TemporaryDirectoryTest):
         file = self.directory / "bin" / "stopped"
         return file.read_text().split() if file.exists() else []
 
-    def cleaned(self, *stopped):
+    def cleaned(self, *stopped, options=()):
         """Plays twice: the first time stops exactly these, the second time changes nothing."""
-        done = self.play()
+        done = self.play(*options)
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertEqual(self.stopped(), list(stopped))
-        again = self.play()
+        again = self.play(*options)
         self.assertEqual(again.returncode, 0, again.stdout)
         self.assertIn("changed=0", again.stdout)
         self.assertEqual(self.stopped(), list(stopped))
@@ -91,6 +91,29 @@ class NovaCleanup(TemporaryDirectoryTest):
             edpm_nova_compute_healthcheck__timer="enabled active",
         )
         self.cleaned("edpm_nova_compute.service", "edpm_nova_compute_healthcheck.timer")
+
+    def test_the_agents_of_neutron_go_with_the_host_alone_and_ovn_controller_last(self):
+        units = dict.fromkeys(
+            (
+                "edpm_ovn_controller__service",
+                "edpm_ovn_metadata_agent__service",
+                "edpm_ovn_metadata_agent_healthcheck__timer",
+                "edpm_neutron_sriov_agent__service",
+                "edpm_ovn_bgp_agent__service",
+                "edpm_libvirt__service",
+            ),
+            "enabled active",
+        )
+        self.host(edpm_nova_compute__service="enabled active", **units)
+        self.cleaned("edpm_nova_compute.service")
+        self.cleaned(
+            "edpm_nova_compute.service",
+            "edpm_neutron_sriov_agent.service",
+            "edpm_ovn_metadata_agent.service",
+            "edpm_ovn_metadata_agent_healthcheck.timer",
+            "edpm_ovn_controller.service",
+            options=("-e", "edpm_nova_host_leaves=true"),
+        )
 
     def test_a_unit_between_two_starts_or_only_enabled_is_stopped(self):
         for state in ("disabled activating", "enabled failed", "enabled inactive", "enabled-runtime active"):

@@ -135,6 +135,12 @@ const NODE_SET: &[ConditionSpec] = &[
         HOSTS,
     )
     .repeating(Repeats::Attempts(&FailureReason::ALL)),
+    condition(
+        NODE_CONFIGURATION_IN_SYNC,
+        "Never said: the condition is there only where an annotation requests audits, which hosts of \
+         node sets do not have; without effect on the node set's `Ready`.",
+        &[reasons::audit::AUDITS_NOT_SUPPORTED],
+    ),
 ];
 
 /// What may hold a host that leaves a node set, in the order of its removal.
@@ -161,6 +167,7 @@ const HOSTS: &[Reason] = &[
     reasons::removal::IN_AGGREGATES,
     reasons::removal::READING_MAPPINGS,
     reasons::removal::STILL_MAPPED,
+    reasons::removal::AGENTS_REPORT,
     reasons::cleanup::CLEANUP_SKIPPED,
     reasons::cleanup::LEFTOVERS_FULL,
     reasons::FORBIDDEN,

@@ -222,9 +222,12 @@ impl NovaMonitor {
     /// answers: one whose service the last reading has, as unknown too; `None` without one.
     pub fn witness(&self, cell: &Key, host: &str) -> Option<String> {
         let reader = self.reader(cell)?;
-        let others = self.objects.computes(cell).into_iter().map(|it| it.host);
-        let readings = reader.readings.lock();
-        others.filter(|it| it != host).find(|it| readings.has_service(it))
+        let is_another = |it: &String| it != host && reader.readings.lock().has_service(it);
+        let computes = self.objects.computes(cell).into_iter().map(|it| it.host);
+        computes.into_iter().find(is_another).or_else(|| {
+            let of_sets = self.set_hosts_of(&reader).remove(cell).unwrap_or_default();
+            of_sets.into_iter().map(|it| it.host).find(is_another)
+        })
     }
 
     /// Returns the time between two readings.
@@ -397,7 +400,7 @@ impl NovaMonitor {
                 let Some(cell) = cell.filter(|it| cells.contains(it)) else { continue };
                 let service = reader.readings.lock().of_host(&host).service;
                 let name = format!("{}/{}", set.name_any(), it.name);
-                found.entry(cell).or_default().push(SetHost { name, service });
+                found.entry(cell).or_default().push(SetHost { name, host, service });
             }
         }
         found

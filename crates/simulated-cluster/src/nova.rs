@@ -150,6 +150,16 @@ impl Nova {
         id
     }
 
+    /// Sets whether the agents of a host go on reporting when its nova-compute does not any more.
+    pub fn agents_report(&self, host: &str, report: bool) {
+        let mut state = self.state();
+        if report {
+            state.reporting_agents.insert(host.to_owned());
+        } else {
+            state.reporting_agents.remove(host);
+        }
+    }
+
     /// Sends a request with full permissions, past token, microversion and faults, and returns the
     /// body; the paths begin with `/v2.1`, `/placement` or `/network/v2.0`.
     pub fn ask(&self, method: &str, path: &str, body: Option<Value>) -> Result<Value> {

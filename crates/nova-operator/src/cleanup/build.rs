@@ -19,8 +19,21 @@ use crate::compute::observed::Observed;
 const PLAY: &str = include_str!("../../plays/nova-cleanup.yaml");
 /// The play's variable that has nova's files and its container removed.
 const REMOVE_FILES: &str = "edpm_nova_remove_files";
+/// The play's variable that has the agents of neutron stopped.
+const HOST_LEAVES: &str = "edpm_nova_host_leaves";
 /// Time limit of one attempt: a host that hangs must not block the deletion of its compute.
 const DEADLINE_SECONDS: i64 = 600;
+
+/// What a cleanup run takes away from a host.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Extent {
+    /// The units of nova-compute are stopped.
+    Units,
+    /// The host loses nova's files and its container too.
+    Files,
+    /// The host leaves, so that the agents of neutron are stopped as well.
+    Host,
+}
 
 /// Returns what a cleanup run executes, with any collection.
 pub fn play() -> Play {
@@ -29,19 +42,16 @@ pub fn play() -> Play {
 
 /// Returns the step that creates the run of an attempt.
 ///
-/// The run has no owner: a run that the compute owned would be deleted together with it. With
-/// `removes_files`, the host also loses nova's files and its container.
+/// The run has no owner: a run that the compute owned would be deleted together with it.
 pub fn cleanup(
     seen: &Observed,
     need: NeededRun,
     connection: HostConnection,
-    removes_files: bool,
+    extent: Extent,
 ) -> Option<Step> {
     let compute = &seen.compute;
     let mut template = plain_run_template(seen, play(), NOVA_TYPE);
-    if removes_files {
-        template.extra_vars.extend(removed_files());
-    }
+    template.extra_vars.extend(extent.variables());
     let host = &compute.spec.dataplane_node_name;
     let mut step = run_on(&template, host, need, connection)?;
     if let Write::Create { object, .. } = &mut step.write {
@@ -55,9 +65,16 @@ pub fn cleanup(
     Some(step)
 }
 
-/// Returns the variable that has nova's files and its container removed.
-pub fn removed_files() -> BTreeMap<String, Value> {
-    BTreeMap::from([(REMOVE_FILES.to_owned(), json!(true))])
+impl Extent {
+    /// Returns the variables of the play.
+    pub fn variables(self) -> BTreeMap<String, Value> {
+        let names: &[&str] = match self {
+            Self::Units => &[],
+            Self::Files => &[REMOVE_FILES],
+            Self::Host => &[REMOVE_FILES, HOST_LEAVES],
+        };
+        names.iter().map(|it| ((*it).to_owned(), json!(true))).collect()
+    }
 }
 
 /// Returns the step that creates the run of an attempt on one host, by its name in the inventory.

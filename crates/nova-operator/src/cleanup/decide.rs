@@ -21,7 +21,7 @@ use operator_core::run_engine::ssh_secret::PRIVATE_KEY;
 use crate::cell::leftovers;
 use crate::cell_immutability::{has_run, owns};
 use crate::cleanup::attempts::{Evaluation, HostCleanup, NOVA_CLEANUP, Next, identity};
-use crate::cleanup::build::cleanup;
+use crate::cleanup::build::{Extent, cleanup};
 use crate::cleanup::inspection;
 use crate::cleanup::labels::cleans_up_after;
 use crate::cleanup::messages;
@@ -100,8 +100,8 @@ pub fn decide(
             let connection = build::connection(seen, was_key_refused);
             // Without an address no attempt is evaluated.
             let at = address(seen, ending).map(|address| HostConnection { address, ..connection });
-            plan.steps
-                .extend(at.into_iter().flat_map(|it| runs(seen, need.clone(), it, is_by_api)));
+            let extent = if is_by_api { nova_removal::extent(seen) } else { Extent::Units };
+            plan.steps.extend(at.into_iter().flat_map(|it| runs(seen, need.clone(), it, extent)));
         }
     }
     plan
@@ -354,18 +354,13 @@ fn attempt(seen: &Observed, by_api: bool, now: Timestamp) -> Evaluation {
 
 /// Returns the steps that create the run and delete those that are no longer needed: these use the
 /// same host, so the new run waits for their pods.
-fn runs(
-    seen: &Observed,
-    need: NeededRun,
-    connection: HostConnection,
-    removes_files: bool,
-) -> Vec<Step> {
+fn runs(seen: &Observed, need: NeededRun, connection: HostConnection, extent: Extent) -> Vec<Step> {
     let (_, earlier) = parted(seen);
     let unneeded = earlier
         .iter()
         .filter(|it| !it.is_finished() && !is_terminating(it.object))
         .map(|it| Step::delete(Target::of(it.object), "its compute is being deleted"));
-    unneeded.chain(cleanup(seen, need, connection, removes_files)).collect()
+    unneeded.chain(cleanup(seen, need, connection, extent)).collect()
 }
 
 /// Whether the remaining work is reported where a user finds it after the compute is gone.

@@ -5,9 +5,11 @@ use api::conditions::{ConditionDraft, ConditionStatus, find};
 use api::nova::ExternalCompute;
 use kube::ResourceExt;
 use nova_config::conditions::{HOST_CLEANED, HOST_UNMAPPED, SERVICE_DELETED};
+use operator_core::finalizers::is_terminating;
 
 use crate::cell::mappings::known::{self, Mapping};
 use crate::cleanup::attempts::is_another_s;
+use crate::cleanup::build::Extent;
 use crate::cleanup::messages::{host, skip};
 use crate::cleanup::nova_steps::NovaSteps;
 use crate::cleanup::status::concluded;
@@ -64,9 +66,20 @@ pub fn order(seen: &Observed) -> HostOrder {
             compute_id: status.and_then(|it| it.compute_id.clone()),
             is_stopped: concluded.reason == reasons::cleanup::HOST_CLEANED.word,
             is_unmapped: mapping(seen).is_settled(),
+            host_leaves: host_leaves(seen),
         });
     }
     HostOrder::DrainForRemoval(drain(seen))
+}
+
+/// Whether the host leaves, and not only its compute: its node goes, or is gone.
+fn host_leaves(seen: &Observed) -> bool {
+    seen.node.as_deref().is_none_or(is_terminating)
+}
+
+/// Returns what a cleanup run takes away from the host.
+pub fn extent(seen: &Observed) -> Extent {
+    if host_leaves(seen) { Extent::Host } else { Extent::Files }
 }
 
 /// Returns how nova is asked about the host of a compute that is not known to have registered.

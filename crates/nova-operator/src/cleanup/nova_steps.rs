@@ -215,8 +215,12 @@ impl NovaSteps<'_> {
 
     fn of_agents(&self, removal: &Removal) -> ConditionDraft {
         let host = self.host;
-        let Some(found) = removal.agents else { return self.previous(AGENTS_DELETED) };
+        let Some(found) = &removal.agents else { return self.previous(AGENTS_DELETED) };
         let text = match found {
+            AgentsRemoval::Reporting(programs) => {
+                let text = format!("{} {}", held::agents(host, programs), self.skip);
+                return reasons::removal::AGENTS_REPORT.condition(AGENTS_DELETED, text);
+            }
             AgentsRemoval::NoNeutron => "Keystone's catalog has no neutron.".to_owned(),
             AgentsRemoval::Done { n_alive: 0 } => format!("Neutron has no agents of host {host}."),
             AgentsRemoval::Done { n_alive } => format!(

@@ -136,21 +136,24 @@ fn service(seen: &Observed, health: &HostHealth) -> ConditionDraft {
         ServiceHealth::Up { disabled: None } => reasons::compute::SERVICE_UP
             .condition(SERVICE_UP, format!("nova-compute on host {host} is up.")),
         ServiceHealth::Up { disabled: Some(reason) } => {
-            reasons::compute::SERVICE_DISABLED.condition(SERVICE_UP, disabled(host, reason))
+            let text = format!("nova-compute on host {host} is up, and {}", disabled(reason));
+            reasons::compute::SERVICE_DISABLED.condition(SERVICE_UP, text)
         }
         ServiceHealth::Down { is_forced: true, .. } => {
             let text = format!(
-                "An administrator has forced down the service of host {host}. When the host is \
+                "An administrator has forced down the service of host {host}{}. When the host is \
                  well: openstack --os-compute-api-version 2.11 compute service set --up {host} \
-                 nova-compute"
+                 nova-compute",
+                and_disabled(health)
             );
             reasons::compute::FORCED_DOWN.condition(SERVICE_UP, text)
         }
         ServiceHealth::Down { since, is_forced: false } => {
             let text = format!(
-                "nova-compute on host {host} has not reported to nova{}. Look on the host: \
+                "nova-compute on host {host} has not reported to nova{}{}. Look on the host: \
                  systemctl status edpm_nova_compute; podman logs nova_compute",
-                since_when(since.as_ref())
+                since_when(since.as_ref()),
+                and_disabled(health)
             );
             reasons::compute::SERVICE_DOWN.condition(SERVICE_UP, text)
         }
@@ -165,12 +168,18 @@ fn service(seen: &Observed, health: &HostHealth) -> ConditionDraft {
     }
 }
 
-fn disabled(host: &str, reason: &str) -> String {
+/// Returns the addition to what is said of a service that is down that it is disabled too, if it is.
+fn and_disabled(health: &HostHealth) -> String {
+    health.disabled.as_ref().map(|it| format!(", and {}", disabled(it))).unwrap_or_default()
+}
+
+/// Returns that a service is disabled and why, in a clause.
+fn disabled(reason: &str) -> String {
     let reason = match one_line(reason, REASON_LIMIT) {
         reason if reason.is_empty() => "without a reason".to_owned(),
         reason => format!("with the reason: {reason}"),
     };
-    format!("nova-compute on host {host} is up, and its service is disabled {reason}")
+    format!("its service is disabled {reason}")
 }
 
 /// Returns since when a service has not reported, which stays the same while it does not.

@@ -163,10 +163,11 @@ pub(super) const CONDITIONS: &[ConditionSpec] = &[
     ),
     condition(
         AGENTS_DELETED,
-        "Neutron has no agents of the host that are down; as above.",
+        "Neutron has no agents of the host, or none that are down where the host stays; as above.",
         &[
             reasons::removal::AGENTS_DELETED,
             reasons::removal::WAITING,
+            reasons::removal::AGENTS_REPORT,
             reasons::drain::CELL_NOT_ANSWERING,
             reasons::drain::NOVA_NOT_ANSWERING,
         ],

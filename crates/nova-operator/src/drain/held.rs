@@ -49,6 +49,16 @@ pub fn provider(host: &str, removal: &PlacementRemoval) -> Option<String> {
     }
 }
 
+/// Returns what holds the agents of a host that leaves, and what to do about it.
+pub fn agents(host: &str, programs: &[String]) -> String {
+    format!(
+        "Agents of host {host} still report to neutron: {}. They are deleted once neutron counts them \
+         as down, which is 75 seconds after they were stopped unless its agent_down_time differs. If \
+         they run: stop them on the host with `systemctl disable --now UNIT`.",
+        first_names(programs, NAMED)
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

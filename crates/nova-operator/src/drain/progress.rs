@@ -220,11 +220,14 @@ pub enum PlacementRemoval {
 }
 
 /// What was found of a host's agents.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub enum AgentsRemoval {
     /// The catalog has no neutron.
     NoNeutron,
-    /// Those that were down are deleted; so many still report, and are those of the host.
+    /// Those that were down are deleted. These programs of a host that leaves still report, and would
+    /// be back if they were deleted.
+    Reporting(Vec<String>),
+    /// Those that were down are deleted; so many still report, and are those of a host that stays.
     Done {
         /// How many report.
         n_alive: usize,
@@ -244,6 +247,7 @@ impl Removal {
 
     /// Whether nothing is left to do.
     pub fn is_done(&self) -> bool {
-        self.is_out_of_nova() && self.agents.is_some()
+        let found = self.agents.as_ref();
+        self.is_out_of_nova() && found.is_some_and(|it| !matches!(it, AgentsRemoval::Reporting(_)))
     }
 }

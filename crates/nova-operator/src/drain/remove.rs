@@ -1,6 +1,7 @@
 //! The removal of what nova, placement and neutron have of a host that is empty and stopped.
 
 use openstack_client::compute::{KnownService, Liveness};
+use openstack_client::network::Agent;
 use openstack_client::{Compute, Error, Fault, Network, Placement};
 
 use crate::drain::order::Remove;
@@ -38,7 +39,7 @@ pub async fn remove(
         removal.placement = kept;
     }
     if removal.placement == PlacementRemoval::Done && order.is_unmapped {
-        removal.agents = of_agents(&apis.network, host).await?;
+        removal.agents = of_agents(&apis.network, host, order.host_leaves).await?;
     }
     Ok(removal)
 }
@@ -181,10 +182,16 @@ async fn is_empty(apis: &Apis, host: &str) -> Result<bool, Fault> {
     Ok(servers.is_empty() && migrations.is_empty())
 }
 
-/// Deletes the agents of a host; `None` while neutron lists more of them, because it may cut a list.
+/// Deletes the agents of a host that are down; `None` while neutron lists more of them, because it may
+/// cut a list.
 ///
-/// An agent that reports is of a process on the host that is not nova's, and would be back.
-async fn of_agents(network: &Network, host: &str) -> Result<Option<AgentsRemoval>, Fault> {
+/// An agent that reports is of a process on the host, and would be back. Where the host leaves, it was
+/// stopped there, and neutron counts it as down a while after its last report.
+async fn of_agents(
+    network: &Network,
+    host: &str,
+    host_leaves: bool,
+) -> Result<Option<AgentsRemoval>, Fault> {
     for _ in 0..AGENT_LISTS {
         let agents = match network.agents_on(host).await {
             Ok(agents) => agents,
@@ -193,9 +200,15 @@ async fn of_agents(network: &Network, host: &str) -> Result<Option<AgentsRemoval
             }
             Err(fault) => return Err(fault),
         };
-        let n_alive = agents.iter().filter(|it| it.is_alive).count();
-        if n_alive == agents.len() {
-            return Ok(Some(AgentsRemoval::Done { n_alive }));
+        let alive: Vec<&Agent> = agents.iter().filter(|it| it.is_alive).collect();
+        if alive.len() == agents.len() {
+            return Ok(Some(if host_leaves && !alive.is_empty() {
+                let mut programs: Vec<_> = alive.iter().map(|it| it.binary.clone()).collect();
+                programs.sort();
+                AgentsRemoval::Reporting(programs)
+            } else {
+                AgentsRemoval::Done { n_alive: alive.len() }
+            }));
         }
         for agent in agents.iter().filter(|it| !it.is_alive) {
             network.delete_agent(&agent.id).await?;

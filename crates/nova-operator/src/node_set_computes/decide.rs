@@ -5,9 +5,13 @@ use api::ansibleee::AnsibleEe;
 use api::conditions::{Condition, ConditionDraft, find, printable};
 use api::dataplane::{HostReadiness, NodeSet};
 use jiff::Timestamp;
-use nova_config::conditions::{HOSTS_COMPUTES_UP, HOSTS_REMOVED, NODE_DRAINED};
+use kube::ResourceExt;
+use nova_config::annotations::{AUDIT, AUDIT_REPAIR};
+use nova_config::conditions::{
+    HOSTS_COMPUTES_UP, HOSTS_REMOVED, NODE_CONFIGURATION_IN_SYNC, NODE_DRAINED,
+};
 use operator_core::finalizers::is_terminating;
-use operator_core::plan::{Kind, Plan, Step};
+use operator_core::plan::{Kind, Plan, Step, Target};
 use operator_core::rejected_write::RejectedWrite;
 
 use crate::computes_up::{condition, own_condition, plan, state_of};
@@ -16,6 +20,7 @@ use crate::node_set_computes::removal::decide::Decision;
 use crate::node_set_computes::{drain, removal, rollout};
 use crate::node_set_readiness::{self, Contents};
 use crate::nova_health::ServiceHealth;
+use crate::reasons;
 
 /// Returns the plan for a node set; the condition on computes is absent where nothing is counted,
 /// that on drained hosts where no host is to be drained or enabled, and that on hosts that leave
@@ -41,7 +46,9 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     let removed = removed(seen, &removal, rejected, own(HOSTS_REMOVED));
     let is_status = |it: &&RejectedWrite| it.target.kind == Kind::of::<NodeSet>();
     let drafts = draft.into_iter().chain(drain::condition(seen, drained)).chain(removed);
-    let previous: Vec<_> = previous.into_iter().chain(drained).chain(own(HOSTS_REMOVED)).collect();
+    let drafts = drafts.chain(audits(&seen.set));
+    let others = [HOSTS_REMOVED, NODE_CONFIGURATION_IN_SYNC].into_iter().filter_map(own);
+    let previous: Vec<_> = previous.into_iter().chain(drained).chain(others).collect();
     let rejected = rejected.filter(is_status);
     // Of a node set that is being deleted, only the removal of its hosts is reported.
     let is_over = is_terminating(&*seen.set) && removal.held.is_empty();
@@ -53,6 +60,8 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     let contents = contents(seen, &removal, report, now);
     let is_reported = !contents.is_empty() && !is_terminating(&*seen.set);
     plan.independent.extend(report_step(seen, &contents));
+    let left = removal::decide::left_in_nova(&removal);
+    plan.events.extend(left.map(|it| (Target::of(&*seen.set), it)));
     plan.independent.extend(removal.steps);
     if let Some(at) = removal.retry_at {
         plan.requeue_at(at, now);
@@ -61,6 +70,17 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
         plan.requeue_in(CRD_POLL_INTERVAL);
     }
     plan
+}
+
+/// Returns the condition on audits, which an annotation requests in vain.
+fn audits(set: &NodeSet) -> Option<ConditionDraft> {
+    let is_there = |it: &&str| set.annotations().get(*it).is_some_and(|it| !it.is_empty());
+    let annotation = [AUDIT, AUDIT_REPAIR].into_iter().find(|it| is_there(&it))?;
+    let text = format!(
+        "Annotation {annotation} does nothing here, because hosts of node sets are not audited: \
+         remove it."
+    );
+    Some(reasons::audit::AUDITS_NOT_SUPPORTED.condition(NODE_CONFIGURATION_IN_SYNC, text))
 }
 
 /// Adds why hosts are unknown, where their cell does not report that.

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use api::conditions::{Condition, ConditionStatus};
 use api::dataplane::{HostReadiness, NodeSet};
 use jiff::Timestamp;
+use kube::ResourceExt;
+use nova_config::annotations::{AUDIT, AUDIT_REPAIR};
 use operator_core::condition_catalog::undeclared;
 use operator_core::plan::{Plan, Step, Write};
 use operator_core::reasons::FORBIDDEN;
@@ -86,6 +88,24 @@ fn the_cause_of_unknown_hosts_is_there_where_their_cell_does_not_report_it() {
         "0 of 1 computes are up; 1 unknown. Nova's API cannot be read: Secret bus does not exist.";
     assert_eq!(found(&seen).message, text);
     assert_eq!(pass(&mut seen), None, "nothing has changed");
+}
+
+#[test]
+fn an_annotation_that_requests_audits_is_answered_until_it_is_gone() {
+    let mut seen = seen(&[]);
+    for (annotation, value) in [(AUDIT, "6h"), (AUDIT_REPAIR, "true")] {
+        Arc::make_mut(&mut seen.set).annotations_mut().insert(annotation.into(), value.into());
+        let status = pass(&mut seen).unwrap();
+        let said = &status["conditions"][0];
+        assert_eq!(
+            (&said["reason"], &said["status"]),
+            (&json!("AuditsNotSupported"), &json!("Unknown"))
+        );
+        assert!(said["message"].as_str().unwrap().contains(annotation), "{said}");
+        assert_eq!(pass(&mut seen), None, "nothing has changed");
+        Arc::make_mut(&mut seen.set).annotations_mut().clear();
+        assert_eq!(pass(&mut seen).unwrap()["conditions"], json!([]));
+    }
 }
 
 #[test]

@@ -125,6 +125,8 @@ impl MonitoredObjects {
 pub struct SetHost {
     /// The node set and the host's name in the inventory: `compute/edpm-compute-0`.
     pub name: String,
+    /// The name under which its service is registered.
+    pub host: String,
     /// Its service.
     pub service: ServiceHealth,
 }

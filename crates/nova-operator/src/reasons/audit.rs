@@ -63,6 +63,12 @@ pub(crate) const AUDIT_INVALID: Reason = Reason::error(
     "No.",
     "Correct it; the message names the legal values.",
 );
+pub(crate) const AUDITS_NOT_SUPPORTED: Reason = Reason::unknown(
+    "AuditsNotSupported",
+    "Hosts of node sets are not audited, so the annotation does nothing.",
+    "When the annotation is gone.",
+    "Remove the annotation.",
+);
 pub(crate) const REPAIR_REQUESTED: Reason = Reason::notable(
     "RepairRequested",
     "An audit found differences on the host, where services of phase 0 are audited too: all \

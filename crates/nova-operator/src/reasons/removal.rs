@@ -78,5 +78,14 @@ pub(crate) const STILL_MAPPED: Reason = Reason::warning(
     "When it does not any more; it is read again after 1, 2, 4 … 30 minutes.",
     "Delete the mapping; the message has the command.",
 );
-pub(crate) const AGENTS_DELETED: Reason =
-    Reason::good("AgentsDeleted", "Neutron has no agents of the host that are down.");
+pub(crate) const AGENTS_DELETED: Reason = Reason::good(
+    "AgentsDeleted",
+    "Neutron has no agents of the host; where the host stays, none that are down.",
+);
+pub(crate) const AGENTS_REPORT: Reason = Reason::waiting(
+    "AgentsReport",
+    "Agents of a host that leaves still report to neutron, which counts them as down a while after \
+     they were stopped.",
+    "When they are down.",
+    "If they run, stop them on the host; the message names them.",
+);

@@ -36,9 +36,10 @@ impl State {
         }
     }
 
-    /// An agent reports as long as nova-compute of its host does.
+    /// An agent reports as long as nova-compute of its host does, or as a test has it.
     fn agent(&self, id: &str, agent: &Agent) -> Value {
-        let is_alive = self.hosts.get(&agent.host).is_some_and(|it| it.reports);
+        let is_alive = self.reporting_agents.contains(&agent.host)
+            || self.hosts.get(&agent.host).is_some_and(|it| it.reports);
         json!({
             "id": id, "host": agent.host, "binary": agent.binary, "agent_type": agent.binary,
             "alive": is_alive, "admin_state_up": true,

@@ -90,6 +90,8 @@ pub(crate) struct State {
     pub(crate) placement: Placement,
     /// By UUID.
     pub(crate) agents: BTreeMap<String, Agent>,
+    /// The hosts whose agents report whether or not their nova-compute does.
+    pub(crate) reporting_agents: BTreeSet<String>,
     n_ids: u64,
 }
 

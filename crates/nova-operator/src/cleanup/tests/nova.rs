@@ -24,7 +24,8 @@ fn id() -> String {
 
 fn remove(service: OwnService, is_stopped: bool) -> HostOrder {
     let compute_id = Some(id());
-    HostOrder::Remove(Remove { service, compute_id, is_stopped, is_unmapped: true })
+    let (is_unmapped, host_leaves) = (true, true);
+    HostOrder::Remove(Remove { service, compute_id, is_stopped, is_unmapped, host_leaves })
 }
 
 fn occupied() -> HostProgress {
@@ -36,7 +37,7 @@ pub(super) fn removed() -> Removal {
     Removal {
         service: ServiceRemoval::Done,
         placement: PlacementRemoval::Done,
-        agents: Some(AgentsRemoval::Done { n_alive: 1 }),
+        agents: Some(AgentsRemoval::Done { n_alive: 0 }),
     }
 }
 
@@ -49,6 +50,12 @@ pub(super) fn said(world: &World, type_: &str) -> (String, String) {
     let status = world.compute.as_ref().unwrap().status.as_ref().unwrap();
     let found = find(&status.conditions, type_);
     found.map(|it| (it.reason.clone(), it.message.clone())).unwrap_or_default()
+}
+
+/// The variables of the play that the first run sets.
+fn variables(world: &World) -> Vec<&str> {
+    let variables = world.runs[0].spec.extra_vars.keys().map(String::as_str);
+    variables.filter(|it| it.starts_with("edpm_nova_")).collect()
 }
 
 const STEPS: [&str; 6] =
@@ -89,8 +96,7 @@ fn a_host_is_drained_then_stopped_then_removed_from_nova_and_leaves_nothing() {
     world.nova = Some(HostProgress::Drained);
     assert_eq!(n_cleanups(&world.settle()), 1);
     assert_eq!(said(&world, "HostCleaned").0, "CleaningHost");
-    let text = serde_json::to_string(&world.runs[0].spec).unwrap();
-    assert!(text.contains("edpm_nova_remove_files"), "{text}");
+    assert_eq!(variables(&world), ["edpm_nova_host_leaves", "edpm_nova_remove_files"]);
     world.end("Ok");
     world.settle();
     assert_eq!(order(&world), Some(remove(OwnService::Is("a0".into()), true)));
@@ -101,6 +107,33 @@ fn a_host_is_drained_then_stopped_then_removed_from_nova_and_leaves_nothing() {
     assert!(world.node.is_none() && world.compute.is_none());
     assert!(world.leftovers().is_empty());
     assert!(!world.events.iter().any(|it| it.contains("LeftInNova")), "{:?}", world.events);
+}
+
+#[test]
+fn a_node_is_held_while_agents_of_its_host_report() {
+    let agents = Some(AgentsRemoval::Reporting(vec!["ovn-controller".to_owned()]));
+    let mut world = stopped(HostProgress::Removing(Removal { agents, ..removed() }));
+    assert!(world.node.is_some());
+    let (reason, message) = said(&world, "AgentsDeleted");
+    assert_eq!(reason, "AgentsReport");
+    for part in ["still report to neutron: ovn-controller.", "systemctl disable", SKIP_CLEANUP] {
+        assert!(message.contains(part), "{message}");
+    }
+    world.nova = Some(HostProgress::Removing(removed()));
+    world.settle();
+    assert!(world.node.is_none() && world.compute.is_none());
+}
+
+#[test]
+fn a_host_whose_node_stays_keeps_its_agents() {
+    let mut world = world(HostProgress::Drained);
+    world.delete("compute", "n0");
+    world.settle();
+    assert_eq!(variables(&world), ["edpm_nova_remove_files"]);
+    world.end("Ok");
+    world.settle();
+    let Some(HostOrder::Remove(order)) = order(&world) else { panic!("{:?}", order(&world)) };
+    assert!(!order.host_leaves);
 }
 
 #[test]

@@ -195,6 +195,23 @@ fn the_time_of_the_last_report_is_in_the_message() {
 }
 
 #[test]
+fn a_service_that_is_down_and_disabled_says_both() {
+    for is_forced in [false, true] {
+        let mut world = World::deployed();
+        world.seen.health = Some(HostHealth {
+            service: ServiceHealth::Down { since: None, is_forced },
+            mapping: MappingHealth::Mapped,
+            disabled: Some("disk is replaced".to_owned()),
+            ..HostHealth::default()
+        });
+        world.settle();
+        let message = world.condition("ServiceUp").message;
+        let both = ", and its service is disabled with the reason: disk is replaced.";
+        assert!(message.contains(both), "{message}");
+    }
+}
+
+#[test]
 fn a_host_without_a_mapping_is_waited_for_two_minutes_and_then_the_command_is_there() {
     let mut world = world(UP, MappingHealth::NotMapped);
     let waiting = (ConditionStatus::False, "WaitingForDiscovery".to_owned());

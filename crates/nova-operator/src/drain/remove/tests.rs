@@ -104,8 +104,13 @@ impl Cloud {
 }
 
 fn order(is_stopped: bool) -> HostOrder {
-    let (service, compute_id) = (OwnService::Is("a0".to_owned()), Some("c0".to_owned()));
-    HostOrder::Remove(Remove { service, compute_id, is_stopped, is_unmapped: true })
+    HostOrder::Remove(Remove {
+        service: OwnService::Is("a0".to_owned()),
+        compute_id: Some("c0".to_owned()),
+        is_stopped,
+        is_unmapped: true,
+        host_leaves: false,
+    })
 }
 
 fn answer(state: &mut State, cut: &Notify, text: &str) -> Answer {
@@ -256,6 +261,26 @@ async fn a_host_goes_from_nova_placement_and_neutron_in_that_order_and_once() {
     assert_eq!(cloud.writes(), order);
     assert_eq!(cloud.remove(true).await, done(1));
     assert_eq!(cloud.writes(), [""; 0]);
+}
+
+#[tokio::test]
+async fn agents_of_a_host_that_leaves_are_awaited_until_they_are_down() {
+    let agents = vec![("e0", false), ("e1", true)];
+    let cloud = cloud(State { agents, ..State::default() }).await;
+    let HostOrder::Remove(order) = order(true) else { panic!() };
+    let leaves = HostOrder::Remove(Remove { host_leaves: true, ..order });
+    let removal = async || {
+        let found = cloud.pass(&leaves, None).await;
+        let HostProgress::Removing(removal) = found else { panic!("{found:?}") };
+        removal
+    };
+    let found = removal().await;
+    assert_eq!(found.agents, Some(AgentsRemoval::Reporting(vec!["x".to_owned()])));
+    assert!(!found.is_done());
+    assert_eq!(cloud.writes(), ["delete /v2.1/os-services/a0", "delete /network/v2.0/agents/e0"]);
+    cloud.state.lock().agents[0].1 = false;
+    assert_eq!(removal().await, done(0));
+    assert_eq!(cloud.writes(), ["delete /network/v2.0/agents/e1"]);
 }
 
 #[tokio::test]

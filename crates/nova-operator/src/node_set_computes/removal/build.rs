@@ -13,7 +13,7 @@ use operator_core::run_engine::service_sequence::NeededRun;
 use operator_core::run_engine::ssh_secret::SshSecret;
 use serde_json::json;
 
-use crate::cleanup::build::{play, removed_files, run_on};
+use crate::cleanup::build::{Extent, play, run_on};
 use crate::node_set_computes::removal::labels::{CLEANUP_OF_NODE_SET, NODE_SET_NAME};
 
 /// A host that is cleaned up, as a run reaches it.
@@ -77,7 +77,7 @@ fn template(set: &NodeSet, report: &HostReadiness) -> RunTemplate {
         sources: vec![],
         options: AnsibleOptions::default(),
         fact_variables: Vec::new(),
-        extra_vars: removed_files(),
+        extra_vars: Extent::Host.variables(),
         deployed: DeploymentOptions::default(),
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use api::conditions::ConditionDraft;
+use api::conditions::{ConditionDraft, first_names};
 use api::dataplane::service_run::{RunState, ServiceRun};
 use api::dataplane::{HostReadiness, HostState, NodeSet};
 use jiff::{SignedDuration, Timestamp};
@@ -13,7 +13,7 @@ use nova_config::annotations::SKIP_CLEANUP;
 use nova_config::conditions::HOSTS_REMOVED;
 use operator_core::finalizers::is_terminating;
 use operator_core::node_set_host::{address_of, recorded_trust, taken_out};
-use operator_core::plan::{Step, Target};
+use operator_core::plan::{EventDraft, Step, Target};
 use operator_core::run_engine::outcome::FailureReason;
 use operator_core::run_engine::service_sequence::NeededRun;
 use operator_core::run_engine::{Run, run_gc};
@@ -38,6 +38,8 @@ use crate::registration::has_registered_since;
 /// The pause before the readings are looked at again of a host that they do not show: they enqueue
 /// nothing while they stay the same.
 const REREAD: SignedDuration = SignedDuration::from_secs(15);
+/// How many hosts an Event names.
+const NAMED: usize = 5;
 
 /// What follows for the hosts that leave.
 #[derive(Debug, Default)]
@@ -52,6 +54,9 @@ pub struct Decision {
     pub cleaned: BTreeSet<String>,
     /// What holds each of the others, by its name in the inventory.
     pub held: Vec<(String, ConditionDraft)>,
+    /// Those that are let go now although nova may keep a service of theirs, as it names them:
+    /// nothing shows that it is theirs.
+    pub left: Vec<String>,
     /// The runs that are created or deleted.
     pub steps: Vec<Step>,
     /// When the next attempt of a run is due.
@@ -97,6 +102,7 @@ pub fn decide(
             decision.stopped.insert(of.name.clone());
             if is_unproven(of) && of.progress.is_empty() {
                 decision.released.insert(of.name.clone());
+                decision.left.extend(has_service(of).then(|| of.host.clone()));
                 continue;
             }
         }
@@ -151,7 +157,13 @@ pub fn host_order(
             let service = of.record.service_id.clone().map_or(OwnService::None, OwnService::Is);
             let compute_id = of.record.compute_id.clone();
             let is_unmapped = of.mapping.is_settled();
-            HostOrder::Remove(Remove { service, compute_id, is_stopped, is_unmapped })
+            HostOrder::Remove(Remove {
+                service,
+                compute_id,
+                is_stopped,
+                is_unmapped,
+                host_leaves: true,
+            })
         }
         None => HostOrder::DrainForRemoval(of.drain.clone()),
     })
@@ -184,6 +196,23 @@ fn is_read_since(of: &TerminatingHost) -> bool {
 /// deployment of nova is known to have succeeded on the host.
 const fn is_unproven(of: &TerminatingHost) -> bool {
     matches!(of.claim, Claim::Unproven)
+}
+
+fn has_service(of: &TerminatingHost) -> bool {
+    of.health.service != ServiceHealth::NotFound
+}
+
+/// Returns the Event on services that nova keeps, although the hosts are let go.
+pub fn left_in_nova(decision: &Decision) -> Option<EventDraft> {
+    let first = decision.left.first()?;
+    let note = format!(
+        "Nova may keep the services of hosts that were let go: {}. No deployment of nova by this node \
+         set is known to have succeeded there, so they may be another owner's. If they are the hosts': \
+         `openstack compute service list --service nova-compute --host {first}` shows the id for \
+         `openstack compute service delete`.",
+        first_names(&decision.left, NAMED)
+    );
+    Some(EventDraft { warning: true, reason: reasons::node::LEFT_IN_NOVA.word.to_owned(), note })
 }
 
 /// Whether nova has nothing on the host that stopping nova-compute there would end.

@@ -44,8 +44,11 @@ fn of_a_host_without_a_proof_nothing_is_changed_in_nova_and_servers_hold_it() {
     host(&mut seen).progress = HostProgress::Pending;
     assert_eq!(reconcile(&mut seen, START), [""; 0]);
     host(&mut seen).progress = HostProgress::Empty;
-    assert_eq!(reconcile(&mut seen, START), ["report", "status"]);
+    let mut without = seen.clone();
+    assert_eq!(reconcile(&mut seen, START), ["report", "status", "LeftInNova"]);
     assert_eq!(finalizers(&seen), ["b"]);
+    host(&mut without).health.service = ServiceHealth::NotFound;
+    assert_eq!(reconcile(&mut without, START), ["report", "status"], "nova has no service of it");
 }
 
 #[test]

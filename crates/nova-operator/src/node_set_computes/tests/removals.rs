@@ -123,6 +123,7 @@ pub(super) fn reconcile(seen: &mut Observed, now: Timestamp) -> Vec<String> {
             }
         });
     }
+    words.extend(plan.events.into_iter().map(|(_, event)| event.reason));
     words
 }
 
@@ -157,9 +158,13 @@ pub(super) fn said(seen: &Observed) -> Option<(String, String)> {
 }
 
 fn remove(is_stopped: bool) -> HostOrder {
-    let service = OwnService::Is("s".into());
-    let compute_id = Some("c".into());
-    HostOrder::Remove(Remove { service, compute_id, is_stopped, is_unmapped: true })
+    HostOrder::Remove(Remove {
+        service: OwnService::Is("s".into()),
+        compute_id: Some("c".into()),
+        is_stopped,
+        is_unmapped: true,
+        host_leaves: true,
+    })
 }
 
 pub(super) const START: Timestamp = Timestamp::UNIX_EPOCH;
@@ -212,7 +217,9 @@ fn a_host_that_leaves_is_drained_stopped_removed_and_then_let_go() {
     let run = Arc::clone(&host(&mut seen).runs[0]);
     assert_eq!(run.owner_references()[0].uid, "r");
     assert_eq!(run.spec.hosts[0].address, "192.0.2.1:22");
-    assert_eq!(run.spec.extra_vars["edpm_nova_remove_files"], json!(true));
+    for variable in ["edpm_nova_remove_files", "edpm_nova_host_leaves"] {
+        assert_eq!(run.spec.extra_vars[variable], json!(true));
+    }
     assert!(matches!(order(&seen), Some(HostOrder::DrainForRemoval(_))), "it stays drained");
     assert_eq!(reconcile(&mut seen, START), [""; 0], "one run");
 

@@ -15,12 +15,14 @@ use crate::own::{Own, PATIENCE};
 
 const SERVICE: &str = "PUT /v2.1/os-services/";
 const DRAINED: &str = "nova.openstack.org/Drained";
+/// The last write of a removal.
+const AGENTS: &str = "DELETE /network/v2.0/agents/";
 /// The writes of a removal, in nova's order.
 const WRITES: [&str; 4] = [
     "DELETE /v2.1/os-services/",
     "PUT /placement/allocations/",
     "DELETE /placement/resource_providers/",
-    "DELETE /network/v2.0/agents/",
+    AGENTS,
 ];
 
 /// What nova, placement and neutron answer to a write before they carry it out.
@@ -97,6 +99,7 @@ async fn a_host_is_removed_in_novas_order_although_writes_fail_and_the_operator_
     let nova = &own.sim.nova;
     let server = nova.boot("one", &host.name)?;
     nova.add_agent(&host.name, "neutron-ovn-metadata-agent");
+    nova.agents_report(&host.name, true);
     nova.allocate("00000000-0000-4000-8000-00000000000a", &host.name)?;
     refuse(nova, SERVICE);
     delete(&own, &host.name, PropagationPolicy::Background).await?;
@@ -112,6 +115,11 @@ async fn a_host_is_removed_in_novas_order_although_writes_fail_and_the_operator_
     nova.delete_server(&server);
     let n_sent = REFUSALS.len() + 1;
     for line in WRITES {
+        if line == AGENTS {
+            let words = ["still report to neutron: neutron-ovn-metadata-agent.", "skip-cleanup"];
+            says_of_node(&own, &host, compute, "AgentsReport", &words).await?;
+            nova.agents_report(&host.name, false);
+        }
         nova.wait_for_total(line, n_sent, PATIENCE).await?;
         own.replace(&[Operator::Nova]).await?;
     }
