@@ -30,3 +30,24 @@ pub(crate) fn files(folder: &str, ending: &str) -> Result<Vec<PathBuf>> {
 pub(crate) fn without_tests(text: &str) -> &str {
     text.split("#[cfg(test)]\nmod ").next().unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// To look for examples costs a minute and a half of the compiler's time.
+    #[test]
+    fn doc_comments_have_no_examples_because_nothing_runs_them() {
+        let has_example = |line: &str| {
+            let comment = line.trim_start();
+            let text = comment.strip_prefix("///").or_else(|| comment.strip_prefix("//!"));
+            text.is_some_and(|it| it.trim_start().starts_with("```"))
+        };
+        assert!(has_example("    /// ```"));
+        for file in ["crates", "e2e", "xtask"].iter().flat_map(|it| files(it, ".rs").unwrap()) {
+            let text = std::fs::read_to_string(&file).unwrap();
+            let found = text.lines().position(has_example);
+            assert_eq!(found, None, "{}", file.display());
+        }
+    }
+}

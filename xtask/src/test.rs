@@ -315,15 +315,12 @@ fn unit() -> Result<Found> {
     };
     // Most programs have one test that takes as long as all others: two programs at a time keep two
     // cores busy.
-    let mut found = std::thread::scope(|scope| {
+    std::thread::scope(|scope| {
         let beside = scope.spawn(each);
         let mut found = each()?;
         found += joined(beside)?;
-        anyhow::Ok(found)
-    })?;
-    let examples = cargo(&["test", "--workspace", "--doc", "--quiet"]);
-    found += counted(nice(&examples), "", Shown::Bad)?;
-    Ok(found)
+        Ok(found)
+    })
 }
 
 /// Lowers the priority of a command, so that waiting for hosts and responses comes first.

@@ -149,10 +149,8 @@ impl Client {
                 let answer = transport.exchange(&endpoint, call, &token).await;
                 // What has no description of its versions is another server: its 404 says of no
                 // object that it is gone.
-                let (_, document) = answer.map_err(|it| match it {
-                    Error::NotFound => Error::NotTheService,
-                    other => other,
-                })?;
+                let (_, document) = answer
+                    .map_err(|it| if it == Error::NotFound { Error::NotTheService } else { it })?;
                 microversion.check(&document)
             }
         };
