@@ -75,7 +75,7 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
 /// Returns the condition on audits, which an annotation requests in vain.
 fn audits(set: &NodeSet) -> Option<ConditionDraft> {
     let is_there = |it: &&str| set.annotations().get(*it).is_some_and(|it| !it.is_empty());
-    let annotation = [AUDIT, AUDIT_REPAIR].into_iter().find(|it| is_there(&it))?;
+    let annotation = [AUDIT, AUDIT_REPAIR].into_iter().find(is_there)?;
     let text = format!(
         "Annotation {annotation} does nothing here, because hosts of node sets are not audited: \
          remove it."
