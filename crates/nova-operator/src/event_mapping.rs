@@ -310,7 +310,9 @@ fn rivals(caches: &Caches, report: &HostReadiness) -> Vec<Key> {
             || own.is_some_and(|it| it.spec.host_finalizers.values().any(|it| hosts.contains(it)))
     };
     let all = of_sets.node_sets.cache().all();
-    Key::of_each(all.into_iter().filter(is_rival).filter(|it| report_key(it) != Key::of(report)))
+    let mut keys = Key::of_each(all.into_iter().filter(is_rival));
+    keys.retain(|it| report_key(it) != Key::of(report));
+    keys
 }
 
 /// Returns what the removals of a cell's hosts depend on: what was read of mappings, or why none is.

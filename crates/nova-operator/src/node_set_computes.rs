@@ -19,7 +19,7 @@ pub mod rollout;
 mod tests;
 
 pub use decide::decide;
-pub use observed::Observed;
+pub use observed::{Observed, Seen};
 
 use std::sync::Arc;
 
@@ -32,6 +32,7 @@ use operator_runtime::error::Result;
 
 use crate::caches::Caches;
 use crate::node_set_caches::NodeSetCaches;
+use crate::node_set_readiness::removal_after;
 use crate::nova_monitor::NovaMonitor;
 use crate::nova_orders::NovaOrders;
 
@@ -48,15 +49,18 @@ pub struct NodeSetComputes {
 }
 
 impl Controller for NodeSetComputes {
-    type Observed = Observed;
+    type Observed = Seen;
 
     const NAME: &'static str = "node-set-computes";
 
-    async fn observe(&self, key: &Key) -> Result<Option<Observed>> {
+    async fn observe(&self, key: &Key) -> Result<Option<Seen>> {
         observe::observe(&self.caches, &self.node_sets, &self.monitor, &self.orders, key).await
     }
 
-    fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
-        decide(seen, rejected, now)
+    fn decide(seen: &Seen, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
+        match seen {
+            Seen::Present(seen) => decide(seen, rejected, now),
+            Seen::Gone(report) => removal_after(report),
+        }
     }
 }

@@ -4,12 +4,14 @@
 
 use std::collections::BTreeMap;
 
-use api::dataplane::{HostNotReady, HostReadiness, HostReadinessSpec, NodeSet, Service};
+use api::dataplane::{
+    HostNotReady, HostReadiness, HostReadinessSpec, NODE_SET_UID, NodeSet, Service,
+};
 use kube::{Resource, ResourceExt};
 use nova_config::conditions::{HOST_DISCOVERED, NODE_SERVICE_UP};
 use operator_core::finalizers::is_terminating;
 use operator_core::object_key::Key;
-use operator_core::plan::{Step, Target};
+use operator_core::plan::{Plan, Step, Target};
 use serde_json::{Value, json};
 
 use crate::node_set_computes::observed::HostReading;
@@ -23,14 +25,9 @@ pub fn lists_gate(service: &Service) -> bool {
     service.spec.readiness_gates.iter().any(|it| it.condition_type == NODE_SERVICE_UP)
 }
 
-/// Returns the name of the report about a node set.
-pub fn report_name(set: &NodeSet) -> String {
-    format!("{}-nova", set.name_any())
-}
-
-/// Returns the key of the report about a node set.
-pub fn report_key(set: &NodeSet) -> Key {
-    Key::new(set.namespace().unwrap_or_default(), report_name(set))
+/// Returns the key of the report about a node set, by the key of that.
+pub fn report_key(set: &Key) -> Key {
+    Key::new(&set.namespace, format!("{}-nova", set.name))
 }
 
 /// Returns whether a report is one of this operator.
@@ -60,6 +57,9 @@ impl Contents {
 
 /// Returns the step that writes the report about a node set; `None` when `found`, the present
 /// report, is up to date. Of a node set that is being deleted, no gate is judged.
+///
+/// A report with host finalizers has no owner: a deletion of the node set in the foreground would
+/// delete it first, and its hosts would be let go.
 pub fn step(set: &NodeSet, contents: &Contents, found: Option<&HostReadiness>) -> Option<Step> {
     let finalizers = &contents.finalizers;
     let mut spec = match found.filter(|_| is_terminating(set)) {
@@ -71,15 +71,21 @@ pub fn step(set: &NodeSet, contents: &Contents, found: Option<&HostReadiness>) -
     };
     spec.host_finalizers.clone_from(&finalizers.hosts);
     let is_recorded = |it: &HostReadiness| records(it) == finalizers.records;
-    let owned = |it: &HostReadiness| {
-        it.owner_references().iter().any(|it| Some(&it.uid) == set.uid().as_ref())
+    let has_owner = finalizers.hosts.is_empty();
+    let uid = set.uid().unwrap_or_default();
+    let is_its = |it: &HostReadiness| {
+        let is_owned = it.owner_references().iter().any(|it| it.uid == uid);
+        is_owned == has_owner && it.labels().get(NODE_SET_UID) == Some(&uid)
     };
-    if found.is_some_and(|it| it.spec == spec && owned(it) && is_recorded(it)) {
+    if found.is_some_and(|it| it.spec == spec && is_its(it) && is_recorded(it)) {
         return None;
     }
-    let target =
-        Target::named::<HostReadiness>(set.namespace().unwrap_or_default(), report_name(set));
-    let mut object = json!({ "metadata": { "ownerReferences": [owner(set)] }, "spec": spec });
+    let Key { namespace, name } = report_key(&Key::of(set));
+    let target = Target::named::<HostReadiness>(namespace, name);
+    let mut object = json!({ "metadata": { "labels": { NODE_SET_UID: uid } }, "spec": spec });
+    if has_owner {
+        object["metadata"]["ownerReferences"] = json!([owner(set)]);
+    }
     if !finalizers.records.is_empty() {
         object["metadata"]["annotations"] = json!({ HOSTS: text(&finalizers.records) });
     }
@@ -90,6 +96,20 @@ pub fn step(set: &NodeSet, contents: &Contents, found: Option<&HostReadiness>) -
 pub fn removal(found: &HostReadiness) -> Step {
     let because = "no readiness gate, host finalizer or drain before a deployment needs it";
     Step::delete(Target::of(found), because)
+}
+
+/// Whether a report about this node set is left when the node set is gone: the garbage collector
+/// deletes only one with an owner.
+pub fn is_left(report: &HostReadiness, set: &Key) -> bool {
+    let is_written = is_ours(report) && report.labels().contains_key(NODE_SET_UID);
+    is_written && report.spec.node_set == set.name && report.owner_references().is_empty()
+}
+
+/// Returns the plan for a report that is left.
+pub fn removal_after(found: &HostReadiness) -> Plan {
+    let step = Step::delete(Target::of(found), "its node set is gone");
+    let steps = Some(step).filter(|_| !is_terminating(found)).into_iter().collect();
+    Plan { steps, ..Plan::default() }
 }
 
 /// Returns an owner reference that blocks no deletion, for which no further right is needed.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use api::dataplane::{
-    AnsibleOpts, HostReadiness, NodeSet, NodeSetHost, NodeSetMachines, NodeSetNode,
+    AnsibleOpts, HostReadiness, NODE_SET_UID, NodeSet, NodeSetHost, NodeSetMachines, NodeSetNode,
 };
 use k8s_openapi::api::core::v1::PodDNSConfig;
 use kube::{Resource, ResourceExt};
@@ -244,11 +244,12 @@ pub fn prefix(hash: &str) -> String {
 }
 
 /// Returns whether a report is about a node set, and not about an earlier one of the same name: that
-/// report stays until the garbage collector deletes it. A report without an owner counts.
+/// report stays until it is deleted. A report without a label and an owner counts.
 pub fn is_about(report: &HostReadiness, set: &NodeSet) -> bool {
     let kind = NodeSet::kind(&());
-    let mut owners = report.owner_references().iter().filter(|it| it.kind == kind);
-    owners.all(|it| Some(&it.uid) == set.metadata.uid.as_ref())
+    let owners = report.owner_references().iter().filter(|it| it.kind == kind);
+    let mut uids = owners.map(|it| &it.uid).chain(report.labels().get(NODE_SET_UID));
+    uids.all(|it| Some(it) == set.metadata.uid.as_ref())
 }
 
 #[cfg(test)]
@@ -273,6 +274,10 @@ mod tests {
             }]);
             report.metadata.owner_references = serde_json::from_value(owner).unwrap();
             assert_eq!(is_about(&report, &set), is_its, "{uid}");
+            report.metadata.owner_references = None;
+            report.labels_mut().insert(NODE_SET_UID.into(), uid.into());
+            assert_eq!(is_about(&report, &set), is_its, "{uid} in the label");
+            report.labels_mut().clear();
         }
     }
 }

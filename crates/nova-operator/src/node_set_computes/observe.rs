@@ -25,7 +25,7 @@ use crate::node_set_caches::NodeSetCaches;
 use crate::node_set_cells::used_first;
 use crate::node_set_computes::claims::{Claim, NovaDeployment};
 use crate::node_set_computes::observed::{
-    Disruption, HostAccess, HostDrain, HostReading, Observed, Report,
+    Disruption, HostAccess, HostDrain, HostReading, Observed, Report, Seen,
 };
 use crate::node_set_computes::removal;
 use crate::node_set_computes::removal::decide::host_order;
@@ -37,23 +37,23 @@ use crate::node_set_computes::removal::record::records;
 use crate::node_set_computes::rivals::Claims;
 use crate::node_set_computes::rollout::{disruptions, enabling, request};
 use crate::node_set_readiness;
-use crate::node_set_readiness::{lists_gate, report_name};
+use crate::node_set_readiness::{lists_gate, report_key};
 use crate::nova_health::MappingHealth;
 use crate::nova_monitor::NovaMonitor;
 use crate::nova_orders::{NovaOrders, OrderOfHost};
 
-/// Reads a node set; returns `None` when it does not exist.
+/// Reads a node set; of one that is gone, the report that it has left. Returns `None` without either.
 pub async fn observe(
     caches: &Caches,
     of_sets: &NodeSetCaches,
     monitor: &NovaMonitor,
     orders: &Arc<NovaOrders>,
     key: &Key,
-) -> Result<Option<Observed>> {
+) -> Result<Option<Seen>> {
     let Some(set) = of_sets.node_sets.cache().get(key) else {
         orders.set_each(key, []);
         removal::observe::forget(caches, key);
-        return Ok(None);
+        return Ok(of_sets.left_report(&caches.api, key).await?.map(Seen::Gone));
     };
     let named = |name: &String| caches.services.get(&Key::new(&key.namespace, name));
     let services: Vec<Option<Arc<Service>>> = set
@@ -82,7 +82,7 @@ pub async fn observe(
     let of_rollout = (&drain_before, &disruptions);
     let drains = requested.and_then(|mut it| drains(from, &set, &mut it, of_rollout));
     let (drains, removals) = with_progress(orders, &set, drains, removals);
-    Ok(Some(Observed {
+    Ok(Some(Seen::Present(Box::new(Observed {
         set,
         hosts: readings,
         drains,
@@ -92,7 +92,7 @@ pub async fn observe(
         has_cells: !cells.is_empty(),
         has_gate,
         report,
-    }))
+    }))))
 }
 
 /// Returns the other names of the hosts that leave a node set, by their names in the inventory.
@@ -258,7 +258,7 @@ async fn report(
     let Some(all) = of_sets.reports.seen(api, namespace).await? else {
         return Ok(Report::NotServed);
     };
-    let name = report_name(set);
-    let found = all.into_iter().find(|it| it.name_any() == name && is_about(it, set));
+    let key = report_key(&Key::of(set));
+    let found = all.into_iter().find(|it| it.name_any() == key.name && is_about(it, set));
     Ok(found.map_or(Report::Missing, Report::Found))
 }

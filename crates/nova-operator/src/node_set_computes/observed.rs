@@ -96,6 +96,15 @@ pub enum HostAccess {
     Contested(String),
 }
 
+/// A node set, or what one has left.
+#[derive(Clone, Debug)]
+pub enum Seen {
+    /// It exists.
+    Present(Box<Observed>),
+    /// It is gone, and has left this report.
+    Gone(Arc<HostReadiness>),
+}
+
 /// A snapshot of everything that the decision on a node set uses.
 #[derive(Clone, Debug)]
 pub struct Observed {

@@ -190,8 +190,68 @@ fn a_service_lists_the_gate_by_its_type_of_condition() {
     let report = written(&set, &[("n0", UP)], None).unwrap();
     let removal = removal(&report);
     assert_eq!(
-        (removal.target.name.as_str(), report_name(&set).as_str()),
+        (removal.target.name.as_str(), report_key(&Key::of(&set)).name.as_str()),
         ("compute-nova", "compute-nova")
     );
     assert!(matches!(removal.write, Write::Delete { .. }));
+}
+
+/// A report about the node set with a host finalizer, as `change` leaves it.
+fn holding(change: fn(&mut HostReadiness)) -> HostReadiness {
+    let mut report = applied(step(&node_set(&[]), &held(), None).unwrap());
+    change(&mut report);
+    report
+}
+
+fn held() -> Contents {
+    let hosts = [("n0".to_owned(), "n0.example.org".to_owned())].into();
+    Contents {
+        finalizers: HostFinalizers { hosts, ..HostFinalizers::default() },
+        ..Contents::default()
+    }
+}
+
+#[test]
+fn a_report_has_an_owner_only_while_it_holds_no_host() {
+    let mut set = node_set(&[]);
+    let report = holding(|_| {});
+    assert_eq!((report.owner_references(), &*report.labels()[NODE_SET_UID]), (&[][..], "u"));
+    assert_eq!(step(&set, &held(), Some(&report)), None, "nothing has changed");
+    // Of a release before.
+    for before in [
+        holding(|it| it.metadata.owner_references = serde_json::from_value(owners()).unwrap()),
+        holding(|it| it.labels_mut().clear()),
+    ] {
+        assert_eq!(applied(step(&set, &held(), Some(&before)).unwrap()), report);
+    }
+    set.metadata.deletion_timestamp = serde_json::from_value(json!("2026-01-01T00:00:00Z")).ok();
+    assert_eq!(step(&set, &held(), Some(&report)), None, "it stays as it is");
+    let released = applied(step(&set, &Contents::default(), Some(&report)).unwrap());
+    assert_eq!(released.owner_references()[0].uid, "u");
+    assert_eq!(step(&set, &Contents::default(), Some(&released)), None);
+}
+
+fn owners() -> serde_json::Value {
+    json!([owner(&node_set(&[]))])
+}
+
+#[test]
+fn of_a_node_set_that_is_gone_the_report_without_an_owner_is_deleted() {
+    let set = Key::of(&node_set(&[]));
+    let report = holding(|_| {});
+    assert!(is_left(&report, &set));
+    let plan = removal_after(&report);
+    assert!(matches!(plan.steps[..], [Step { write: Write::Delete { .. }, .. }]), "{plan:?}");
+    let going = holding(|it| {
+        it.metadata.deletion_timestamp = serde_json::from_value(json!("2026-01-01T00:00:00Z")).ok();
+    });
+    assert_eq!(removal_after(&going).steps, []);
+    for other in [
+        holding(|it| it.metadata.owner_references = serde_json::from_value(owners()).unwrap()),
+        holding(|it| it.labels_mut().clear()),
+        holding(|it| it.spec.condition_type = "example.org/Other".into()),
+        holding(|it| it.spec.node_set = "other".into()),
+    ] {
+        assert!(!is_left(&other, &set), "{other:?}");
+    }
 }

@@ -341,6 +341,8 @@ fn of_a_node_set_that_is_being_deleted_all_hosts_leave_and_the_progress_is_repor
     let before = seen.report.found().unwrap().spec.clone();
     assert_eq!(reconcile(&mut seen, START), ["report"]);
     assert_eq!(finalizers(&seen), ["b"], "the other one has its turn");
+    let owners = seen.report.found().unwrap().owner_references();
+    assert_eq!(owners, [], "the garbage collector would delete it");
     let after = seen.report.found().unwrap().spec.clone();
     assert_eq!(HostReadinessFields::of(&before), HostReadinessFields::of(&after));
     seen.report = Report::Missing;

@@ -2,12 +2,14 @@
 //! moved to another node set, or let go, with an operator that is killed meanwhile.
 
 use anyhow::{Result, ensure};
+use api::ansibleee::AnsibleEe;
 use api::dataplane::{Deployment, HostReadiness, NodeSet, Service};
 use api::nova::Cell;
 use e2e::journey::{RUN, SSH_SECRET, conditions_of_set as conditions};
 use e2e::says;
+use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
-use kube::api::DeleteParams;
+use kube::api::{DeleteParams, ListParams, PostParams};
 use serde_json::{Value, json};
 use simulated_cluster::{Broker, Host, Nova, NovaFault, Operator};
 
@@ -19,6 +21,8 @@ use crate::own::{Own, PATIENCE};
 
 /// The report with the host finalizers of the node set.
 pub(super) const REPORT: &str = "edpm-nova";
+/// An object that the node set owns.
+const OWNED: &str = "owned";
 /// A service of type nova, which the player deploys as any other one.
 pub(super) const SERVICE: &str = "compute";
 const PLAYBOOK: &str = "- hosts: all\n  tasks: [{debug: {var: greeting}}]\n";
@@ -129,6 +133,25 @@ impl World {
     }
 }
 
+/// Creates an object that the node set owns, and that holds its deletion in the foreground.
+async fn owned(own: &Own, uid: Option<&str>) -> Result<()> {
+    let owner = json!({
+        "apiVersion": "dataplane.openstack.org/v1beta1",
+        "kind": "OpenStackDataPlaneNodeSet",
+        "name": SET,
+        "uid": uid,
+        "blockOwnerDeletion": true,
+    });
+    let object = json!({
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": { "name": OWNED, "ownerReferences": [owner], "finalizers": ["example.org/held"] },
+    });
+    let object = serde_json::from_value(object)?;
+    own.api::<ConfigMap>().create(&PostParams::default(), &object).await?;
+    Ok(())
+}
+
 #[tokio::test]
 async fn a_host_that_leaves_a_node_set_is_removed_from_nova_although_the_operator_dies()
 -> Result<()> {
@@ -147,6 +170,29 @@ async fn a_host_that_leaves_a_node_set_is_removed_from_nova_although_the_operato
     assert!(!world.nova_has(&world.host)? && world.nova_has(&world.other)?);
     let is_quiet = |it: &NodeSet| conditions(it).iter().all(|it| !it.type_.ends_with("Removed"));
     own.wait::<NodeSet>(SET, "nothing is to be removed", READ, is_quiet).await?;
+
+    // A node set that is deleted in the foreground: what it owns goes first.
+    let server = nova.boot("two", &world.other.name)?;
+    let uid = own.api::<NodeSet>().get(SET).await?.uid();
+    owned(own, uid.as_deref()).await?;
+    own.api::<NodeSet>().delete(SET, &DeleteParams::foreground()).await?;
+    let is_deleted = |it: &ConfigMap| it.metadata.deletion_timestamp.is_some();
+    own.wait::<ConfigMap>(OWNED, "deleted by the garbage collector", PATIENCE, is_deleted).await?;
+    world.reaches("ServersOnHost", &["compute-1: ", "1 server and"]).await?;
+    own.merge::<ConfigMap>(OWNED, json!({ "metadata": { "finalizers": null } })).await?;
+    own.gone::<ConfigMap>(OWNED, PATIENCE).await?;
+    own.replace(&[Operator::Nova]).await?;
+    world.has_finalizers(&["compute-1"]).await?;
+    nova.delete_server(&server);
+    own.gone::<NodeSet>(SET, PATIENCE).await?;
+    assert_eq!((cleaned(&world.other), nova.count(DELETES)), (1, 2));
+    assert!(!world.nova_has(&world.other)?);
+    own.gone::<HostReadiness>(REPORT, PATIENCE).await?;
+    for run in own.api::<AnsibleEe>().list(&ListParams::default()).await? {
+        if run.labels().contains_key("nova.openstack.org/cleanup-of-node-set") {
+            own.gone::<AnsibleEe>(&run.name_any(), PATIENCE).await?;
+        }
+    }
     own.done()
 }
 
@@ -159,6 +205,15 @@ async fn a_host_that_moves_to_another_node_set_keeps_its_service() -> Result<()>
     world.has_finalizers(&["compute-1"]).await?;
     assert_eq!((world.n_stopped(), nova.count(WRITES), nova.count(DELETES)), (0, 0, 0));
     assert!(world.nova_has(&world.host)?);
+
+    // A node set that is released by hand leaves its report, for which nothing is done any more.
+    own.sim.operators.stop(Operator::Nova)?;
+    own.api::<NodeSet>().delete(SET, &DeleteParams::default()).await?;
+    own.merge::<NodeSet>(SET, json!({ "metadata": { "finalizers": null } })).await?;
+    own.gone::<NodeSet>(SET, PATIENCE).await?;
+    assert!(own.api::<HostReadiness>().get_opt(REPORT).await?.is_some());
+    own.replace(&[Operator::Nova]).await?;
+    own.gone::<HostReadiness>(REPORT, PATIENCE).await?;
     own.done()
 }
 
