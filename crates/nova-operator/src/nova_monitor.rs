@@ -220,13 +220,15 @@ impl NovaMonitor {
 
     /// Returns another host of a cell, by which a task finds out whether the cell's database
     /// answers: one whose service the last reading has, as unknown too; `None` without one.
+    ///
+    /// Where several cells share a nova, it does not say in which of them a host of a node set is.
     pub fn witness(&self, cell: &Key, host: &str) -> Option<String> {
         let reader = self.reader(cell)?;
         let is_another = |it: &String| it != host && reader.readings.lock().has_service(it);
         let computes = self.objects.computes(cell).into_iter().map(|it| it.host);
         computes.into_iter().find(is_another).or_else(|| {
-            let of_sets = self.set_hosts_of(&reader).remove(cell).unwrap_or_default();
-            of_sets.into_iter().map(|it| it.host).find(is_another)
+            let is_alone = self.sharing(cell).len() == 1;
+            is_alone.then(|| self.objects.first_host(cell, is_another)).flatten()
         })
     }
 
@@ -400,7 +402,7 @@ impl NovaMonitor {
                 let Some(cell) = cell.filter(|it| cells.contains(it)) else { continue };
                 let service = reader.readings.lock().of_host(&host).service;
                 let name = format!("{}/{}", set.name_any(), it.name);
-                found.entry(cell).or_default().push(SetHost { name, host, service });
+                found.entry(cell).or_default().push(SetHost { name, service });
             }
         }
         found

@@ -13,6 +13,7 @@ use operator_core::run_engine::retry::Retries;
 use operator_core::run_engine::service_sequence::{self, NeededRun};
 use operator_core::run_engine::{DesiredService, Host, Run, SequenceState, ServiceSequence};
 
+use crate::cleanup::build::Extent;
 use crate::cleanup::messages;
 use crate::reasons;
 
@@ -38,7 +39,7 @@ pub struct HostCleanup<'a> {
     /// The name under which nova has it.
     pub host: &'a str,
     /// Hash of what all attempts have in common, from [`identity`].
-    pub identity: Digest,
+    pub identity: String,
     /// The recorded attempt, if there was one.
     pub recorded: &'a [ServiceRun],
     /// Name and resource version of the ssh Secret.
@@ -79,9 +80,24 @@ pub struct Evaluation {
     pub next: Next,
 }
 
-/// Returns the hash of all attempts on a host, which the UIDs and names in `parts` identify.
-pub fn identity(parts: &impl serde::Serialize) -> Digest {
-    Digest::from(hash::digest(&(VERSION, parts)))
+/// Returns the hash of all attempts on a host, which the UIDs and names in `parts` identify. It shows
+/// whether they stop the agents of neutron.
+pub fn identity(parts: &impl serde::Serialize, extent: Extent) -> String {
+    match extent {
+        Extent::Units | Extent::Files => hash::digest(&(VERSION, parts)),
+        Extent::Host => hash::digest(&(VERSION, parts, "host")),
+    }
+}
+
+/// Returns what the cleanup of a host takes away, which is removed from nova; `begun` are the hashes of
+/// its attempts. A cleanup that has begun without the agents of neutron ends without them.
+pub fn extent<'a>(
+    parts: &impl serde::Serialize,
+    mut begun: impl Iterator<Item = &'a str>,
+    host_leaves: bool,
+) -> Extent {
+    let without = identity(parts, Extent::Files);
+    if host_leaves && !begun.any(|it| it == without) { Extent::Host } else { Extent::Files }
 }
 
 impl HostCleanup<'_> {
@@ -141,8 +157,8 @@ impl HostCleanup<'_> {
     fn sequence(&self, runs: &[Run<'_>], now: Timestamp) -> ServiceSequence {
         let expected = [DesiredService {
             service: NOVA_CLEANUP.to_owned(),
-            run_hash: self.identity.clone(),
-            hash: self.identity.clone(),
+            run_hash: Digest::from(&*self.identity),
+            hash: Digest::from(&*self.identity),
             group: String::new(),
         }];
         let host = Host {

@@ -100,7 +100,7 @@ pub fn decide(
             let connection = build::connection(seen, was_key_refused);
             // Without an address no attempt is evaluated.
             let at = address(seen, ending).map(|address| HostConnection { address, ..connection });
-            let extent = if is_by_api { nova_removal::extent(seen) } else { Extent::Units };
+            let extent = extent(seen, is_by_api);
             plan.steps.extend(at.into_iter().flat_map(|it| runs(seen, need.clone(), it, extent)));
         }
     }
@@ -341,7 +341,7 @@ fn attempt(seen: &Observed, by_api: bool, now: Timestamp) -> Evaluation {
     let cleanup = HostCleanup {
         name: &compute.spec.dataplane_node_name,
         host: &messages::host(compute),
-        identity: identity(&compute.uid()),
+        identity: identity(&compute.uid(), extent(seen, by_api)),
         recorded: compute.status.as_ref().map(|it| it.services.as_slice()).unwrap_or_default(),
         ssh: (&ssh_secret, &ssh_version),
         trust: &trust(seen),
@@ -350,6 +350,11 @@ fn attempt(seen: &Observed, by_api: bool, now: Timestamp) -> Evaluation {
         deletes_service: by_api,
     };
     cleanup.evaluate(&runs, now)
+}
+
+/// Returns what a cleanup run takes away from the host.
+fn extent(seen: &Observed, by_api: bool) -> Extent {
+    if by_api { nova_removal::extent(seen, &parted(seen).0) } else { Extent::Units }
 }
 
 /// Returns the steps that create the run and delete those that are no longer needed: these use the

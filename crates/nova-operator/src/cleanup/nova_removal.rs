@@ -6,9 +6,10 @@ use api::nova::ExternalCompute;
 use kube::ResourceExt;
 use nova_config::conditions::{HOST_CLEANED, HOST_UNMAPPED, SERVICE_DELETED};
 use operator_core::finalizers::is_terminating;
+use operator_core::run_engine::Run;
 
 use crate::cell::mappings::known::{self, Mapping};
-use crate::cleanup::attempts::is_another_s;
+use crate::cleanup::attempts::{self, NOVA_CLEANUP, is_another_s};
 use crate::cleanup::build::Extent;
 use crate::cleanup::messages::{host, skip};
 use crate::cleanup::nova_steps::NovaSteps;
@@ -66,20 +67,32 @@ pub fn order(seen: &Observed) -> HostOrder {
             compute_id: status.and_then(|it| it.compute_id.clone()),
             is_stopped: concluded.reason == reasons::cleanup::HOST_CLEANED.word,
             is_unmapped: mapping(seen).is_settled(),
-            host_leaves: host_leaves(seen),
+            host_leaves: has_stopped_agents(compute),
         });
     }
     HostOrder::DrainForRemoval(drain(seen))
 }
 
-/// Whether the host leaves, and not only its compute: its node goes, or is gone.
-fn host_leaves(seen: &Observed) -> bool {
-    seen.node.as_deref().is_none_or(is_terminating)
+/// Returns what the cleanup of the host takes away; `runs` are those of the cleanup. The host leaves,
+/// and not only its compute, where its node goes or is gone.
+pub fn extent(seen: &Observed, runs: &[Run<'_>]) -> Extent {
+    let compute = &*seen.compute;
+    let node = &compute.spec.dataplane_node_name;
+    let of_runs = runs.iter().filter_map(|it| it.attempts.get(node)).map(|it| it.hash.as_str());
+    let host_leaves = seen.node.as_deref().is_none_or(is_terminating);
+    attempts::extent(&compute.uid(), recorded(compute).chain(of_runs), host_leaves)
 }
 
-/// Returns what a cleanup run takes away from the host.
-pub fn extent(seen: &Observed) -> Extent {
-    if host_leaves(seen) { Extent::Host } else { Extent::Files }
+/// Whether the cleanup of the host has stopped the agents of neutron, or has tried to.
+fn has_stopped_agents(compute: &ExternalCompute) -> bool {
+    let with_agents = attempts::identity(&compute.uid(), Extent::Host);
+    recorded(compute).any(|it| it == with_agents)
+}
+
+/// Returns the hash of the recorded attempt.
+fn recorded(compute: &ExternalCompute) -> impl Iterator<Item = &str> {
+    let services = compute.status.iter().flat_map(|it| &it.services);
+    services.filter(|it| it.name == NOVA_CLEANUP).map(|it| it.hash.as_str())
 }
 
 /// Returns how nova is asked about the host of a compute that is not known to have registered.

@@ -54,7 +54,8 @@ pub fn agents(host: &str, programs: &[String]) -> String {
     format!(
         "Agents of host {host} still report to neutron: {}. They are deleted once neutron counts them \
          as down, which is 75 seconds after they were stopped unless its agent_down_time differs. If \
-         they run: stop them on the host with `systemctl disable --now UNIT`.",
+         they run, `systemctl list-units` on the host shows their units, which `systemctl disable \
+         --now` stops.",
         first_names(programs, NAMED)
     )
 }

@@ -75,12 +75,10 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
 /// Returns the condition on audits, which an annotation requests in vain.
 fn audits(set: &NodeSet) -> Option<ConditionDraft> {
     let is_there = |it: &&str| set.annotations().get(*it).is_some_and(|it| !it.is_empty());
-    let annotation = [AUDIT, AUDIT_REPAIR].into_iter().find(is_there)?;
-    let text = format!(
-        "Annotation {annotation} does nothing here, because hosts of node sets are not audited: \
-         remove it."
-    );
-    Some(reasons::audit::AUDITS_NOT_SUPPORTED.condition(NODE_CONFIGURATION_IN_SYNC, text))
+    let found: Vec<&str> = [AUDIT, AUDIT_REPAIR].into_iter().filter(is_there).collect();
+    let text = format!("Hosts of node sets are not audited; remove {}.", found.join(" and "));
+    let reason = reasons::audit::AUDITS_NOT_SUPPORTED;
+    (!found.is_empty()).then(|| reason.condition(NODE_CONFIGURATION_IN_SYNC, text))
 }
 
 /// Adds why hosts are unknown, where their cell does not report that.

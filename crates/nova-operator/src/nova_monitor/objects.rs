@@ -97,6 +97,15 @@ impl MonitoredObjects {
         sets.iter().filter(here).flat_map(|it| of_set(it)).collect()
     }
 
+    /// Returns the first name of a host of a node set in the namespace of a cell that `is_it` accepts.
+    pub(crate) fn first_host(&self, cell: &Key, is_it: impl Fn(&String) -> bool) -> Option<String> {
+        let sets = self.node_sets.all().into_iter();
+        let mut here = sets.filter(|it| it.namespace().as_ref() == Some(&cell.namespace));
+        here.find_map(|set| {
+            hosts(&set).iter().map(|it| canonical_host_name(&set, it)).find(|it| is_it(it))
+        })
+    }
+
     /// Returns the node sets in the namespaces of cells that list a service of type nova, the oldest
     /// first.
     pub(crate) fn sets_with_nova(&self, cells: &BTreeSet<Key>) -> Vec<Arc<NodeSet>> {
@@ -125,8 +134,6 @@ impl MonitoredObjects {
 pub struct SetHost {
     /// The node set and the host's name in the inventory: `compute/edpm-compute-0`.
     pub name: String,
-    /// The name under which its service is registered.
-    pub host: String,
     /// Its service.
     pub service: ServiceHealth,
 }

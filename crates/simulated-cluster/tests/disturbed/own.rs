@@ -11,12 +11,12 @@ use simulated_cluster::{Host, Operator, Options, Simulation};
 
 use crate::journey::{deploy, ssh_secret};
 
-/// Time limit of a run whose operators are killed meanwhile: a leader's Lease may have to expire.
+/// Time limit of what operators do that are killed meanwhile, on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(3);
 
-/// Seconds of the operators' Leases. Tests wait for new leaders: the shortest one that a busy machine
-/// renews in time.
-pub(crate) const LEASE: u16 = 9;
+/// Seconds of the operators' Leases: a busy machine renews no short one in time. Where a test replaces
+/// an operator, its Lease is removed, so that nobody waits for it.
+const LEASE: u16 = 60;
 
 /// A namespace in a simulated cluster that no other test uses.
 pub(crate) struct Own {
@@ -37,15 +37,16 @@ impl Deref for Own {
 impl Own {
     /// Starts it, with an empty namespace.
     pub(crate) async fn start(test: &str) -> Result<Self> {
-        Self::start_with(test, &[], LEASE).await
+        Self::start_with(test, &[]).await
     }
 
-    /// The same with values of the chart, and a Lease of that many seconds.
-    pub(crate) async fn start_with(
-        test: &str,
-        values: &[&str],
-        lease_seconds: u16,
-    ) -> Result<Self> {
+    /// The same with values of the chart.
+    pub(crate) async fn start_with(test: &str, values: &[&str]) -> Result<Self> {
+        Self::start_for(test, values, LEASE).await
+    }
+
+    /// The same with Leases of so many seconds, for a test that waits for new leaders.
+    pub(crate) async fn start_for(test: &str, values: &[&str], lease_seconds: u16) -> Result<Self> {
         let values = values.iter().map(|it| (*it).to_owned()).collect();
         let options = Options { values, lease_seconds: Some(lease_seconds) };
         let sim = Simulation::start(&options).await?;

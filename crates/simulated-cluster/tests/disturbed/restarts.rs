@@ -21,6 +21,8 @@ use crate::own::{Own, PATIENCE};
 const SEED: &str = "EDPM_RESTARTS_SEED";
 /// The shortest and the longest pause between two restarts, in milliseconds.
 const PAUSE: std::ops::Range<u64> = 2_000..8_000;
+/// Seconds of the operators' Leases, after which the next process of a killed one leads.
+const LEASE: u16 = 12;
 const N_HOSTS: u8 = 5;
 /// Nova's services that deploy a compute.
 const OF_NOVA: [&str; 3] = ["libvirt", "nova", "nova-registered"];
@@ -33,7 +35,7 @@ async fn operators_that_are_restarted_at_random_come_to_the_same_end() -> Result
         }
         None => UNIX_EPOCH.elapsed().unwrap_or_default().as_secs(),
     };
-    let own = Own::start("restarts").await?;
+    let own = Own::start_for("restarts", &[], LEASE).await?;
     let n_restarts = Cell::new(0);
     let work = Box::pin(all_ends_well(&own));
     let outcome = tokio::select! {

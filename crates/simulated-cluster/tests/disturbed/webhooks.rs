@@ -98,7 +98,7 @@ async fn with_the_operator_down_only_changes_of_cell_and_role_are_refused() -> R
     let goes = |it: &Node| it.metadata.deletion_timestamp.is_some();
     own.wait::<Node>("n0", "to go while nobody answers", SOON, goes).await?;
     // Its finalizers are removed by the operator that is started again.
-    own.sim.operators.start(Operator::Nova)?;
+    own.replace(&[Operator::Nova]).await?;
     let gone = await_condition(namespaces, &own.name, conditions::is_deleted(&uid));
     let waited = tokio::time::timeout(Duration::from_mins(2), gone).await;
     waited.with_context(|| format!("namespace {} does not go", own.name))??;

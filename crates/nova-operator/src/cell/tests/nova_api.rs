@@ -115,8 +115,7 @@ fn computes_are_counted_and_the_first_that_are_down_are_named() {
 
 #[test]
 fn hosts_of_node_sets_count_and_one_that_was_not_read_often_enough_changes_nothing() {
-    let host =
-        |name: &str, service| SetHost { name: name.to_owned(), host: name.to_owned(), service };
+    let host = |name: &str, service| SetHost { name: name.to_owned(), service };
     let up = ServiceHealth::Up { disabled: None };
     let down = ServiceHealth::Down { since: None, is_forced: false };
     let mut seen = Observed {

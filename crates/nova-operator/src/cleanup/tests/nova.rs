@@ -132,8 +132,16 @@ fn a_host_whose_node_stays_keeps_its_agents() {
     assert_eq!(variables(&world), ["edpm_nova_remove_files"]);
     world.end("Ok");
     world.settle();
-    let Some(HostOrder::Remove(order)) = order(&world) else { panic!("{:?}", order(&world)) };
-    assert!(!order.host_leaves);
+    let awaits_agents = |world: &World| {
+        let Some(HostOrder::Remove(order)) = order(world) else { panic!("{:?}", order(world)) };
+        order.host_leaves
+    };
+    assert!(!awaits_agents(&world));
+    // Its agents run on when the node goes later, too, as they do in a removal that another release
+    // began.
+    world.delete_node(false);
+    world.settle();
+    assert_eq!((world.runs.len(), awaits_agents(&world)), (1, false));
 }
 
 #[test]

@@ -24,6 +24,8 @@ pub struct Reached<'a> {
     pub address: &'a str,
     /// The ssh Secret of its node set.
     pub ssh: SshSecret<'a>,
+    /// What is taken away from it.
+    pub extent: Extent,
     /// Whether the last attempt failed because of its own key.
     pub was_key_refused: bool,
 }
@@ -42,7 +44,7 @@ pub fn cleanup(
     let trust = recorded_trust(set, name);
     let at = (name, reached.address);
     let connection = connection(set, at, reached.ssh, &trust, reached.was_key_refused);
-    let mut step = run_on(&template(set, report), name, need, connection)?;
+    let mut step = run_on(&template(set, report, reached.extent), name, need, connection)?;
     if let Write::Create { object, .. } = &mut step.write {
         let metadata = &mut object["metadata"];
         metadata["labels"][CLEANUP_OF_NODE_SET] = json!(set.uid());
@@ -58,7 +60,7 @@ pub fn cleanup(
     Some(step)
 }
 
-fn template(set: &NodeSet, report: &HostReadiness) -> RunTemplate {
+fn template(set: &NodeSet, report: &HostReadiness, extent: Extent) -> RunTemplate {
     let secret = set.spec.node_template.ansible_ssh_private_key_secret.clone();
     RunTemplate {
         parent: Target::of(report),
@@ -77,7 +79,7 @@ fn template(set: &NodeSet, report: &HostReadiness) -> RunTemplate {
         sources: vec![],
         options: AnsibleOptions::default(),
         fact_variables: Vec::new(),
-        extra_vars: Extent::Host.variables(),
+        extra_vars: extent.variables(),
         deployed: DeploymentOptions::default(),
     }
 }

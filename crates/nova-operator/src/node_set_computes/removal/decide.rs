@@ -21,8 +21,9 @@ use operator_runtime::source_cache::Digests;
 
 use crate::cell::leftovers;
 use crate::cleanup::attempts::{
-    Evaluation, HostCleanup, NOVA_CLEANUP, Next, has_another_owner, identity, is_another_s,
+    self, Evaluation, HostCleanup, NOVA_CLEANUP, Next, has_another_owner, identity, is_another_s,
 };
+use crate::cleanup::build::Extent;
 use crate::cleanup::inspection::{MIGRATE, held_by, still_up};
 use crate::cleanup::nova_steps::{NovaSteps, is_done, is_empty};
 use crate::drain::held::EVACUATE;
@@ -157,12 +158,13 @@ pub fn host_order(
             let service = of.record.service_id.clone().map_or(OwnService::None, OwnService::Is);
             let compute_id = of.record.compute_id.clone();
             let is_unmapped = of.mapping.is_settled();
+            let with_agents = identity(&(set.uid(), &of.name), Extent::Host);
             HostOrder::Remove(Remove {
                 service,
                 compute_id,
                 is_stopped,
                 is_unmapped,
-                host_leaves: true,
+                host_leaves: evaluated.services.iter().any(|it| it.hash == with_agents),
             })
         }
         None => HostOrder::DrainForRemoval(of.drain.clone()),
@@ -204,15 +206,15 @@ fn has_service(of: &TerminatingHost) -> bool {
 
 /// Returns the Event on services that nova keeps, although the hosts are let go.
 pub fn left_in_nova(decision: &Decision) -> Option<EventDraft> {
-    let first = decision.left.first()?;
+    let names = first_names(&decision.left, NAMED);
     let note = format!(
-        "Nova may keep the services of hosts that were let go: {}. No deployment of nova by this node \
-         set is known to have succeeded there, so they may be another owner's. If they are the hosts': \
-         `openstack compute service list --service nova-compute --host {first}` shows the id for \
-         `openstack compute service delete`.",
-        first_names(&decision.left, NAMED)
+        "Nova may keep the services of hosts that are let go: {names}. No deployment of nova by this \
+         node set is known to have succeeded there, so they may be another owner's. If they are the \
+         hosts', delete them: `openstack compute service list --service nova-compute` shows the ids \
+         for `openstack compute service delete`."
     );
-    Some(EventDraft { warning: true, reason: reasons::node::LEFT_IN_NOVA.word.to_owned(), note })
+    let reason = reasons::node::LEFT_IN_NOVA.word.to_owned();
+    (!decision.left.is_empty()).then_some(EventDraft { warning: true, reason, note })
 }
 
 /// Whether nova has nothing on the host that stopping nova-compute there would end.
@@ -258,6 +260,16 @@ fn skip(set: &NodeSet) -> String {
     )
 }
 
+/// Returns what the cleanup of a host takes away: of one whose service may be another's, the agents
+/// of neutron may be too.
+fn extent(set: &NodeSet, of: &TerminatingHost) -> Extent {
+    let runs = of.runs.iter().filter_map(|it| Run::of(it));
+    let begun: Vec<String> =
+        runs.filter_map(|it| Some(it.attempts.get(&of.name)?.hash.clone())).collect();
+    let begun = begun.iter().map(String::as_str);
+    attempts::extent(&(set.uid(), &of.name), begun, !is_unproven(of))
+}
+
 /// Evaluates the attempts to stop nova-compute, which the runs alone record.
 fn evaluate(
     set: &NodeSet,
@@ -271,7 +283,7 @@ fn evaluate(
     let cleanup = HostCleanup {
         name: &of.name,
         host: &of.host,
-        identity: identity(&(set.uid(), &of.name)),
+        identity: identity(&(set.uid(), &of.name), extent(set, of)),
         recorded: &recorded,
         ssh: (ssh.name, ssh.version),
         trust: &recorded_trust(set, &of.name),
@@ -321,7 +333,8 @@ fn run(
     let address = address_of(set, name).or_else(lost)?;
     let secret = &set.spec.node_template.ansible_ssh_private_key_secret;
     let ssh = Digests::ssh_secret(secret, removals.ssh.as_ref());
-    cleanup(set, report, need, &Reached { name, address: &address, ssh, was_key_refused })
+    let extent = extent(set, of);
+    cleanup(set, report, need, &Reached { name, address: &address, ssh, extent, was_key_refused })
 }
 
 /// Returns what holds a host that the status of its node set does not have as terminating.

@@ -32,6 +32,8 @@ fn of_a_host_without_a_proof_nothing_is_changed_in_nova_and_servers_hold_it() {
     assert!(!message.contains("schedules nothing"), "its service was not disabled: {message}");
     host(&mut seen).progress = HostProgress::Empty;
     assert_eq!(reconcile(&mut seen, START), ["run", "status"]);
+    let variables = &host(&mut seen).runs[0].spec.extra_vars;
+    assert!(!variables.contains_key("edpm_nova_host_leaves"), "agents may be another's");
     end(&mut seen, "Ok", START);
     // What was found before the stop does not count: another order has its own findings.
     assert_eq!(order(&seen), Some(HostOrder::InspectForRemoval(Stop::Done)));
@@ -40,6 +42,10 @@ fn of_a_host_without_a_proof_nothing_is_changed_in_nova_and_servers_hold_it() {
     reconcile(&mut seen, START);
     let (_, message) = said(&seen).unwrap();
     assert!(message.contains("does not run there: evacuate or delete them;"), "{message}");
+    let mut proven = seen.clone();
+    host(&mut proven).claim = Claim::Own;
+    let Some(HostOrder::Remove(order)) = order(&proven) else { panic!() };
+    assert!(!order.host_leaves, "its agents were not stopped");
     // After a restart of the operator.
     host(&mut seen).progress = HostProgress::Pending;
     assert_eq!(reconcile(&mut seen, START), [""; 0]);

@@ -18,9 +18,6 @@ const COMPUTES: usize = 500;
 const HALF: usize = COMPUTES / 2;
 /// The seconds from one reading to the next.
 const INTERVAL: u8 = 5;
-/// The seconds of the operators' Leases: while hundreds of computes are written, a busy machine does
-/// not renew a short one in time.
-const LEASE: u16 = 60;
 const OTHER_CELL: &str = "nova-cell2";
 /// A compute in the other cell.
 const COMPUTE: &str = "n1";
@@ -84,7 +81,7 @@ async fn hangs(nova: &Nova) -> Result<usize> {
 
 #[tokio::test]
 async fn many_computes_cost_one_reading_and_a_cell_that_hangs_delays_no_deployment() -> Result<()> {
-    let own = start_reading("api-scale", INTERVAL, LEASE).await?;
+    let own = start_reading("api-scale", INTERVAL).await?;
     let nova = &own.sim.nova;
     let host = own.sim.player.host("new", "192.0.2.10");
     add_computes(&own).await?;

@@ -25,7 +25,7 @@ use e2e::{Namespace, says};
 use simulated_cluster::Host;
 
 use crate::computes::{PASSWORD, conditions};
-use crate::own::{LEASE, Own};
+use crate::own::Own;
 
 /// The list of services, which each reading requests once.
 const SERVICES: &str = "GET /v2.1/os-services";
@@ -36,13 +36,13 @@ const READ: Duration = Duration::from_mins(1);
 
 /// Starts a simulated cluster whose nova-operator reads nova's API every other second.
 async fn start(test: &str) -> Result<Own> {
-    start_reading(test, 2, LEASE).await
+    start_reading(test, 2).await
 }
 
-/// The same with other times in seconds: from one reading to the next, and of the operators' Leases.
-async fn start_reading(test: &str, interval: u8, lease: u16) -> Result<Own> {
+/// The same with another interval, in seconds.
+async fn start_reading(test: &str, interval: u8) -> Result<Own> {
     let interval = format!("nova.api.interval={interval}");
-    let own = Own::start_with(test, &["nova.api.enabled=true", &interval], lease).await?;
+    let own = Own::start_with(test, &["nova.api.enabled=true", &interval]).await?;
     own.sim.keystone.admit("nova", PASSWORD);
     Ok(own)
 }
