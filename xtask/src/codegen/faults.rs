@@ -37,7 +37,7 @@ Within five seconds of the fact (75 for machines, because Ironic sends no notifi
 `kstatus` is what `helm --wait`, Flux, Argo and others make of the object; `kubectl wait --for=condition=Ready` ends well for `Current` alone, and is not asked of what is being deleted.
 
 Conditions and Events without those words are left out, and so are `Reconciling` and `Stalled`, which repeat `Ready`.
-`NAMESPACE`, `TIME`, `HASH`, `POD` and `UID` stand for what is another in each run.
+`NAMESPACE`, `TIME`, `HASH`, `POD`, `COUNT` and `UID` stand for what is another in each run.
 ";
 
 /// Fault name → transcript.
