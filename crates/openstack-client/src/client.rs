@@ -49,7 +49,7 @@ impl Client {
     /// Creates the client without sending anything.
     pub(crate) fn new(service: Service, login: Arc<Login>, trust: CaTrust, region: &str) -> Self {
         let transport = Transport { trust, metrics: None };
-        let negotiation = Negotiation::default();
+        let negotiation = Negotiation::new();
         Self { service, login, region: region.to_owned(), transport, negotiation }
     }
 

@@ -4,20 +4,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use api::secret::Secret;
-use futures::FutureExt as _;
-use futures::future::{BoxFuture, Shared, WeakShared};
 use http::{Request, Response, Uri, header};
 use hyper::body::Bytes;
 use jiff::{SignedDuration, Timestamp};
 use operator_runtime::lease::LeadershipWatch;
 use operator_runtime::tls_stream::CaTrust;
 use operator_runtime::{clock, http_client};
-use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::catalog::{Catalog, Entry};
 use crate::error::Error;
+use crate::shared_request::SharedRequest;
 
 /// Time limit of one response.
 const DEADLINE: Duration = Duration::from_mins(1);
@@ -76,20 +74,19 @@ pub struct Login {
     pause: Duration,
     /// Nothing is changed while this says that another process leads; `None` without that check.
     leadership: Option<LeadershipWatch>,
-    last: Mutex<Last>,
+    last: SharedRequest<Last, Answer>,
 }
 
 /// What Keystone last said to a login.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 enum Last {
     /// Nothing, or a token that a server rejected since.
+    #[default]
     Nothing,
     /// It issued a token.
     Issued(Token),
     /// It refused the credentials at this time.
     Refused(Instant),
-    /// It was asked, unless no caller waits for that any more.
-    Asked(WeakShared<BoxFuture<'static, Answer>>),
 }
 
 /// What Keystone says to one login; all who wait for it get the same.
@@ -105,7 +102,7 @@ pub struct Token {
 
 impl Clone for Login {
     fn clone(&self) -> Self {
-        let last = Mutex::new(Last::Nothing);
+        let last = SharedRequest::new(Last::Nothing);
         let (url, identity) = (self.url.clone(), self.identity.clone());
         Self { url, identity, pause: self.pause, leadership: self.leadership.clone(), last }
     }
@@ -125,7 +122,7 @@ impl Login {
     /// Creates a login without sending anything; `url` is from [`tokens_url`]. A refused login is
     /// tried again with the next call.
     pub const fn new(url: Uri, identity: Secret<Value>) -> Self {
-        let last = Mutex::new(Last::Nothing);
+        let last = SharedRequest::new(Last::Nothing);
         Self { url, identity, pause: Duration::ZERO, leadership: None, last }
     }
 
@@ -155,58 +152,23 @@ impl Login {
     /// [`Error::Unauthorized`] when Keystone refuses the credentials, or has refused them a while
     /// ago, see [`Login::pausing`].
     pub async fn token(&self, trust: &CaTrust) -> Result<Token, Error> {
-        let asked = match self.known_or_asked(trust) {
-            Ok(asked) => asked,
-            Err(known) => return known,
-        };
-        let answer = asked.clone().await;
-        self.record(&asked, &answer);
-        answer
-    }
-
-    /// Returns the login that is under way, or begins one.
-    ///
-    /// # Errors
-    /// What is known without a login.
-    fn known_or_asked(
-        &self,
-        trust: &CaTrust,
-    ) -> Result<Shared<BoxFuture<'static, Answer>>, Answer> {
-        let mut last = self.last.lock();
-        let under_way = match &*last {
-            Last::Issued(token) if token.is_good(clock::now()) => return Err(Ok(token.clone())),
-            Last::Refused(at) if at.elapsed() < self.pause => {
-                return Err(Err(Error::Unauthorized));
-            }
-            Last::Asked(asked) => asked.upgrade(),
+        let known = |last: &Last| match last {
+            Last::Issued(token) if token.is_good(clock::now()) => Some(Ok(token.clone())),
+            Last::Refused(at) if at.elapsed() < self.pause => Some(Err(Error::Unauthorized)),
             Last::Issued(_) | Last::Refused(_) | Last::Nothing => None,
         };
-        Ok(under_way.unwrap_or_else(|| {
-            let asked = self.ask(trust.clone()).boxed().shared();
-            *last = asked.downgrade().map_or(Last::Nothing, Last::Asked);
-            asked
-        }))
-    }
-
-    /// Records what came of a login, unless another one of its callers has done so.
-    fn record(&self, asked: &Shared<BoxFuture<'static, Answer>>, answer: &Answer) {
-        let mut last = self.last.lock();
-        let is_present = |it: &WeakShared<_>| it.upgrade().is_some_and(|it| it.ptr_eq(asked));
-        if matches!(&*last, Last::Asked(it) if is_present(it)) {
-            *last = match answer {
-                Ok(token) => Last::Issued(token.clone()),
-                Err(Error::Unauthorized) => Last::Refused(Instant::now()),
-                Err(_) => Last::Nothing,
-            };
-        }
+        let learned = |answer: &Answer| match answer {
+            Ok(token) => Last::Issued(token.clone()),
+            Err(Error::Unauthorized) => Last::Refused(Instant::now()),
+            Err(_) => Last::Nothing,
+        };
+        self.last.get("token", known, || self.ask(trust.clone()), learned).await
     }
 
     /// Discards a token that a server rejected, unless it was renewed since.
     pub fn forget(&self, token: &Token) {
-        let mut last = self.last.lock();
-        if matches!(&*last, Last::Issued(present) if present.text() == token.text()) {
-            *last = Last::Nothing;
-        }
+        let is_it = |last: &Last| matches!(last, Last::Issued(it) if it.text() == token.text());
+        self.last.forget_if(is_it);
     }
 
     fn ask(&self, trust: CaTrust) -> impl Future<Output = Answer> + Send + use<> {

@@ -15,6 +15,7 @@ mod negotiation;
 pub mod network;
 pub mod placement;
 mod response;
+mod shared_request;
 mod text;
 
 pub use compute::{Compute, ComputeService, Hypervisor, Migration, Server, ServiceState};

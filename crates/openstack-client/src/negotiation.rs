@@ -1,33 +1,22 @@
 //! The check of the microversions of an endpoint, once for each endpoint.
 
-use std::sync::Arc;
-
-use futures::FutureExt as _;
-use futures::future::{BoxFuture, Shared, WeakShared};
-use parking_lot::Mutex;
-
 use crate::error::Error;
+use crate::shared_request::SharedRequest;
 
-/// The check of one service's endpoint, and what it found.
-#[derive(Debug, Default)]
-pub(crate) struct Negotiation(Mutex<Known>);
+/// The check of one service's endpoint; it knows the last endpoint whose microversions suffice. Where
+/// they do not, the API may have been upgraded since.
+#[derive(Debug)]
+pub(crate) struct Negotiation(SharedRequest<Option<String>, Outcome>);
 
-/// What is known of the microversions of an endpoint.
-#[derive(Debug, Default)]
-enum Known {
-    /// Nothing, or that they do not suffice: the API may have been upgraded since.
-    #[default]
-    Nothing,
-    /// Those of this endpoint suffice.
-    Suffices(Arc<str>),
-    /// Those of this endpoint are being requested, unless no caller waits for that any more.
-    Requested(Arc<str>, WeakShared<BoxFuture<'static, Outcome>>),
-}
-
-/// What one check found; all who wait for it get the same.
+/// What one check found.
 type Outcome = Result<(), Error>;
 
 impl Negotiation {
+    /// Creates the check without sending anything.
+    pub(crate) const fn new() -> Self {
+        Self(SharedRequest::new(None))
+    }
+
     /// Returns once the microversions of an endpoint are known to suffice. Concurrent callers share
     /// one request and its result, so that none waits for more than one.
     ///
@@ -37,45 +26,9 @@ impl Negotiation {
     where
         F: Future<Output = Outcome> + Send + 'static,
     {
-        let Some(requested) = self.requested(url, request) else { return Ok(()) };
-        let outcome = requested.clone().await;
-        self.record(url, &requested, &outcome);
-        outcome
-    }
-
-    /// Returns the request that is under way, or begins one; `None` if the microversions suffice.
-    fn requested<F>(
-        &self,
-        url: &str,
-        request: impl FnOnce() -> F,
-    ) -> Option<Shared<BoxFuture<'static, Outcome>>>
-    where
-        F: Future<Output = Outcome> + Send + 'static,
-    {
-        let mut known = self.0.lock();
-        let under_way = match &*known {
-            Known::Suffices(of) if **of == *url => return None,
-            Known::Requested(of, requested) if **of == *url => requested.upgrade(),
-            Known::Nothing | Known::Suffices(_) | Known::Requested(..) => None,
-        };
-        Some(under_way.unwrap_or_else(|| {
-            let begun = request().boxed().shared();
-            let weak = begun.downgrade();
-            *known = weak.map_or(Known::Nothing, |it| Known::Requested(url.into(), it));
-            begun
-        }))
-    }
-
-    /// Records what a request found, unless another one of its callers has done so.
-    fn record(&self, url: &str, of: &Shared<BoxFuture<'static, Outcome>>, outcome: &Outcome) {
-        let mut known = self.0.lock();
-        let is_present = |it: &WeakShared<_>| it.upgrade().is_some_and(|it| it.ptr_eq(of));
-        if matches!(&*known, Known::Requested(_, it) if is_present(it)) {
-            *known = match outcome {
-                Ok(()) => Known::Suffices(url.into()),
-                Err(_) => Known::Nothing,
-            };
-        }
+        let suffices = |known: &Option<String>| (known.as_deref() == Some(url)).then_some(Ok(()));
+        let learned = |outcome: &Outcome| outcome.is_ok().then(|| url.to_owned());
+        self.0.get(url, suffices, request, learned).await
     }
 }
 
@@ -108,7 +61,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn callers_wait_for_one_request_and_not_for_each_others() {
-        let (negotiation, count) = (Negotiation::default(), AtomicUsize::new(0));
+        let (negotiation, count) = (Negotiation::new(), AtomicUsize::new(0));
         let begun = Instant::now();
         let fails = || check(&negotiation, "http://n", &count, Err(silent()));
         assert_eq!(
@@ -127,7 +80,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_request_that_all_callers_abandoned_is_begun_anew() {
-        let (negotiation, count) = (Negotiation::default(), AtomicUsize::new(0));
+        let (negotiation, count) = (Negotiation::new(), AtomicUsize::new(0));
         let abandoned = check(&negotiation, "http://n", &count, Ok(()));
         assert!(tokio::time::timeout(HANGS / 2, abandoned).await.is_err());
         assert_eq!(check(&negotiation, "http://n", &count, Ok(())).await, Ok(()));
