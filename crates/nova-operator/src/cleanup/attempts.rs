@@ -100,6 +100,12 @@ pub fn extent<'a>(
     if host_leaves && !begun.any(|it| it == without) { Extent::Host } else { Extent::Files }
 }
 
+/// Whether recorded attempts on a host have stopped the agents of neutron, or have tried to.
+pub fn stops_agents(parts: &impl serde::Serialize, recorded: &[ServiceRun]) -> bool {
+    let with_agents = identity(parts, Extent::Host);
+    recorded.iter().any(|it| it.hash == with_agents)
+}
+
 impl HostCleanup<'_> {
     /// Evaluates the attempts; `runs` are those that clean up the host.
     pub fn evaluate(&self, runs: &[Run<'_>], now: Timestamp) -> Evaluation {

@@ -2,6 +2,7 @@
 //! is stopped, and what nova, placement and neutron have of it is removed afterwards.
 
 use api::conditions::{ConditionDraft, ConditionStatus, find};
+use api::dataplane::ServiceRun;
 use api::nova::ExternalCompute;
 use kube::ResourceExt;
 use nova_config::conditions::{HOST_CLEANED, HOST_UNMAPPED, SERVICE_DELETED};
@@ -9,7 +10,7 @@ use operator_core::finalizers::is_terminating;
 use operator_core::run_engine::Run;
 
 use crate::cell::mappings::known::{self, Mapping};
-use crate::cleanup::attempts::{self, NOVA_CLEANUP, is_another_s};
+use crate::cleanup::attempts::{self, is_another_s};
 use crate::cleanup::build::Extent;
 use crate::cleanup::messages::{host, skip};
 use crate::cleanup::nova_steps::NovaSteps;
@@ -67,7 +68,7 @@ pub fn order(seen: &Observed) -> HostOrder {
             compute_id: status.and_then(|it| it.compute_id.clone()),
             is_stopped: concluded.reason == reasons::cleanup::HOST_CLEANED.word,
             is_unmapped: mapping(seen).is_settled(),
-            host_leaves: has_stopped_agents(compute),
+            awaits_agents: attempts::stops_agents(&compute.uid(), recorded(compute)),
         });
     }
     HostOrder::DrainForRemoval(drain(seen))
@@ -80,19 +81,12 @@ pub fn extent(seen: &Observed, runs: &[Run<'_>]) -> Extent {
     let node = &compute.spec.dataplane_node_name;
     let of_runs = runs.iter().filter_map(|it| it.attempts.get(node)).map(|it| it.hash.as_str());
     let host_leaves = seen.node.as_deref().is_none_or(is_terminating);
-    attempts::extent(&compute.uid(), recorded(compute).chain(of_runs), host_leaves)
+    let recorded = recorded(compute).iter().map(|it| it.hash.as_str());
+    attempts::extent(&compute.uid(), recorded.chain(of_runs), host_leaves)
 }
 
-/// Whether the cleanup of the host has stopped the agents of neutron, or has tried to.
-fn has_stopped_agents(compute: &ExternalCompute) -> bool {
-    let with_agents = attempts::identity(&compute.uid(), Extent::Host);
-    recorded(compute).any(|it| it == with_agents)
-}
-
-/// Returns the hash of the recorded attempt.
-fn recorded(compute: &ExternalCompute) -> impl Iterator<Item = &str> {
-    let services = compute.status.iter().flat_map(|it| &it.services);
-    services.filter(|it| it.name == NOVA_CLEANUP).map(|it| it.hash.as_str())
+fn recorded(compute: &ExternalCompute) -> &[ServiceRun] {
+    compute.status.as_ref().map(|it| it.services.as_slice()).unwrap_or_default()
 }
 
 /// Returns how nova is asked about the host of a compute that is not known to have registered.

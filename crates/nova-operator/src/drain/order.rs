@@ -123,9 +123,9 @@ pub struct Remove {
     /// Whether the mapping of the host is known to be gone, or cannot be read; else its agents
     /// are left for now.
     pub is_unmapped: bool,
-    /// Whether the host itself leaves: then none of its agents is to report any more; else those stay
-    /// that do.
-    pub host_leaves: bool,
+    /// Whether the agents of neutron were stopped on the host, so that none is to report any more; else
+    /// those stay that do.
+    pub awaits_agents: bool,
 }
 
 impl OwnService {

@@ -39,7 +39,7 @@ pub async fn remove(
         removal.placement = kept;
     }
     if removal.placement == PlacementRemoval::Done && order.is_unmapped {
-        removal.agents = of_agents(&apis.network, host, order.host_leaves).await?;
+        removal.agents = of_agents(&apis.network, host, order.awaits_agents).await?;
     }
     Ok(removal)
 }
@@ -185,12 +185,12 @@ async fn is_empty(apis: &Apis, host: &str) -> Result<bool, Fault> {
 /// Deletes the agents of a host that are down; `None` while neutron lists more of them, because it may
 /// cut a list.
 ///
-/// An agent that reports is of a process on the host, and would be back. Where the host leaves, it was
-/// stopped there, and neutron counts it as down a while after its last report.
+/// An agent that reports is of a process on the host, and would be back. Neutron counts it as down a
+/// while after the last report of one that was stopped.
 async fn of_agents(
     network: &Network,
     host: &str,
-    host_leaves: bool,
+    awaits_agents: bool,
 ) -> Result<Option<AgentsRemoval>, Fault> {
     for _ in 0..AGENT_LISTS {
         let agents = match network.agents_on(host).await {
@@ -200,17 +200,17 @@ async fn of_agents(
             }
             Err(fault) => return Err(fault),
         };
-        let alive: Vec<&Agent> = agents.iter().filter(|it| it.is_alive).collect();
-        if alive.len() == agents.len() {
-            return Ok(Some(if host_leaves && !alive.is_empty() {
-                let mut programs: Vec<_> = alive.iter().map(|it| it.binary.clone()).collect();
-                programs.sort();
-                AgentsRemoval::Reporting(programs)
-            } else {
-                AgentsRemoval::Done { n_alive: alive.len() }
-            }));
+        let (alive, down): (Vec<Agent>, Vec<Agent>) =
+            agents.into_iter().partition(|it| it.is_alive);
+        if down.is_empty() && awaits_agents && !alive.is_empty() {
+            let mut programs: Vec<_> = alive.into_iter().map(|it| it.binary).collect();
+            programs.sort();
+            return Ok(Some(AgentsRemoval::Reporting(programs)));
         }
-        for agent in agents.iter().filter(|it| !it.is_alive) {
+        if down.is_empty() {
+            return Ok(Some(AgentsRemoval::Done { n_alive: alive.len() }));
+        }
+        for agent in down {
             network.delete_agent(&agent.id).await?;
         }
     }

@@ -76,7 +76,8 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
 fn audits(set: &NodeSet) -> Option<ConditionDraft> {
     let is_there = |it: &&str| set.annotations().get(*it).is_some_and(|it| !it.is_empty());
     let found: Vec<&str> = [AUDIT, AUDIT_REPAIR].into_iter().filter(is_there).collect();
-    let text = format!("Hosts of node sets are not audited; remove {}.", found.join(" and "));
+    let annotations = found.join(" and ");
+    let text = format!("Hosts of node sets are not audited: remove {annotations}.");
     let reason = reasons::audit::AUDITS_NOT_SUPPORTED;
     (!found.is_empty()).then(|| reason.condition(NODE_CONFIGURATION_IN_SYNC, text))
 }

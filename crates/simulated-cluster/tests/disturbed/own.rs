@@ -42,11 +42,15 @@ impl Own {
 
     /// The same with values of the chart.
     pub(crate) async fn start_with(test: &str, values: &[&str]) -> Result<Self> {
-        Self::start_for(test, values, LEASE).await
+        Self::start_with_lease(test, values, LEASE).await
     }
 
     /// The same with Leases of so many seconds, for a test that waits for new leaders.
-    pub(crate) async fn start_for(test: &str, values: &[&str], lease_seconds: u16) -> Result<Self> {
+    pub(crate) async fn start_with_lease(
+        test: &str,
+        values: &[&str],
+        lease_seconds: u16,
+    ) -> Result<Self> {
         let values = values.iter().map(|it| (*it).to_owned()).collect();
         let options = Options { values, lease_seconds: Some(lease_seconds) };
         let sim = Simulation::start(&options).await?;

@@ -35,7 +35,7 @@ async fn operators_that_are_restarted_at_random_come_to_the_same_end() -> Result
         }
         None => UNIX_EPOCH.elapsed().unwrap_or_default().as_secs(),
     };
-    let own = Own::start_for("restarts", &[], LEASE).await?;
+    let own = Own::start_with_lease("restarts", &[], LEASE).await?;
     let n_restarts = Cell::new(0);
     let work = Box::pin(all_ends_well(&own));
     let outcome = tokio::select! {

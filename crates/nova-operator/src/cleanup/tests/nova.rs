@@ -24,8 +24,8 @@ fn id() -> String {
 
 fn remove(service: OwnService, is_stopped: bool) -> HostOrder {
     let compute_id = Some(id());
-    let (is_unmapped, host_leaves) = (true, true);
-    HostOrder::Remove(Remove { service, compute_id, is_stopped, is_unmapped, host_leaves })
+    let (is_unmapped, awaits_agents) = (true, true);
+    HostOrder::Remove(Remove { service, compute_id, is_stopped, is_unmapped, awaits_agents })
 }
 
 fn occupied() -> HostProgress {
@@ -134,7 +134,7 @@ fn a_host_whose_node_stays_keeps_its_agents() {
     world.settle();
     let awaits_agents = |world: &World| {
         let Some(HostOrder::Remove(order)) = order(world) else { panic!("{:?}", order(world)) };
-        order.host_leaves
+        order.awaits_agents
     };
     assert!(!awaits_agents(&world));
     // Its agents run on when the node goes later, too, as they do in a removal that another release

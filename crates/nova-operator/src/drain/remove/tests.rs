@@ -109,7 +109,7 @@ fn order(is_stopped: bool) -> HostOrder {
         compute_id: Some("c0".to_owned()),
         is_stopped,
         is_unmapped: true,
-        host_leaves: false,
+        awaits_agents: false,
     })
 }
 
@@ -268,7 +268,7 @@ async fn agents_of_a_host_that_leaves_are_awaited_until_they_are_down() {
     let agents = vec![("e0", false), ("e1", true)];
     let cloud = cloud(State { agents, ..State::default() }).await;
     let HostOrder::Remove(order) = order(true) else { panic!() };
-    let leaves = HostOrder::Remove(Remove { host_leaves: true, ..order });
+    let leaves = HostOrder::Remove(Remove { awaits_agents: true, ..order });
     let removal = async || {
         let found = cloud.pass(&leaves, None).await;
         let HostProgress::Removing(removal) = found else { panic!("{found:?}") };

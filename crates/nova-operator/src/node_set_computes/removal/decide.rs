@@ -158,13 +158,13 @@ pub fn host_order(
             let service = of.record.service_id.clone().map_or(OwnService::None, OwnService::Is);
             let compute_id = of.record.compute_id.clone();
             let is_unmapped = of.mapping.is_settled();
-            let with_agents = identity(&(set.uid(), &of.name), Extent::Host);
+            let awaits_agents = attempts::stops_agents(&(set.uid(), &of.name), &evaluated.services);
             HostOrder::Remove(Remove {
                 service,
                 compute_id,
                 is_stopped,
                 is_unmapped,
-                host_leaves: evaluated.services.iter().any(|it| it.hash == with_agents),
+                awaits_agents,
             })
         }
         None => HostOrder::DrainForRemoval(of.drain.clone()),

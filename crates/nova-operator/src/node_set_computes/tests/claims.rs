@@ -45,7 +45,7 @@ fn of_a_host_without_a_proof_nothing_is_changed_in_nova_and_servers_hold_it() {
     let mut proven = seen.clone();
     host(&mut proven).claim = Claim::Own;
     let Some(HostOrder::Remove(order)) = order(&proven) else { panic!() };
-    assert!(!order.host_leaves, "its agents were not stopped");
+    assert!(!order.awaits_agents, "its agents were not stopped");
     // After a restart of the operator.
     host(&mut seen).progress = HostProgress::Pending;
     assert_eq!(reconcile(&mut seen, START), [""; 0]);

@@ -163,7 +163,7 @@ fn remove(is_stopped: bool) -> HostOrder {
         compute_id: Some("c".into()),
         is_stopped,
         is_unmapped: true,
-        host_leaves: true,
+        awaits_agents: true,
     })
 }
 
