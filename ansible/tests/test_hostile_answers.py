@@ -129,12 +129,13 @@ class Slow(HostileTest):
         return self.hostile(self.PLAY.rstrip() + tasks, inventory, env=env)
 
     def test_a_host_that_stays_just_below_the_limit_is_left_out_in_the_end(self):
+        # A busy machine delays a module by seconds: the limits leave the honest host that much.
         message, done = self.slow("""
-                - ansible.builtin.shell: "[ {{ inventory_hostname }} = good ] || sleep 4.5"
+                - ansible.builtin.shell: "[ {{ inventory_hostname }} = good ] || sleep 20.5"
                 - ansible.builtin.file: {path: "{{ playbook_dir }}/mark-{{ inventory_hostname }}", state: touch}
-        """, ANSIBLE_TASK_TIMEOUT="8", EDPM_SLOW_LIMIT="4")
+        """, ANSIBLE_TASK_TIMEOUT="40", EDPM_SLOW_LIMIT="20")
         self.assertEqual(message["hosts"], "ou", done.stdout)
-        self.assertIn("more than 4 s together", message["failures"][0]["message"])
+        self.assertIn("more than 20 s together", message["failures"][0]["message"])
         self.assertFalse((self.directory / "mark-bad").exists())
 
     def test_what_is_repeated_until_it_works_counts_however_short_it_is(self):
