@@ -5,8 +5,8 @@ import sys
 import time
 import unittest
 
-# The machines on which the tests run have two cores.
-PROCESSES = 2
+# More than the two cores of the machines on which the tests run: half of a test is waiting.
+PROCESSES = 3
 
 
 class Lines(unittest.TestResult):

@@ -15,7 +15,7 @@ mod tree;
 
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::{Mutex, OnceLock, PoisonError, mpsc};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread::ScopedJoinHandle;
 use std::time::Instant;
 
@@ -119,29 +119,19 @@ pub(crate) fn main(args: &Args) -> bool {
             note_seconds(&sum, "lab awaited", began);
         }
         let run = &run;
-        // Starts a thread for parts beside the simulated one, and for others after that has ended:
-        // then its channel is closed.
-        let beside = |name: &str, at_once: &'static [Part], later: &'static [Part]| {
-            let (end, sim_ends) = mpsc::channel::<()>();
-            let work = move || {
-                run(at_once);
-                sim_ends.recv().unwrap_or_default();
-                run(later);
-            };
+        let beside = |name: &str, parts: &'static [Part]| {
             let thread = std::thread::Builder::new().name(name.to_owned());
-            let is_begun = thread.spawn_scoped(scope, work).is_ok();
+            let is_begun = thread.spawn_scoped(scope, move || run(parts)).is_ok();
             assert!(is_begun, "the thread {name} did not start");
-            end
         };
-        let until_sim_ends = [
-            // The simulated clusters leave a fifth of the processors idle, which suits what is short
-            // and has a lower priority; Ansible computes while the lab waits for nova.
-            beside("beside", &[Part::Unit, Part::Oslo, Part::Cloudinit], &[Part::Ansible]),
-            // It waits for an Ironic most of its time.
-            beside("ironic", &[], &[Part::Ironic]),
-        ];
+        // The simulated clusters leave a fifth of the processors idle, which suits what is short
+        // and has a lower priority. Unit tests may go on beside the lab.
+        beside("beside", &[Part::Oslo, Part::Cloudinit, Part::Unit]);
         run(&[Part::Sim]);
-        drop(until_sim_ends);
+        // Ansible computes while the lab waits for nova.
+        beside("ansible", &[Part::Ansible]);
+        // It waits for an Ironic most of its time.
+        beside("ironic", &[Part::Ironic]);
         run(&[Part::E2e]);
     });
     // The tables are checked against the tests that ran before.

@@ -10,7 +10,7 @@ use crate::lab;
 /// parallel tests. They mostly wait, but those of the second file start a cluster each.
 const PROGRAMS: [(&str, &str); 2] = [
     ("simulated-cluster sim::", "--test-threads=8"),
-    ("simulated-cluster disturbed::", "--test-threads=5"),
+    ("simulated-cluster disturbed::", "--test-threads=6"),
 ];
 
 /// Whether a test, or all tests with a prefix, need a simulated cluster.
