@@ -53,10 +53,12 @@ pub fn normalised(text: &str, namespace: &str) -> String {
 fn uncounted(text: &str) -> String {
     let mut parts = text.split("used: count/");
     let first = parts.next().unwrap_or_default().to_owned();
-    parts.fold(first, |text, part| {
-        let (resource, rest) = part.split_once('=').unwrap_or((part, ""));
-        let rest = rest.trim_start_matches(|it: char| it.is_ascii_digit());
-        format!("{text}used: count/{resource}=COUNT{rest}")
+    parts.fold(first, |text, part| match part.split_once('=') {
+        Some((resource, rest)) => {
+            let rest = rest.trim_start_matches(|it: char| it.is_ascii_digit());
+            format!("{text}used: count/{resource}=COUNT{rest}")
+        }
+        None => format!("{text}used: count/{part}"),
     })
 }
 

@@ -124,8 +124,8 @@ pub(crate) fn main(args: &Args) -> bool {
             let is_begun = thread.spawn_scoped(scope, move || run(parts)).is_ok();
             assert!(is_begun, "the thread {name} did not start");
         };
-        // The simulated clusters leave a fifth of the processors idle, which suits what is short
-        // and has a lower priority. Unit tests may go on beside the lab.
+        // The simulated clusters leave a fifth of the processors idle, which suits what is short,
+        // and the unit tests with their low priority: these may go on beside the lab.
         beside("beside", &[Part::Oslo, Part::Cloudinit, Part::Unit]);
         run(&[Part::Sim]);
         // Ansible computes while the lab waits for nova.

@@ -95,8 +95,8 @@ impl Caches {
         let node_sets = nova_api.map(|_| Arc::new(NodeSetCaches::new(builder, registry)));
         let nova = nova_api.zip(node_sets.as_ref()).map(|((interval, queues), of_sets)| {
             let (caches, node_sets) = (shared.clone(), Arc::clone(of_sets.node_sets.cache()));
-            let services = Arc::clone(&services);
-            let objects = MonitoredObjects { caches, node_sets, services, cells_are_ours };
+            let (services, cells) = (Arc::clone(&services), Arc::clone(&cells));
+            let objects = MonitoredObjects { caches, node_sets, services, cells, cells_are_ours };
             let process = (builder.metrics(), builder.leadership());
             NovaMonitor::new(interval, process, objects, MonitorQueues::of(queues))
         });

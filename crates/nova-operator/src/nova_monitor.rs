@@ -221,15 +221,21 @@ impl NovaMonitor {
     /// Returns another host of a cell, by which a task finds out whether the cell's database
     /// answers: one whose service the last reading has, as unknown too; `None` without one.
     ///
-    /// Where several cells share a nova, it does not say in which of them a host of a node set is.
+    /// Where several cells share a nova, it does not say in which of them a host of a node set is. A cell
+    /// that no `NovaCell` describes is not known to share it.
     pub fn witness(&self, cell: &Key, host: &str) -> Option<String> {
         let reader = self.reader(cell)?;
         let is_another = |it: &String| it != host && reader.readings.lock().has_service(it);
         let computes = self.objects.computes(cell).into_iter().map(|it| it.host);
         computes.into_iter().find(is_another).or_else(|| {
-            let is_alone = self.sharing(cell).len() == 1;
-            is_alone.then(|| self.objects.first_host(cell, is_another)).flatten()
+            self.is_alone(cell).then(|| self.objects.first_host(cell, is_another)).flatten()
         })
+    }
+
+    /// Whether no other cell uses the API of a cell, which is known once all of them were looked at.
+    fn is_alone(&self, cell: &Key) -> bool {
+        let (cells, all) = (self.cells.lock(), Key::of_each(self.objects.cells.all()));
+        cells.sharing(cell).len() == 1 && !all.iter().any(|it| cells.is_pending(it))
     }
 
     /// Returns the time between two readings.

@@ -45,6 +45,20 @@ pub(crate) fn apis(address: SocketAddr) -> Apis {
     }
 }
 
+/// Returns a `NovaCell` of the namespace `ns` whose Keystone is at an address.
+pub(crate) fn nova_cell(name: &str, address: SocketAddr) -> Value {
+    json!({
+        "apiVersion": "nova.openstack.org/v1beta1", "kind": "NovaCell",
+        "metadata": {"name": name, "namespace": "ns", "uid": "u", "resourceVersion": "1"},
+        "spec": {
+            "cellName": name, "secret": "nova-cell1", "cellMessageBusSecretName": "bus",
+            "keystoneAuthURL": format!("http://{address}"), "cellDatabaseHostname": "db",
+            "conductorServiceTemplate": {}, "noVNCProxyServiceTemplate": {},
+            "serviceAccount": "nova",
+        },
+    })
+}
+
 /// Returns the inputs of a cell whose Keystone is at an address.
 pub(crate) fn view(address: SocketAddr, password: &str) -> CellView {
     CellView::read(&CellInput {

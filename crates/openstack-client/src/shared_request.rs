@@ -24,8 +24,8 @@ impl<K: Default, T: Clone> SharedRequest<K, T> {
     }
 
     /// Returns what `answer` makes of what is known, or else what the request for `subject` brings:
-    /// the one that is under way, or that which `begin` returns. `learn` is called once for each
-    /// request, so that no caller waits for more than one.
+    /// the one that is under way, or that which `begin` returns. The first caller that has its outcome
+    /// keeps what `learn` makes of it; no caller waits for more than one request.
     pub(crate) async fn get<F>(
         &self,
         subject: &str,

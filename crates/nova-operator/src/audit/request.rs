@@ -75,7 +75,6 @@ pub fn requested(role: Option<&Role>, node: &Node, least: SignedDuration) -> Aud
 fn interval(text: &str) -> Option<SignedDuration> {
     let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
     let seconds = match unit {
-        "s" => 1,
         "m" => 60,
         "h" => 3600,
         "d" => 86_400,
@@ -118,14 +117,14 @@ mod tests {
         assert_eq!(of(&[(AUDIT, "6h")], &[(AUDIT, "")]), AuditRequest::Absent);
         assert_eq!(of(&[(AUDIT, "10m"), (AUDIT_REPAIR, "true")], &[]), every(10, true));
         let own = [(AUDIT_REPAIR, "false")];
-        assert_eq!(of(&[(AUDIT, "600s"), (AUDIT_REPAIR, "true")], &own), every(10, false));
+        assert_eq!(of(&[(AUDIT, "10m"), (AUDIT_REPAIR, "true")], &own), every(10, false));
         assert_eq!(of(&[(AUDIT_REPAIR, "true")], &[]), AuditRequest::Absent);
     }
 
     #[test]
     fn any_other_value_is_refused_with_the_legal_ones() {
         for value in
-            ["9m", "0h", "h", "6", "6 h", " 6h", "+6h", "-6h", "6w", "6H", "é", "9999999999d"]
+            ["9m", "0h", "h", "6", "6 h", " 6h", "+6h", "-6h", "9s", "6H", "é", "9999999999d"]
         {
             let AuditRequest::Invalid(message) = of(&[(AUDIT, value)], &[]) else {
                 panic!("{value} is accepted")

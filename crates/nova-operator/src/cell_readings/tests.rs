@@ -12,7 +12,7 @@ use operator_runtime::cache::{Cache, MetadataCache, WriteThrough as _};
 use operator_runtime::cache_registry::CacheRegistry;
 use operator_runtime::metrics::Metrics;
 use operator_runtime::source_cache::SourceCache;
-use serde_json::{Value, json};
+use serde_json::json;
 use testkit::fake_api::FakeApi;
 use testkit::golden::recorded;
 use testkit::http_server::server;
@@ -23,7 +23,7 @@ use crate::nova_monitor::MonitorQueues;
 use crate::nova_monitor::objects::MonitoredObjects;
 use crate::queues::Queues;
 use crate::shared_caches::SharedCaches;
-use crate::test_cloud::{leads, token};
+use crate::test_cloud::{leads, nova_cell, token};
 
 const LIMIT: Duration = Duration::from_secs(30);
 
@@ -49,22 +49,23 @@ impl World {
         let config_maps = registry.metadata("op", vec![]);
         let server = FakeApi::default();
         let client = kube::Client::new(server.clone(), "ns");
-        let queues = Queues::default();
+        let (queues, cells) = (Queues::default(), Cache::new(vec![]));
         let objects = MonitoredObjects {
             caches: SharedCaches::default(),
             node_sets: Cache::new(vec![]),
             services: Cache::new(vec![]),
+            cells: Arc::clone(&cells),
             cells_are_ours,
         };
         let (process, of) = ((Metrics::new("test"), leads()), MonitorQueues::of(&queues));
         let monitor = NovaMonitor::new(Duration::from_millis(5), process, objects, of);
         let sources = Sources {
-            cells: Cache::new(vec![]),
+            cells,
             secrets: SourceCache::new(&[], &Keys::default(), &secrets, &config_maps),
             api: Arc::new(Api::new(client, "op", "op-0", leads(), vec![])),
             cells_are_ours,
         };
-        sources.cells.absorb(&cell(address));
+        sources.cells.absorb(&nova_cell("cell1", address));
         Self {
             readings: CellReadings { sources, monitor, reported: Reported::default() },
             server,
@@ -101,19 +102,6 @@ impl World {
 
 fn key() -> Key {
     Key::new("ns", "cell1")
-}
-
-fn cell(address: SocketAddr) -> Value {
-    json!({
-        "apiVersion": "nova.openstack.org/v1beta1", "kind": "NovaCell",
-        "metadata": {"name": "cell1", "namespace": "ns", "uid": "u", "resourceVersion": "1"},
-        "spec": {
-            "cellName": "cell1", "secret": "nova-cell1", "cellMessageBusSecretName": "bus",
-            "keystoneAuthURL": format!("http://{address}"), "cellDatabaseHostname": "db",
-            "conductorServiceTemplate": {}, "noVNCProxyServiceTemplate": {},
-            "serviceAccount": "nova",
-        },
-    })
 }
 
 /// A Keystone and a nova that has no hosts.

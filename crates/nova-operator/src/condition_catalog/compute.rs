@@ -163,7 +163,8 @@ pub(super) const CONDITIONS: &[ConditionSpec] = &[
     ),
     condition(
         AGENTS_DELETED,
-        "Neutron has no agents of the host, or none that are down where the host stays; as above.",
+        "Neutron has no agents of the host, or none that are down where the run did not stop them; as \
+         above.",
         &[
             reasons::removal::AGENTS_DELETED,
             reasons::removal::WAITING,

@@ -49,7 +49,7 @@ pub fn provider(host: &str, removal: &PlacementRemoval) -> Option<String> {
     }
 }
 
-/// Returns what holds the agents of a host that leaves, and what to do about it.
+/// Returns what holds the agents that the cleanup was to stop, and what to do about it.
 pub fn agents(host: &str, programs: &[String]) -> String {
     format!(
         "Agents of host {host} still report to neutron: {}. They are deleted once neutron counts them \

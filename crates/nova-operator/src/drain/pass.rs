@@ -86,8 +86,8 @@ pub async fn pass(
             let waits = service.liveness != Liveness::Up && is_disabled_by_us(&service);
             if waits { Ok(HostProgress::NotReporting) } else { released(nova, &service).await }
         }
-        (HostOrder::Drain(drain) | HostOrder::DrainForChange(drain), found) => {
-            of_drain(nova, host, drain, &found, moves).await
+        (HostOrder::Drain(drain) | HostOrder::DrainForChange(drain), Found::Known(service)) => {
+            drained(nova, host, &service, (drain, MARKER), moves).await
         }
         (HostOrder::DrainForRemoval(drain), Found::Known(service)) => {
             drained(nova, host, &service, (drain, REMOVAL_MARKER), moves).await
@@ -105,7 +105,11 @@ pub async fn pass(
             leftover(apis, host, left, found, witness).await
         }
         (
-            HostOrder::Inspect | HostOrder::InspectForRemoval(_) | HostOrder::DrainForRemoval(_),
+            HostOrder::Drain(_)
+            | HostOrder::DrainForChange(_)
+            | HostOrder::DrainForRemoval(_)
+            | HostOrder::Inspect
+            | HostOrder::InspectForRemoval(_),
             found,
         ) => of_absent(nova, host, &found, witness).await,
         (HostOrder::Enable | HostOrder::EnableOnceUp, Found::Absent | Found::Unknown) => {

@@ -224,10 +224,11 @@ pub enum PlacementRemoval {
 pub enum AgentsRemoval {
     /// The catalog has no neutron.
     NoNeutron,
-    /// Those that were down are deleted. These programs of a host that leaves still report, and would
-    /// be back if they were deleted.
+    /// Those that were down are deleted. These programs, which the cleanup was to stop, still report,
+    /// and would be back if they were deleted.
     Reporting(Vec<String>),
-    /// Those that were down are deleted; so many still report, and are those of a host that stays.
+    /// Those that were down are deleted. So many report, and are not awaited, because the cleanup was
+    /// not to stop them.
     Done {
         /// How many report.
         n_alive: usize,

@@ -202,19 +202,24 @@ async fn of_agents(
         };
         let (alive, down): (Vec<Agent>, Vec<Agent>) =
             agents.into_iter().partition(|it| it.is_alive);
-        if down.is_empty() && awaits_agents && !alive.is_empty() {
-            let mut programs: Vec<_> = alive.into_iter().map(|it| it.binary).collect();
-            programs.sort();
-            return Ok(Some(AgentsRemoval::Reporting(programs)));
-        }
         if down.is_empty() {
-            return Ok(Some(AgentsRemoval::Done { n_alive: alive.len() }));
+            return Ok(Some(reporting(alive, awaits_agents)));
         }
         for agent in down {
             network.delete_agent(&agent.id).await?;
         }
     }
     Ok(None)
+}
+
+/// Returns the end for now where only these agents are left, which report.
+fn reporting(alive: Vec<Agent>, awaits_agents: bool) -> AgentsRemoval {
+    if alive.is_empty() || !awaits_agents {
+        return AgentsRemoval::Done { n_alive: alive.len() };
+    }
+    let mut programs: Vec<_> = alive.into_iter().map(|it| it.binary).collect();
+    programs.sort();
+    AgentsRemoval::Reporting(programs)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use api::dataplane::{NodeSet, Service};
-use api::nova::ExternalCompute;
+use api::nova::{Cell, ExternalCompute};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::node_set_host::{Host, canonical_host_name, hosts};
@@ -26,6 +26,8 @@ pub struct MonitoredObjects {
     pub node_sets: Arc<Cache<NodeSet>>,
     /// The services that node sets list.
     pub services: Arc<Cache<Service>>,
+    /// All cells, of other operators too.
+    pub cells: Arc<Cache<Cell>>,
     /// Whether this operator reconciles cells, so that their conditions say why an API is not read.
     pub cells_are_ours: bool,
 }

@@ -14,7 +14,7 @@ use super::followed::HOSTS_AT_A_TIME;
 use super::*;
 use crate::nova_health::{MappingHealth, ServiceHealth};
 use crate::shared_caches::SharedCaches;
-use crate::test_cloud::{leads, token, view};
+use crate::test_cloud::{leads, nova_cell, token, view};
 
 const MICROVERSION: &str = "OpenStack-API-Version: compute 2.69\r\n";
 const LIMIT: Duration = Duration::from_secs(30);
@@ -98,8 +98,8 @@ fn world_of(interval: Duration, cells_are_ours: bool) -> World {
     let (metrics, queues) = (Metrics::new("test"), Queues::default());
     let node_sets = Cache::new(vec![]);
     node_sets.absorb(&node_set());
-    let services = Cache::new(vec![]);
-    let objects = MonitoredObjects { caches, node_sets, services, cells_are_ours };
+    let (services, cells) = (Cache::new(vec![]), Cache::new(vec![]));
+    let objects = MonitoredObjects { caches, node_sets, services, cells, cells_are_ours };
     let process = (metrics.clone(), leads());
     let monitor = NovaMonitor::new(interval, process, objects, MonitorQueues::of(&queues));
     World { monitor, metrics, queues }
@@ -399,8 +399,12 @@ async fn a_host_of_a_node_set_counts_once_to_the_cell_whose_files_its_set_uses()
     assert_eq!(both(), (none, of_first), "the older set has it, and uses the second cell");
     assert_eq!(monitor.witness(&cell("cell2"), "gone"), None, "two cells may have its host");
     monitor.follow(&cell("cell1"), CellInputs::Gone);
-    let witness = monitor.witness(&cell("cell2"), "gone");
-    assert_eq!(witness.as_deref(), Some("n0.example.org"));
+    let witness = || monitor.witness(&cell("cell2"), "gone");
+    assert_eq!(witness().as_deref(), Some("n0.example.org"));
+    monitor.objects.cells.absorb(&nova_cell("cell3", address));
+    assert_eq!(witness(), None, "a cell that was not looked at may have its host");
+    monitor.follow(&cell("cell3"), CellInputs::Gone);
+    assert_eq!(witness().as_deref(), Some("n0.example.org"));
     monitor.follow(&cell("cell1"), complete(&view(address, "p")));
     let counted = async {
         let series = "edpm_nova_computes{namespace=\"ns\",cell=\"cell2\",state=\"up\"} 1";

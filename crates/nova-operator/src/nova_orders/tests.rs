@@ -79,6 +79,7 @@ fn world_of(address: SocketAddr, leadership: LeadershipWatch) -> World {
         caches,
         node_sets: Cache::new(vec![]),
         services: Cache::new(vec![]),
+        cells: Cache::new(vec![]),
         cells_are_ours: true,
     };
     let monitor = NovaMonitor::new(interval, process, objects, MonitorQueues::of(&others));

@@ -80,12 +80,12 @@ pub(crate) const STILL_MAPPED: Reason = Reason::warning(
 );
 pub(crate) const AGENTS_DELETED: Reason = Reason::good(
     "AgentsDeleted",
-    "Neutron has no agents of the host; where the host stays, none that are down.",
+    "Neutron has no agents of the host; where the run did not stop them, none that are down.",
 );
 pub(crate) const AGENTS_REPORT: Reason = Reason::waiting(
     "AgentsReport",
-    "Agents of a host that leaves still report to neutron, which counts them as down a while after \
-     they were stopped.",
+    "Agents that the run was to stop still report to neutron, which counts them as down a while \
+     after they were stopped.",
     "When they are down.",
     "If they run, stop them on the host; the message names them.",
 );

@@ -264,7 +264,7 @@ async fn a_host_goes_from_nova_placement_and_neutron_in_that_order_and_once() {
 }
 
 #[tokio::test]
-async fn agents_of_a_host_that_leaves_are_awaited_until_they_are_down() {
+async fn agents_that_a_cleanup_was_to_stop_are_awaited_until_they_are_down() {
     let agents = vec![("e0", false), ("e1", true)];
     let cloud = cloud(State { agents, ..State::default() }).await;
     let HostOrder::Remove(order) = order(true) else { panic!() };
@@ -379,9 +379,14 @@ async fn shares_of_a_provider_are_dropped_only_when_nova_has_nothing_on_the_host
 #[tokio::test]
 async fn without_a_service_a_host_is_empty_unless_another_one_shows_that_the_cell_is_silent() {
     let gone = |witness| State { has_service: false, witness, ..State::default() };
-    let drain = || {
-        let drain = Drain { mode: DrainMode::Wait, reason: String::new() };
-        HostOrder::DrainForRemoval(drain)
+    let drain = || Drain { mode: DrainMode::Wait, reason: String::new() };
+    let orders = || {
+        [
+            HostOrder::DrainForRemoval(drain()),
+            HostOrder::DrainForChange(drain()),
+            HostOrder::Drain(drain()),
+            HostOrder::InspectForRemoval(Stop::Due),
+        ]
     };
     for (witness, named, expected) in [
         (Some(true), Some(WITNESS), HostProgress::NotFound),
@@ -390,12 +395,13 @@ async fn without_a_service_a_host_is_empty_unless_another_one_shows_that_the_cel
         (Some(true), None, HostProgress::NotFound),
     ] {
         let cloud = cloud(gone(witness)).await;
-        assert_eq!(cloud.pass(&drain(), named).await, expected, "{witness:?} {named:?}");
-        let inspected = cloud.pass(&HostOrder::InspectForRemoval(Stop::Due), named).await;
-        assert_eq!(inspected, expected, "{witness:?} {named:?}");
+        for order in orders() {
+            let found = cloud.pass(&order, named).await;
+            assert_eq!(found, expected, "{order:?} {witness:?} {named:?}");
+        }
     }
     let servers = State { servers: vec!["b0"], ..gone(Some(false)) };
-    let found = cloud(servers).await.pass(&drain(), Some(WITNESS)).await;
+    let found = cloud(servers).await.pass(&orders()[0], Some(WITNESS)).await;
     assert!(matches!(found, HostProgress::Occupied(_)), "{found:?}");
 }
 

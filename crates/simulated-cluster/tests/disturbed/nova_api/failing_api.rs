@@ -114,9 +114,10 @@ async fn an_api_that_fails_is_named_on_its_cell_and_holds_no_compute_back() -> R
     assert_eq!(silent.count(SERVICES), n_readings, "a silent nova gets one request at a time");
     for (host, (region, _, reason)) in hosts.iter().zip(FAULTS) {
         are_unknown(&own, host).await?;
-        if reason != "Answered" {
-            own.event("NovaCell", &cell(region), reason).await?;
-        }
+        // Only then is the silent nova known as such.
+        let reason = if reason == "Answered" { "Unreachable" } else { reason };
+        cell_reaches(&own, &cell(region), "NovaAPIReady", reason, &[]).await?;
+        own.event("NovaCell", &cell(region), reason).await?;
     }
     for (host, since) in hosts.iter().zip(&ready) {
         let compute = own.api::<ExternalCompute>().get(&host.name).await?;
