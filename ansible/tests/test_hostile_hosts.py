@@ -1,5 +1,6 @@
 """Hosts that lie: what one of them answers, sends or holds back costs the others nothing and gets it nothing."""
 
+import contextlib
 import json
 import os
 import re
@@ -45,9 +46,10 @@ class HostileTest(CallbackTest):
     def setUp(self):
         super().setUp()
         # Beside the lab the suite has a low priority, and an honest host would not keep within a limit of seconds:
-        # these few tests have the usual one.
+        # these few tests have the usual one, which root alone may take back.
         priority = os.getpriority(os.PRIO_PROCESS, 0)
-        os.setpriority(os.PRIO_PROCESS, 0, 0)
+        with contextlib.suppress(PermissionError):
+            os.setpriority(os.PRIO_PROCESS, 0, 0)
         self.addCleanup(os.setpriority, os.PRIO_PROCESS, 0, priority)
 
     def lying(self, lies, playbook, **more):
