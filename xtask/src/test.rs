@@ -126,7 +126,8 @@ pub(crate) fn main(args: &Args) -> bool {
         };
         // The simulated clusters leave a fifth of the processors idle, which suits what is short,
         // and the unit tests with their low priority: these may go on beside the lab.
-        beside("beside", &[Part::Oslo, Part::Cloudinit, Part::Unit]);
+        beside("unit", &[Part::Unit]);
+        beside("short", &[Part::Oslo, Part::Cloudinit]);
         run(&[Part::Sim]);
         // Ansible computes while the lab waits for nova.
         beside("ansible", &[Part::Ansible]);
