@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
@@ -59,9 +58,9 @@ fn targets() -> Result<Vec<String>> {
 
 /// Checks for the nightly compiler and cargo-fuzz, which nothing else here needs.
 fn check_tools() -> Result<()> {
-    sh::run(Command::new("cargo").args(["+nightly", "--version"]))
+    sh::run(sh::cargo().args(["+nightly", "--version"]))
         .context("install it with: rustup toolchain install nightly --profile minimal")?;
-    sh::run(Command::new("cargo").args(["+nightly", "fuzz", "--version"]))
+    sh::run(sh::cargo().args(["+nightly", "fuzz", "--version"]))
         .context("install it with: cargo +nightly install cargo-fuzz --locked")?;
     Ok(())
 }
@@ -70,7 +69,7 @@ fn run(target: &str, minutes: u64) -> Result<()> {
     // Inputs found while it runs are not part of the repository.
     let found = folder().join("target/corpus").join(target);
     fs::create_dir_all(&found)?;
-    let mut fuzz = Command::new("cargo");
+    let mut fuzz = sh::cargo();
     // Safe Rust needs no sanitizer, which would take most of the memory.
     fuzz.args(["+nightly", "fuzz", "run", "--sanitizer", "none", target]);
     fuzz.arg(&found).arg(folder().join("corpus").join(target)).arg("--");

@@ -125,7 +125,7 @@ fn failures(tree: &Path, name: &str, named: &BTreeSet<&str>) -> Result<BTreeSet<
 
 fn cargo(tree: &Path, arguments: &[&str]) -> Command {
     let target: PathBuf = paths::compiled().join("mutants-build");
-    let mut cargo = Command::new("cargo");
+    let mut cargo = sh::cargo();
     // A mutant needs no debug information.
     cargo.env("CARGO_TARGET_DIR", target).env("CARGO_PROFILE_DEV_DEBUG", "none");
     cargo.args(arguments).current_dir(tree);

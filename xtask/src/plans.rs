@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use sha2::{Digest, Sha256};
@@ -56,7 +55,7 @@ fn collect() -> Result<Plans> {
     if folder.exists() {
         fs::remove_dir_all(&folder)?;
     }
-    let mut cargo = Command::new("cargo");
+    let mut cargo = sh::cargo();
     cargo.args(["test", "--workspace", "--lib", "--quiet"]).current_dir(paths::repo());
     cargo.env(FOLDER, &folder);
     sh::run(&mut cargo)?;

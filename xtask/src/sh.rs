@@ -38,6 +38,23 @@ pub(crate) fn step<T>(what: &str, work: impl FnOnce() -> Result<T>) -> Result<T>
     result.with_context(|| what.to_owned())
 }
 
+/// Returns a command of cargo without the variables that `cargo run` sets for this program.
+///
+/// ring's build script is run again when one of them changes, and cargo then compiles everything
+/// that depends on ring again.
+pub(crate) fn cargo() -> Command {
+    let mut cargo = Command::new("cargo");
+    for (name, _) in std::env::vars_os().filter(|it| it.0.to_str().is_some_and(is_of_package)) {
+        cargo.env_remove(name);
+    }
+    cargo
+}
+
+/// Whether cargo sets an environment variable for programs of a package.
+fn is_of_package(name: &str) -> bool {
+    name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
+}
+
 /// Runs a program to its end and returns what it printed to stdout.
 ///
 /// The error names the command and carries the end of what it printed.
@@ -179,6 +196,14 @@ mod tests {
         let text = error.to_string();
         assert!(text.contains("sh -c") && text.contains("exit status: 3"), "{text}");
         assert!(text.contains("broken"), "{text}");
+    }
+
+    #[test]
+    fn cargo_gets_the_callers_settings_and_nothing_of_this_package() {
+        let of_package = ["CARGO_MANIFEST_DIR", "CARGO_MANIFEST_LINKS", "CARGO_PKG_VERSION_PRE"];
+        assert!(of_package.iter().all(|it| is_of_package(it)));
+        let of_caller = ["CARGO_TARGET_DIR", "CARGO_INCREMENTAL", "CARGO_PROFILE_DEV_DEBUG"];
+        assert!(!of_caller.iter().any(|it| is_of_package(it)));
     }
 
     #[test]

@@ -242,7 +242,7 @@ impl Part {
 }
 
 fn cargo(arguments: &[&str]) -> Command {
-    let mut cargo = Command::new("cargo");
+    let mut cargo = sh::cargo();
     cargo.args(arguments).current_dir(paths::repo()).env("RUST_BACKTRACE", "0");
     cargo
 }

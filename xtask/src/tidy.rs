@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use serde_json::Value;
 
@@ -69,7 +68,7 @@ const LARGE: &[(&str, &str)] = &[];
 const LIMIT: usize = 500;
 
 fn metadata() -> Value {
-    let mut cargo = Command::new("cargo");
+    let mut cargo = sh::cargo();
     cargo.args(["metadata", "--format-version", "1", "--no-deps"]).current_dir(paths::repo());
     serde_json::from_str(&sh::run(&mut cargo).unwrap()).unwrap()
 }
@@ -101,7 +100,7 @@ fn crates_depend_on_each_other_as_the_architecture_says() {
 #[test]
 fn the_pure_crates_hold_no_client_and_no_runtime() {
     for package in paths::PURE {
-        let mut cargo = Command::new("cargo");
+        let mut cargo = sh::cargo();
         cargo.args(["tree", "--package", package, "--edges", "normal", "--prefix", "none"]);
         cargo.args(["--format", "{p}", "--locked"]).current_dir(paths::repo());
         let tree = sh::run(&mut cargo).unwrap();

@@ -89,7 +89,7 @@ pub(super) fn operators(tree: &Tree) -> Result<PathBuf> {
 
 /// Compiles the programs that the tests run, and copies this machine's libraries beside them.
 fn as_tested(tree: &Tree, target: &Path) -> Result<PathBuf> {
-    let mut cargo = Command::new("cargo");
+    let mut cargo = sh::cargo();
     cargo.current_dir(&tree.root).env("CARGO_TARGET_DIR", target);
     // The whole workspace, so that features are those of the tests.
     sh::run(cargo.args(["build", "--quiet", "--locked", "--workspace", "--bins"]))?;
@@ -128,7 +128,7 @@ pub(crate) enum Profile {
 /// Compiles the operators of a source tree in `target`, statically linked, and copies the programs
 /// into a directory.
 pub(crate) fn compile(root: &Path, profile: Profile, target: &Path, folder: &Path) -> Result<()> {
-    let mut cargo = Command::new("cargo");
+    let mut cargo = sh::cargo();
     cargo.current_dir(root).env("CARGO_TARGET_DIR", target);
     cargo.env("RUSTFLAGS", "-C target-feature=+crt-static");
     let (name, compiled) = match profile {

@@ -28,7 +28,7 @@ pub(super) fn in_cache() -> Result<Option<bool>> {
     };
     let _lock = sh::lock("tree")?;
     tree.follow(&clone)?;
-    let mut cargo = Command::new("cargo");
+    let mut cargo = sh::cargo();
     // The working directory stays that of the caller, because paths in the arguments are relative
     // to it.
     cargo.args(["run", "--quiet", "--package", "xtask", "--manifest-path"]);
