@@ -93,10 +93,7 @@ pub async fn pass(
             drained(nova, host, &service, (drain, REMOVAL_MARKER), moves).await
         }
         (HostOrder::InspectForRemoval(Stop::Failed), Found::Known(service)) => {
-            let found = inspected(nova, host).await?;
-            let may_get_servers = found.is_empty() && service.liveness != Liveness::Down;
-            let still_up = HostProgress::Removing(Removal::of_service(ServiceRemoval::StillUp));
-            Ok(if may_get_servers { still_up } else { found })
+            after_failed_stop(nova, host, &service).await
         }
         (HostOrder::Inspect | HostOrder::InspectForRemoval(_), Found::Known(_)) => {
             inspected(nova, host).await
@@ -212,6 +209,19 @@ async fn inspected(nova: &Compute, host: &str) -> Result<HostProgress, Fault> {
         Found::Unknown => HostProgress::CellNotAnswering,
         Found::Absent => HostProgress::NotFound,
     })
+}
+
+/// Returns what a host has on which nova-compute could not be stopped, which may get servers as long as
+/// it is not down.
+async fn after_failed_stop(
+    nova: &Compute,
+    host: &str,
+    service: &KnownService,
+) -> Result<HostProgress, Fault> {
+    let found = inspected(nova, host).await?;
+    let may_get_servers = found.is_empty() && service.liveness != Liveness::Down;
+    let still_up = HostProgress::Removing(Removal::of_service(ServiceRemoval::StillUp));
+    Ok(if may_get_servers { still_up } else { found })
 }
 
 fn reason(service: &KnownService) -> &str {
