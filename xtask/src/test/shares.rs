@@ -6,20 +6,20 @@
 /// the whole run.
 const SHARES: [(&str, u64); 15] = [
     ("format", 5),
-    ("lint", 60),
+    ("lint", 110),
     ("deny", 5),
     ("compile", 230),
-    ("sim", 290),
+    ("sim", 450),
     ("chart", 15),
-    ("oslo", 10),
-    ("cloudinit", 15),
+    ("oslo", 25),
+    ("cloudinit", 70),
     ("ironic", 170),
-    ("ansible", 430),
-    ("unit", 400),
+    ("ansible", 900),
+    ("unit", 450),
     ("e2e", 900),
     ("spec", 5),
     ("lab awaited", 100),
-    ("all", 1680),
+    ("all", 1900),
 ];
 
 /// Returns the share of a part in seconds; `None` when it has none.
