@@ -45,8 +45,8 @@ class HostileTest(CallbackTest):
 
     def setUp(self):
         super().setUp()
-        # Beside the lab the suite has a low priority, and an honest host would not keep within a limit of seconds:
-        # these few tests have the usual one, which root alone may take back.
+        # Beside the lab the suite has a low priority, with which an honest host would exceed a limit of seconds:
+        # these few tests restore the usual one. Only root may do so.
         priority = os.getpriority(os.PRIO_PROCESS, 0)
         with contextlib.suppress(PermissionError):
             os.setpriority(os.PRIO_PROCESS, 0, 0)

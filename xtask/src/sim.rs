@@ -46,7 +46,7 @@ fn folder() -> PathBuf {
 fn up() -> Result<()> {
     let bin = lab::simulation_programs()?;
     sh::step("build the operators and the simulated cluster", || {
-        let mut build = Command::new("cargo");
+        let mut build = sh::cargo();
         // The whole workspace, as in the tests; other packages would have other features.
         build.args(["build", "--workspace", "--all-targets", "--quiet"]);
         sh::run(build.current_dir(paths::repo())).map(drop)

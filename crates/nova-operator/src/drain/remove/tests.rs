@@ -268,9 +268,9 @@ async fn agents_that_a_cleanup_was_to_stop_are_awaited_until_they_are_down() {
     let agents = vec![("e0", false), ("e1", true)];
     let cloud = cloud(State { agents, ..State::default() }).await;
     let HostOrder::Remove(order) = order(true) else { panic!() };
-    let leaves = HostOrder::Remove(Remove { awaits_agents: true, ..order });
+    let order = HostOrder::Remove(Remove { awaits_agents: true, ..order });
     let removal = async || {
-        let found = cloud.pass(&leaves, None).await;
+        let found = cloud.pass(&order, None).await;
         let HostProgress::Removing(removal) = found else { panic!("{found:?}") };
         removal
     };
