@@ -7,6 +7,7 @@ pub mod held;
 pub mod hosts_request;
 pub mod identity;
 pub mod leftover;
+pub mod migrations;
 pub mod order;
 pub mod pass;
 pub mod progress;

@@ -232,6 +232,12 @@ impl NovaMonitor {
         })
     }
 
+    /// Whether a cell has other computes than that of a host, and the last reading has a service of
+    /// none of them.
+    pub fn lists_no_other(&self, cell: &Key, host: &str) -> bool {
+        self.objects.has_another(cell, host) && self.witness(cell, host).is_none()
+    }
+
     /// Whether no other cell uses the API of a cell, which is known once all of them were looked at.
     fn is_alone(&self, cell: &Key) -> bool {
         let (cells, all) = (self.cells.lock(), Key::of_each(self.objects.cells.all()));

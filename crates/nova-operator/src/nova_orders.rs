@@ -141,7 +141,11 @@ impl NovaOrders {
         match self.monitor.shared(cell) {
             Some(api) => {
                 let witness = self.monitor.witness(cell, &order.host);
-                memory.pass(&api, order, witness.as_deref(), self.monitor.interval()).await
+                let interval = self.monitor.interval();
+                let found = memory.pass(&api, order, witness.as_deref(), interval).await;
+                found.map(|it| {
+                    if self.is_unproven(order, &it) { HostProgress::CellNotConfirmed } else { it }
+                })
             }
             None if self.monitor.is_unread(cell) => {
                 Some(HostProgress::Unread { cell: cell.name.clone() })
@@ -150,6 +154,14 @@ impl NovaOrders {
             // An input is missing, for a moment only.
             None => None,
         }
+    }
+
+    /// Whether a host that is to be removed counts as empty only because nova lists none of its cell's
+    /// computes: it may be another nova than theirs, or one that was not read yet.
+    fn is_unproven(&self, order: &OrderOfHost, found: &HostProgress) -> bool {
+        let is_removal = matches!(order.order, HostOrder::DrainForRemoval(_));
+        let is_absent = *found == HostProgress::NotFound;
+        is_removal && is_absent && self.monitor.lists_no_other(&order.cell, &order.host)
     }
 
     /// Whether the host was found empty a short while ago, and the last reading, which costs no

@@ -5,7 +5,7 @@ use nova_config::conditions::DRAINED;
 
 use crate::cleanup::messages::{host, skip};
 use crate::compute::observed::Observed;
-use crate::drain::condition::counted;
+use crate::drain::condition::{counted, unconfirmed};
 use crate::drain::progress::{HostProgress, Occupied, ServiceRemoval};
 use crate::drain::unknown::unknown;
 use crate::reasons;
@@ -72,9 +72,10 @@ pub const MIGRATE: &str = "Migrate or delete them";
 /// with `way_on`.
 pub fn held_by(host: &str, found: &Occupied, way_on: &str) -> String {
     format!(
-        "nova has {} and {} on host {host}. {way_on}; `openstack server list --all-projects --host \
+        "nova has {} and {} on host {host}.{} {way_on}; `openstack server list --all-projects --host \
          {host}` lists them.",
         counted(found.servers.len() + found.stuck.len(), "server"),
-        counted(found.migrations, "open migration")
+        counted(found.migrations, "open migration"),
+        unconfirmed(found)
     )
 }

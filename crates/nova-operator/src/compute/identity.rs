@@ -138,9 +138,15 @@ fn occupied(seen: &Observed, goal: IdentityGoal, found: &Occupied) -> String {
     let mut servers = found.servers.clone();
     servers.extend(found.stuck.iter().map(|it| it.server.clone()));
     servers.sort();
-    let what = match first_names(&servers, NAMED) {
-        names if names.is_empty() => "open migrations".to_owned(),
-        names => format!("servers {names}"),
+    let names = [first_names(&servers, NAMED), first_names(&found.unconfirmed, NAMED)];
+    let what = match names {
+        [servers, unconfirmed] if servers.is_empty() && unconfirmed.is_empty() => {
+            "open migrations".to_owned()
+        }
+        [servers, unconfirmed] if servers.is_empty() => {
+            format!("unconfirmed resizes or migrations of servers {unconfirmed}")
+        }
+        [servers, _] => format!("servers {servers}"),
     };
     match goal {
         IdentityGoal::Restore => format!(

@@ -9,7 +9,7 @@ use crate::drain::request::DrainRequest;
 use crate::drain::unknown::unknown;
 use crate::reasons;
 
-/// How many servers that cannot be migrated are named.
+/// How many servers are named for one cause.
 const NAMED: usize = 5;
 
 /// What the condition follows from.
@@ -104,32 +104,48 @@ impl Drained<'_> {
 fn occupied(host: &str, mode: DrainMode, found: &Occupied) -> ConditionDraft {
     let n_all = found.servers.len() + found.stuck.len();
     let text = format!(
-        "Host {host} has {} and {}, and nova schedules nothing to it.",
+        "Host {host} has {} and {}, and nova schedules nothing to it.{}",
         counted(n_all, "server"),
-        counted(found.migrations, "open migration")
+        counted(found.migrations, "open migration"),
+        unconfirmed(found)
     );
-    match mode {
-        DrainMode::Migrate(_) if !found.stuck.is_empty() => {
-            let stuck: Vec<String> = found.stuck.iter().map(named).collect();
-            let text = format!(
-                "{text} Not migrated live: {}. Start, confirm, migrate or delete them; `openstack \
-                 server list --all-projects --host {host}` lists them.",
-                first_names(&stuck, NAMED)
-            );
-            reasons::drain::SERVERS_STUCK.condition(DRAINED, text)
+    let list = format!("`openstack server list --all-projects --host {host}` lists them.");
+    let is_unconfirmed = !found.unconfirmed.is_empty();
+    let is_named = is_unconfirmed || found.migrations == 0;
+    let next = match mode {
+        DrainMode::Migrate(_) if !found.stuck.is_empty() => format!(
+            " Not migrated live: {}. Start, confirm, migrate or delete them; {list}",
+            first_names(&found.stuck.iter().map(named).collect::<Vec<_>>(), NAMED)
+        ),
+        DrainMode::Migrate(most) if !found.servers.is_empty() => {
+            format!(" They are migrated live, at most {most} at a time.")
         }
-        DrainMode::Migrate(most) => {
-            let text = format!("{text} They are migrated live, at most {most} at a time.");
-            reasons::drain::MIGRATING.condition(DRAINED, text)
+        DrainMode::Wait if n_all > 0 => format!(" Migrate or delete them; {list}"),
+        DrainMode::Migrate(_) | DrainMode::Wait if is_named => String::new(),
+        DrainMode::Migrate(_) | DrainMode::Wait => {
+            format!(" `openstack server migration list --host {host}` lists what is open.")
         }
-        DrainMode::Wait => {
-            let text = format!(
-                "{text} Migrate or delete them; `openstack server list --all-projects --host {host}` \
-                 lists them."
-            );
-            reasons::drain::WAITING.condition(DRAINED, text)
-        }
+    };
+    let is_stuck = !found.stuck.is_empty() || (is_unconfirmed && found.servers.is_empty());
+    let reason = match mode {
+        DrainMode::Wait => reasons::drain::WAITING,
+        DrainMode::Migrate(_) if is_stuck => reasons::drain::SERVERS_STUCK,
+        DrainMode::Migrate(_) => reasons::drain::MIGRATING,
+    };
+    reason.condition(DRAINED, text + &next)
+}
+
+/// Returns whose resizes or migrations a user has to end, in a sentence after a blank; empty where
+/// there are none.
+pub fn unconfirmed(found: &Occupied) -> String {
+    if found.unconfirmed.is_empty() {
+        return String::new();
     }
+    format!(
+        " A resize or migration waits to be confirmed or reverted (`openstack server resize confirm \
+         SERVER`, or `revert`), of servers that may be on another host: {}.",
+        first_names(&found.unconfirmed, NAMED)
+    )
 }
 
 /// Returns a number of things, as in `2 servers`.
@@ -146,5 +162,8 @@ fn named(stuck: &Stuck) -> String {
             format!("{server} (nova refuses: {})", why.trim_end_matches('.'))
         }
         StuckCause::Stayed => format!("{server} (nova did not move it)"),
+        StuckCause::Task(task) => {
+            format!("{server} (its task {task} has not ended for ten minutes)")
+        }
     }
 }

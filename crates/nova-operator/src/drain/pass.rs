@@ -3,40 +3,19 @@
 //! Everything that a pass decides follows from what it reads, so that an operator which was killed
 //! anywhere in between comes to the same end.
 
-use std::collections::BTreeMap;
-use std::num::NonZeroUsize;
-use std::time::Duration;
-
-use openstack_client::compute::{KnownService, Liveness, Migration, Server};
-use openstack_client::{Compute, Error, Fault};
+use openstack_client::compute::{KnownService, Liveness};
+use openstack_client::{Compute, Fault};
 use tokio::time::Instant;
 
 use crate::drain::identity::identity;
 use crate::drain::leftover::leftover;
+use crate::drain::migrations::{Moves, moved};
 use crate::drain::order::{
     Drain, DrainMode, HostOrder, MARKER, REMOVAL_MARKER, Remove, Stop, is_ours,
 };
-use crate::drain::progress::{
-    HostProgress, Occupied, Removal, ServiceRemoval, StuckCause, can_migrate, is_busy, is_moving,
-};
+use crate::drain::progress::{HostProgress, Removal, ServiceRemoval};
 use crate::drain::remove::{Apis, remove};
 use crate::drain::service::{EarlierService, Found, occupied, of_cell, service};
-
-/// Pause before a server's second migration, which doubles with each further one.
-const FIRST_PAUSE: Duration = Duration::from_mins(1);
-/// Maximum pause before a server is migrated again.
-const LONGEST_PAUSE: Duration = Duration::from_mins(30);
-
-/// The migrations of one host that this process started: server → its last one.
-#[derive(Debug, Default)]
-struct Moves(BTreeMap<String, Move>);
-
-#[derive(Debug)]
-struct Move {
-    n_started: u32,
-    again_at: Instant,
-    refused: Option<String>,
-}
 
 /// What the passes about one host remember of the ones before. An operator that has lost it comes to
 /// the same end, perhaps later.
@@ -257,83 +236,6 @@ async fn drained(
         Found::Unknown => HostProgress::CellNotAnswering,
         Found::Absent => HostProgress::NotFound,
     })
-}
-
-async fn moved(
-    nova: &Compute,
-    host: &str,
-    most: NonZeroUsize,
-    moves: &mut Moves,
-) -> Result<Occupied, Fault> {
-    let (servers, mut migrations) =
-        tokio::try_join!(nova.server_states_on(host), nova.migrations_on(host))?;
-    if start(nova, &servers, &migrations, most, moves).await? {
-        migrations = nova.migrations_on(host).await?;
-    }
-    Ok(Occupied::of(&servers, &migrations, |it| moves.cause(it)))
-}
-
-/// Starts migrations as long as fewer than `most` are open; returns whether it started one. One that
-/// nova has accepted counts before its conductor has made the record of it.
-async fn start(
-    nova: &Compute,
-    servers: &[Server],
-    migrations: &[Migration],
-    most: NonZeroUsize,
-    moves: &mut Moves,
-) -> Result<bool, Fault> {
-    let migrations: Vec<&Migration> = migrations.iter().filter(|it| is_moving(it)).collect();
-    let is_free = |it: &&Server| {
-        let is_moving = migrations.iter().any(|open| open.server_id == it.id);
-        can_migrate(it) && !is_busy(it) && !is_moving
-    };
-    moves.0.retain(|server, _| servers.iter().any(|it| it.id == *server));
-    let now = Instant::now();
-    let due = servers.iter().filter(is_free).filter(|it| moves.is_due(&it.id, now));
-    let is_accepted = |it: &&Server| {
-        let is_recorded = migrations.iter().any(|open| open.server_id == it.id);
-        it.task_state.as_deref() == Some("migrating") && !is_recorded
-    };
-    let n_open = migrations.len() + servers.iter().filter(is_accepted).count();
-    let due: Vec<&Server> = due.take(most.get().saturating_sub(n_open)).collect();
-    for server in &due {
-        match nova.live_migrate(&server.id).await {
-            Ok(()) => moves.started(&server.id, now, None),
-            // The server is gone, which the next pass sees.
-            Err(Fault { error: Error::NotFound, .. }) => {}
-            // What nova says of one server holds back none of the others.
-            Err(Fault {
-                error:
-                    Error::Conflict(why)
-                    | Error::Refused(why)
-                    | Error::Busy(why)
-                    | Error::Failed(_, why),
-                ..
-            }) => moves.started(&server.id, now, Some(why)),
-            Err(fault) => return Err(fault),
-        }
-    }
-    Ok(!due.is_empty())
-}
-
-impl Moves {
-    fn is_due(&self, server: &str, now: Instant) -> bool {
-        self.0.get(server).is_none_or(|it| it.again_at <= now)
-    }
-
-    fn started(&mut self, server: &str, now: Instant, refused: Option<String>) {
-        let n_before = self.0.get(server).map_or(0, |it| it.n_started);
-        let pause = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(n_before)).min(LONGEST_PAUSE);
-        let started =
-            Move { n_started: n_before.saturating_add(1), again_at: now + pause, refused };
-        self.0.insert(server.to_owned(), started);
-    }
-
-    fn cause(&self, server: &str) -> Option<StuckCause> {
-        let started = self.0.get(server)?;
-        let refused = started.refused.clone().map(StuckCause::Refused);
-        Some(refused.unwrap_or(StuckCause::Stayed))
-    }
 }
 
 #[cfg(test)]

@@ -100,6 +100,9 @@ pub struct Occupied {
     pub stuck: Vec<Stuck>,
     /// How many migrations from or to the host are open.
     pub migrations: usize,
+    /// The UUIDs of servers, sorted, whose resize or cold migration from or to the host a user has
+    /// to confirm or revert; those that are stuck on the host are not among them.
+    pub unconfirmed: Vec<String>,
 }
 
 /// A server that cannot be migrated live as it is.
@@ -120,35 +123,45 @@ pub enum StuckCause {
     Refused(String),
     /// Nova accepted the migration, and the server is still there without an open migration.
     Stayed,
+    /// Nova has been doing this with it for too long; nova's word for its task.
+    Task(String),
 }
 
 impl Occupied {
     /// Returns what is on a host whose servers the operator does not migrate.
     pub fn unmoved(mut servers: Vec<String>, migrations: &[Migration]) -> Self {
         servers.sort();
-        Self { servers, stuck: vec![], migrations: migrations.len() }
+        Self { servers, ..Self::of_migrations(migrations) }
     }
 
-    /// Sorts what is on a host. `cause` returns why a running server cannot be migrated, if a
-    /// migration of it has failed.
+    /// Sorts what is on a host. `cause` returns why a server that no migration moves cannot be
+    /// migrated live.
     pub fn of(
         servers: &[Server],
         migrations: &[Migration],
-        cause: impl Fn(&str) -> Option<StuckCause>,
+        cause: impl Fn(&Server) -> Option<StuckCause>,
     ) -> Self {
-        let mut found = Self { migrations: migrations.len(), ..Self::default() };
+        let mut found = Self::of_migrations(migrations);
         for server in servers {
             let id = server.id.clone();
             let is_moving = migrations.iter().any(|it| it.server_id == id && is_moving(it));
-            let status = (!can_migrate(server)).then(|| StuckCause::Status(server.status.clone()));
-            match status.or_else(|| cause(&id)).filter(|_| !is_moving && !is_busy(server)) {
+            match cause(server).filter(|_| !is_moving) {
                 Some(cause) => found.stuck.push(Stuck { server: id, cause }),
                 None => found.servers.push(id),
             }
         }
         found.servers.sort();
         found.stuck.sort();
+        found.unconfirmed.retain(|id| found.stuck.iter().all(|it| it.server != *id));
         found
+    }
+
+    fn of_migrations(migrations: &[Migration]) -> Self {
+        let unconfirmed = migrations.iter().filter(|it| !is_moving(it));
+        let mut unconfirmed: Vec<_> = unconfirmed.map(|it| it.server_id.clone()).collect();
+        unconfirmed.sort();
+        unconfirmed.dedup();
+        Self { migrations: migrations.len(), unconfirmed, ..Self::default() }
     }
 
     /// Whether nothing is left.
@@ -161,16 +174,6 @@ impl Occupied {
 /// or reverts it.
 pub fn is_moving(migration: &Migration) -> bool {
     migration.status != "finished"
-}
-
-/// Whether nova is doing something with the server, so that its state will change by itself.
-pub fn is_busy(server: &Server) -> bool {
-    server.task_state.is_some()
-}
-
-/// Whether a server is in the state in which it migrates live without a change for its guest.
-pub fn can_migrate(server: &Server) -> bool {
-    server.vm_state == "active"
 }
 
 /// How far what is left of a host is removed, in the order of the fields.

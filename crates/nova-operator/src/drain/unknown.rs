@@ -26,7 +26,8 @@ pub fn unknown(progress: &HostProgress, secret: &str) -> Option<(&'static Reason
         }
         HostProgress::CellNotConfirmed => {
             let text = "nova has no service of it, and no other host shows that the database of \
-                        its cell answers: look whether it runs.";
+                        its cell answers: look whether it runs, and whether keystoneAuthURL and \
+                        RegionName of the cell are those of its nova.";
             Some((silent, text.to_owned()))
         }
         HostProgress::Pending

@@ -7,6 +7,7 @@ use api::dataplane::{NodeSet, Service};
 use api::nova::{Cell, ExternalCompute};
 use jiff::Timestamp;
 use kube::ResourceExt;
+use operator_core::finalizers::is_terminating;
 use operator_core::node_set_host::{Host, canonical_host_name, hosts};
 use operator_core::object_key::Key;
 use operator_runtime::cache::Cache;
@@ -79,6 +80,15 @@ impl MonitoredObjects {
             Some(Registered { cell: Some(cell.clone()), key, host, at })
         };
         of_cell.into_iter().filter_map(registered).collect()
+    }
+
+    /// Whether a cell has a registered compute that stays, of another host.
+    pub(crate) fn has_another(&self, cell: &Key, host: &str) -> bool {
+        let of_cell = self.caches.computes.indexed(BY_CELL, cell);
+        let is_another = |it: &str| it != host;
+        of_cell
+            .iter()
+            .any(|it| !is_terminating(&**it) && registered_host(it).is_some_and(is_another))
     }
 
     /// Returns the hosts of all node sets in the namespaces of cells.

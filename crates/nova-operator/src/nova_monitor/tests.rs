@@ -312,6 +312,19 @@ async fn a_host_of_the_cell_that_nova_has_shows_whether_the_cell_answers() {
     assert_eq!(witness(&cell("cell1"), "n0.example.org"), None, "it is no other one");
     world.monitor.follow(&cell("cell2"), complete(&view(address, "p")));
     assert_eq!(witness(&cell("cell2"), "gone"), None, "it is in another cell");
+    assert!(!world.monitor.lists_no_other(&cell("cell1"), "gone"));
+    assert!(!world.monitor.lists_no_other(&cell("cell1"), "n0.example.org"), "there is no other");
+}
+
+#[tokio::test]
+async fn computes_that_nova_lists_none_of_prove_nothing() {
+    let (address, _) = cloud(|| "up").await;
+    let world = world(Duration::from_mins(10));
+    let lists_no_other = || world.monitor.lists_no_other(&cell("cell1"), "gone");
+    assert!(lists_no_other(), "nothing was read yet");
+    world.monitor.follow(&cell("cell1"), complete(&view(address, "p")));
+    next(&world.queues.computes).await;
+    assert!(!lists_no_other());
 }
 
 #[tokio::test]

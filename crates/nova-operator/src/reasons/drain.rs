@@ -21,9 +21,10 @@ pub(crate) const MIGRATING: Reason = Reason::waiting(
 );
 pub(crate) const SERVERS_STUCK: Reason = Reason::warning(
     "ServersStuck",
-    "Some servers are not migrated live: they do not run, or nova does not move them.",
+    "Some servers are not migrated live: they do not run, nova does not move them, or a resize or \
+     migration of them is to be confirmed or reverted.",
     "When they are gone; the migration of a running server is tried again.",
-    "Start, migrate or delete them; the message names them and why.",
+    "Start, confirm, migrate or delete them; the message names them and why.",
 );
 pub(crate) const ENABLING: Reason = Reason::waiting(
     "EnablingService",

@@ -8,7 +8,7 @@ use nova_config::conditions::{HOSTS_REMOVED, NOVA_API_READY, RELEASED};
 use crate::cell::hosts::observed::{HostsSeen, has_ids};
 use crate::cell::observed::Observed;
 use crate::drain::condition::counted;
-use crate::drain::progress::{HostProgress, Occupied};
+use crate::drain::progress::HostProgress;
 use crate::drain::unknown::unknown;
 use crate::reasons;
 
@@ -88,14 +88,17 @@ fn skip(seen: &Observed) -> String {
 
 /// Returns what a host has, if it has something.
 fn occupied((host, progress): &(String, HostProgress)) -> Option<String> {
-    let HostProgress::Occupied(Occupied { servers, migrations, .. }) = progress else {
-        return None;
-    };
-    let servers = match first_names(servers, NAMED) {
+    let HostProgress::Occupied(found) = progress else { return None };
+    let servers = match first_names(&found.servers, NAMED) {
         names if names.is_empty() => "no servers".to_owned(),
         names => format!("servers {names}"),
     };
-    Some(format!("{host} ({servers}, {})", counted(*migrations, "open migration")))
+    let unconfirmed = match first_names(&found.unconfirmed, NAMED) {
+        names if names.is_empty() => names,
+        names => format!(", to be confirmed or reverted: {names}"),
+    };
+    let migrations = counted(found.migrations, "open migration");
+    Some(format!("{host} ({servers}, {migrations}{unconfirmed})"))
 }
 
 /// Returns why it is unknown what the first host has that was not found empty.

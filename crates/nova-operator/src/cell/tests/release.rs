@@ -24,7 +24,7 @@ fn deleted(hosts: Option<Vec<(&str, HostProgress)>>) -> Observed {
 
 fn occupied(servers: &[&str], migrations: usize) -> HostProgress {
     let servers = servers.iter().map(|it| (*it).to_owned()).collect();
-    HostProgress::Occupied(Occupied { servers, stuck: vec![], migrations })
+    HostProgress::Occupied(Occupied { servers, migrations, ..Occupied::default() })
 }
 
 fn goes(seen: &Observed) -> bool {
@@ -51,6 +51,11 @@ fn servers_and_open_migrations_hold_a_cell_and_are_named_by_host() {
     ];
     let part = "any more: h1 (servers b0, b1, 0 open migrations), h2 (no servers, 1 open \
                 migration). Migrate";
+    check(&deleted(Some(hosts)), ConditionStatus::False, "ServersOnHosts", part);
+    let unconfirmed = vec!["b8".to_owned()];
+    let found = Occupied { migrations: 1, unconfirmed, ..Occupied::default() };
+    let part = "h1 (no servers, 1 open migration, to be confirmed or reverted: b8). Migrate";
+    let hosts = vec![("h1", HostProgress::Occupied(found))];
     check(&deleted(Some(hosts)), ConditionStatus::False, "ServersOnHosts", part);
 }
 

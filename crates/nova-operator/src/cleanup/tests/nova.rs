@@ -30,7 +30,7 @@ fn remove(service: OwnService, is_stopped: bool) -> HostOrder {
 
 fn occupied() -> HostProgress {
     let servers = vec!["b0".to_owned()];
-    HostProgress::Occupied(Occupied { servers, stuck: vec![], migrations: 0 })
+    HostProgress::Occupied(Occupied { servers, ..Occupied::default() })
 }
 
 pub(super) fn removed() -> Removal {

@@ -66,7 +66,7 @@ fn a_drain_is_reported_from_its_request_to_its_end() {
     let mut world = world(Some("wait"), Some(HostProgress::Pending));
     check(&world, ConditionStatus::Unknown, "NotRead", "have not been read yet");
     let servers = vec!["b0".to_owned(), "b1".to_owned()];
-    let occupied = Occupied { servers, stuck: vec![], migrations: 1 };
+    let occupied = Occupied { servers, migrations: 1, ..Occupied::default() };
     found(&mut world, Some(HostProgress::Occupied(occupied.clone())));
     let part = "has 2 servers and 1 open migration, and nova schedules nothing to it. Migrate or \
                 delete them; `openstack server list --all-projects --host n0.example.org` lists \
@@ -127,13 +127,35 @@ fn servers_that_cannot_move_are_named_with_the_cause() {
             stuck("b0", StuckCause::Status("SHUTOFF".to_owned())),
             stuck("b1", StuckCause::Refused("no valid host".to_owned())),
             stuck("b2", StuckCause::Stayed),
+            stuck("b3", StuckCause::Task("migrating".to_owned())),
         ],
-        migrations: 0,
+        ..Occupied::default()
     };
     let world = world(Some("migrate"), Some(HostProgress::Occupied(occupied)));
     let part = "b0 (its status is SHUTOFF), b1 (nova refuses: no valid host), b2 (nova did not \
-                move it). Start, confirm, migrate or delete them";
+                move it), b3 (its task migrating has not ended for ten minutes). \
+                Start, confirm, migrate or delete them";
     check(&world, ConditionStatus::False, "ServersStuck", part);
+}
+
+#[test]
+fn servers_elsewhere_whose_resize_waits_for_its_confirmation_are_named() {
+    let unconfirmed = vec!["b8".to_owned(), "b9".to_owned()];
+    let occupied = Occupied { migrations: 2, unconfirmed, ..Occupied::default() };
+    let found_now = || Some(HostProgress::Occupied(occupied.clone()));
+    let part = "0 servers and 2 open migrations, and nova schedules nothing to it. A resize or \
+                migration waits to be confirmed or reverted (`openstack server resize confirm \
+                SERVER`, or `revert`), of servers that may be on another host: b8, b9.";
+    for (mode, reason) in [("wait", "ServersOnHost"), ("migrate", "ServersStuck")] {
+        let world = world(Some(mode), found_now());
+        check(&world, ConditionStatus::False, reason, part);
+        let message = world.condition("Drained").message;
+        assert!(message.ends_with(part), "{message}");
+    }
+    let moving = Occupied { migrations: 1, ..Occupied::default() };
+    let world = world(Some("migrate"), Some(HostProgress::Occupied(moving)));
+    let part = "`openstack server migration list --host n0.example.org` lists what is open.";
+    check(&world, ConditionStatus::False, "Migrating", part);
 }
 
 #[test]

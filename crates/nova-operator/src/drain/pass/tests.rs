@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -10,8 +11,8 @@ use tokio::select;
 use tokio::sync::Notify;
 
 use super::*;
-use crate::drain::order::MARKER;
-use crate::drain::progress::Stuck;
+use crate::drain::order::{DrainMode, MARKER};
+use crate::drain::progress::{Occupied, Stuck, StuckCause};
 use crate::test_cloud::{apis, token};
 
 const HOST: &str = "n0.example.org";
@@ -179,7 +180,7 @@ fn ours() -> String {
 
 fn occupied(servers: &[&str], migrations: usize) -> HostProgress {
     let servers = servers.iter().map(|it| (*it).to_owned()).collect();
-    HostProgress::Occupied(Occupied { servers, stuck: vec![], migrations })
+    HostProgress::Occupied(Occupied { servers, migrations, ..Occupied::default() })
 }
 
 #[tokio::test]
@@ -315,12 +316,44 @@ async fn what_cannot_move_is_named_and_refused_servers_are_not_asked_for_at_once
             stuck("b1", refused()),
             stuck("b2", StuckCause::Status("SHUTOFF".to_owned())),
         ],
-        migrations: 0,
+        ..Occupied::default()
     });
     for _ in 0..2 {
         assert_eq!(cloud.pass(&migrate(5), &mut memory).await, found);
     }
     assert_eq!(cloud.writes(), ["disabled", "move b0", "move b1"]);
+}
+
+#[tokio::test]
+async fn a_task_that_does_not_end_is_named_and_takes_no_place() {
+    let mut state = running(&["b0", "b1"]);
+    state.servers[0].2 = Some("migrating");
+    let (cloud, mut memory) = (Cloud::new(state).await, PassMemory::default());
+    assert_eq!(cloud.pass(&migrate(1), &mut memory).await, occupied(&["b0", "b1"], 0));
+    memory.moves.age(Duration::from_mins(9));
+    assert_eq!(cloud.pass(&migrate(1), &mut memory).await, occupied(&["b0", "b1"], 0));
+    memory.moves.age(Duration::from_mins(1));
+    let found = cloud.pass(&migrate(1), &mut memory).await;
+    let HostProgress::Occupied(found) = found else { panic!("{found:?}") };
+    let cause = StuckCause::Task("migrating".to_owned());
+    assert_eq!(found.stuck, [Stuck { server: "b0".to_owned(), cause }]);
+    assert_eq!((found.servers, found.migrations), (vec!["b1".to_owned()], 1));
+    assert_eq!(cloud.writes(), ["disabled", "move b1"]);
+    // Another task begins anew.
+    cloud.state.lock().servers[0].2 = Some("rebooting");
+    assert_eq!(cloud.pass(&migrate(1), &mut memory).await, occupied(&["b0", "b1"], 1));
+}
+
+#[tokio::test]
+async fn a_server_whose_resize_is_to_be_confirmed_is_named_wherever_it_is() {
+    let state = State { finished: vec!["b9".to_owned()], ..State::default() };
+    let (cloud, mut memory) = (Cloud::new(state).await, PassMemory::default());
+    for order in [drain(DrainMode::Wait), migrate(1)] {
+        let found = cloud.pass(&order, &mut memory).await;
+        let unconfirmed = vec!["b9".to_owned()];
+        let expected = Occupied { migrations: 1, unconfirmed, ..Occupied::default() };
+        assert_eq!(found, HostProgress::Occupied(expected));
+    }
 }
 
 #[tokio::test]
@@ -334,7 +367,7 @@ async fn a_server_that_nova_accepted_and_did_not_move_waits_longer_each_time() {
     for pause in [2, 4, 8, 16, 30, 30] {
         let now = Instant::now();
         memory.moves.started("b0", now, None);
-        assert_eq!(memory.moves.0["b0"].again_at, now + Duration::from_mins(pause));
+        assert_eq!(memory.moves.again_at("b0"), now + Duration::from_mins(pause));
     }
     assert_eq!(cloud.writes(), ["disabled", "move b0"]);
 }

@@ -66,12 +66,14 @@ fn is_same_name(one: &str, other: &str) -> bool {
     one == other || is_short && one.split('.').next() == other.split('.').next()
 }
 
-/// Whether a node that stays is the host, by one of its names.
+/// Whether a node that stays is the host, by its host's names; that of the object counts where it has
+/// no other one.
 fn is_host(node: &Node, name: &str, host: &str) -> bool {
     let reported = node.status.as_ref().and_then(|it| it.host_name.as_deref());
     let own = node.spec.host_name.as_deref();
     let of_object = node.name_any();
-    let mut names = reported.into_iter().chain(own).chain([of_object.as_str()]);
+    let of_object = Some(of_object.as_str()).filter(|_| reported.or(own).is_none());
+    let mut names = reported.into_iter().chain(own).chain(of_object);
     !is_terminating(node) && names.any(|it| is_same_name(it, host) || it == name)
 }
 
@@ -100,6 +102,22 @@ mod tests {
             ("compute-1", "compute-0.a.example", false),
         ] {
             assert_eq!(is_same_name(one, other), is_same, "{one} {other}");
+        }
+    }
+
+    #[test]
+    fn a_node_of_the_same_name_with_a_host_in_another_domain_is_another_host() {
+        let (name, host) = ("compute-0", "compute-0.a.example");
+        let mut node = Node::new(name, <_>::default());
+        assert!(is_host(&node, name, host), "without another name that of the node counts");
+        for (own, is_it) in [
+            ("compute-0.a.example", true),
+            ("compute-0", true),
+            ("compute-0.b.example", false),
+            ("compute-1", false),
+        ] {
+            node.spec.host_name = Some(own.to_owned());
+            assert_eq!(is_host(&node, name, host), is_it, "{own}");
         }
     }
 }
