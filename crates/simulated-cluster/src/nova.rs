@@ -126,6 +126,14 @@ impl Nova {
         Ok(())
     }
 
+    /// Adds a provider of a host's name that nova has no compute node of, as an earlier installation
+    /// leaves it.
+    pub fn add_stale_provider(&self, host: &str) {
+        let mut state = self.state();
+        let uuid = state.new_id();
+        state.placement.provide(&uuid, host);
+    }
+
     /// Sets whether live migrations stay in progress until [`Nova::finish_migrations`]; else they
     /// end at once.
     pub fn hold_migrations(&self, are_held: bool) {

@@ -49,6 +49,10 @@ const MIGRATES: &str = "POST /v2.1/servers/";
 const DELETES: &str = "DELETE /v2.1/os-services/";
 const SHARES: &str = "PUT /placement/allocations/";
 const PROVIDERS: &str = "DELETE /placement/resource_providers/";
+/// The first request to a placement; those that follow begin so too.
+const PLACEMENT: &str = "GET /placement/";
+/// The hypervisor of one UUID, which is not that of the list.
+const HYPERVISOR: &str = "GET /v2.1/os-hypervisors/00000000-";
 const AGENTS: &str = "DELETE /network/v2.0/agents/";
 
 /// The region whose hypervisors cannot be read, so that the UUID of the provider is not known.
@@ -76,8 +80,8 @@ const FIRST: [Kill; 11] = [
     ("i", Drain, MIGRATES, AFTER),
 ];
 
-/// The same for the second time. The first request to a nova reads its version.
-const SECOND: [Kill; 21] = [
+/// The same for the second time. The first request to a nova, and to a placement, reads its version.
+const SECOND: [Kill; 23] = [
     ("version", Begin, "GET /v2.1/", BEFORE),
     ("c", Enable, CHANGES, BEFORE),
     ("d", Enable, CHANGES, AFTER),
@@ -99,6 +103,8 @@ const SECOND: [Kill; 21] = [
     ("q", Remove, CHANGES, BEFORE),
     ("r", Remove, CHANGES, AFTER),
     ("s", Remove, "GET /v2.1/os-migrations?", BEFORE),
+    ("u", Remove, PLACEMENT, BEFORE),
+    ("v", Remove, HYPERVISOR, BEFORE),
 ];
 
 /// The same for the third time.
@@ -221,6 +227,9 @@ impl Case {
                 // A share that no server accounts for keeps the provider.
                 nova.allocate("00000000-0000-4000-8000-00000000000a", region)?;
                 nova.add_agent(region, "neutron-ovn-metadata-agent");
+                if line == HYPERVISOR {
+                    nova.add_stale_provider(region);
+                }
                 held_in(own, region, &cell(region)).await?;
             }
         }
