@@ -132,7 +132,8 @@ pub struct CellStatus {
     /// How many of them were last deployed with the cell's present credentials.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub up_to_date_computes: Option<i64>,
-    /// Computes that were removed and of which nova still has its records; the latest fifty.
+    /// Computes that were removed and of which nova still has its records: at most fifty, of which
+    /// those with UUIDs are never dropped for others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["uid".into()]))]
     #[schemars(length(max = 50))]
