@@ -31,7 +31,10 @@ class Lines(unittest.TestResult):
         self.n_passed += is_good
         word = "ok" if is_good else "FAIL"
         name = test.id().rpartition(".")[2]
-        print(f"{name} ({test.id()}) ... {word} <{time.monotonic() - self.began:.3f}s>", flush=True)
+        # One write for the whole line: where Python does not buffer, print writes its end apart, and the lines of
+        # two processes run into each other.
+        sys.stdout.write(f"{name} ({test.id()}) ... {word} <{time.monotonic() - self.began:.3f}s>\n")
+        sys.stdout.flush()
 
 
 def classes(suite):

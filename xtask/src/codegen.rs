@@ -85,7 +85,7 @@ pub(crate) fn main(args: &Args) -> Result<()> {
 
 /// Returns the command for the tests that write or check generated files.
 fn declared() -> Command {
-    let mut tests = Command::new(env!("CARGO"));
+    let mut tests = sh::cargo();
     // The whole workspace, as all tests are built; a single package would have other features.
     tests
         .args(["test", "--quiet", "--workspace", "--bin", "xtask", "--"])

@@ -39,15 +39,20 @@ pub(crate) fn step<T>(what: &str, work: impl FnOnce() -> Result<T>) -> Result<T>
 }
 
 /// Returns a command of cargo without the variables that `cargo run` sets for this program.
+pub(crate) fn cargo() -> Command {
+    let mut cargo = Command::new("cargo");
+    forget_package(&mut cargo);
+    cargo
+}
+
+/// Takes the variables that `cargo run` sets for this program from a command that starts cargo.
 ///
 /// ring's build script is run again when one of them changes, and cargo then compiles everything
 /// that depends on ring again.
-pub(crate) fn cargo() -> Command {
-    let mut cargo = Command::new("cargo");
+pub(crate) fn forget_package(command: &mut Command) {
     for (name, _) in std::env::vars_os().filter(|it| it.0.to_str().is_some_and(is_of_package)) {
-        cargo.env_remove(name);
+        command.env_remove(name);
     }
-    cargo
 }
 
 /// Whether cargo sets an environment variable for programs of a package.
@@ -204,6 +209,17 @@ mod tests {
         assert!(of_package.iter().all(|it| is_of_package(it)));
         let of_caller = ["CARGO_TARGET_DIR", "CARGO_INCREMENTAL", "CARGO_PROFILE_DEV_DEBUG"];
         assert!(!of_caller.iter().any(|it| is_of_package(it)));
+    }
+
+    #[test]
+    fn every_command_of_cargo_is_without_them() {
+        let files = crate::sources::files("xtask/src", ".rs").unwrap();
+        assert!(files.len() > 50, "{files:?}");
+        for file in files.iter().filter(|it| !it.ends_with("sh.rs")) {
+            let text = std::fs::read_to_string(file).unwrap();
+            let starts_it = text.contains("\"cargo\"") || text.contains("env!(\"CARGO\")");
+            assert!(!starts_it || text.contains("sh::forget_package("), "{}", file.display());
+        }
     }
 
     #[test]

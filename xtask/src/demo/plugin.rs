@@ -14,6 +14,7 @@ impl Plugin {
     /// Starts it, with the features of the tests' and images' builds.
     pub(super) fn begin() -> Result<Self> {
         let mut cargo = Command::new("nice");
+        sh::forget_package(&mut cargo);
         // The deployment of the hosts has priority.
         cargo.args(["-n", "19", "cargo", "build", "--quiet", "--locked", "--workspace", "--bins"]);
         let target = std::path::absolute(paths::compiled())?;
