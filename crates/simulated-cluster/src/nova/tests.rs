@@ -83,11 +83,11 @@ async fn a_cell_that_hangs_delays_what_is_listed_of_all_cells() -> Result<()> {
     nova.register("one", CELL);
     nova.register("two", "nova-cell2");
     compute.services().await?;
-    let wait = Duration::from_millis(300);
-    nova.hang_cell(CELL, wait);
-    let begun = Instant::now();
+    // Hypervisors are listed cell by cell: nobody waits for this one.
+    nova.hang_cell(CELL, Duration::from_hours(1));
     assert_eq!(mapped(&compute).await?, ["two"]);
-    ensure!(begun.elapsed() < wait, "hypervisors are listed cell by cell");
+    let (wait, begun) = (Duration::from_millis(300), Instant::now());
+    nova.hang_cell(CELL, wait);
     let services = compute.services();
     let later = async {
         nova.wait_for_requests("GET /v2.1/os-services", 1).await?;
