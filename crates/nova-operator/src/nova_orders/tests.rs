@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use nova_config::conf::CellView;
 use openstack_client::{Error, Service};
-use operator_runtime::cache::Cache;
+use operator_runtime::cache::{Cache, WriteThrough as _};
 use operator_runtime::lease::{Leadership, LeadershipWatch};
 use operator_runtime::metrics::Metrics;
 use serde_json::json;
@@ -71,10 +71,13 @@ fn world(address: SocketAddr) -> World {
 }
 
 fn world_of(address: SocketAddr, leadership: LeadershipWatch) -> World {
+    world_with(address, leadership, SharedCaches::default())
+}
+
+fn world_with(address: SocketAddr, leadership: LeadershipWatch, caches: SharedCaches) -> World {
     let (queue, others) = (Arc::<WorkQueue>::default(), Queues::default());
     let interval = Duration::from_millis(20);
     let process = (Metrics::new("test"), leadership);
-    let caches = SharedCaches::default();
     let objects = MonitoredObjects {
         caches,
         node_sets: Cache::new(vec![]),
@@ -307,4 +310,48 @@ async fn a_host_that_is_to_be_changed_is_read_again_although_it_was_found_empty(
     readings(&asked, 10).await;
     assert!(requests(&asked, "/servers?") > n_lists + 1, "it is read as long as it waits");
     assert_eq!(puts(&asked), 1);
+}
+
+/// Waits until a host that nova has no service of is found like that.
+async fn found_absent(world: &World, order: HostOrder) -> HostProgress {
+    let order = OrderOfHost { host: "gone".to_owned(), ..of(order) };
+    world.orders.set(&object(), Some(order.clone()));
+    until(world, &order, |it| *it != HostProgress::Pending).await;
+    world.orders.set(&object(), Some(order))
+}
+
+#[tokio::test]
+async fn a_removal_is_held_where_nova_lists_none_of_the_computes_of_the_cell() {
+    let other = |deleted: Option<&str>| {
+        json!({
+            "apiVersion": "nova.openstack.org/v1beta1",
+            "kind": "NovaExternalCompute",
+            "metadata": {
+                "name": "n9", "namespace": "ns", "uid": "n9", "resourceVersion": "1",
+                "deletionTimestamp": deleted,
+            },
+            "spec": {"dataplaneNodeName": "n9", "cellName": "cell1"},
+            "status": {
+                "hostName": "n9", "deployedInputs": {"bus": "a"},
+                "services": [{
+                    "name": "nova-registered", "state": "Succeeded", "hash": "a",
+                    "deployedHash": "a", "attempt": 1, "since": "2026-01-01T00:00:00Z",
+                }],
+            },
+        })
+    };
+    let drain = || Drain { mode: DrainMode::Wait, reason: String::new() };
+    for (deleted, expected) in [
+        (None, HostProgress::CellNotConfirmed),
+        (Some("2026-01-01T00:00:00Z"), HostProgress::NotFound),
+    ] {
+        let (address, _) = cloud(Arc::default()).await;
+        let caches = SharedCaches::default();
+        caches.computes.absorb(&other(deleted));
+        let world = world_with(address, leads(), caches);
+        let removal = HostOrder::DrainForRemoval(drain());
+        assert_eq!(found_absent(&world, removal).await, expected, "{deleted:?}");
+        let of_user = found_absent(&world, HostOrder::Drain(drain())).await;
+        assert_eq!(of_user, HostProgress::NotFound, "a drain alone stops nothing");
+    }
 }
