@@ -25,7 +25,7 @@ class NetworkConfig(TemporaryDirectoryTest):
         return subprocess.run(
             ["unshare", "--net", "bash", "-c", WORLD + script], cwd=self.directory, text=True, capture_output=True,
             env={**os.environ, "EDPM_NETWORK_STATE": str(self.directory / "state"), "PROGRAM": str(PROGRAM)},
-            timeout=60, check=False,
+            timeout=300, check=False,
         )
 
     def config(self, name, links):

@@ -1,8 +1,6 @@
 //! Network attachments without Multus: the definition of the kind, and objects that no controller
 //! acts on.
 
-use std::time::Duration;
-
 use anyhow::{Context as _, Result};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{
@@ -12,7 +10,7 @@ use kube::runtime::wait::{await_condition, conditions};
 use kube::{Api, Client};
 use serde_json::json;
 
-use crate::Namespace;
+use crate::{Namespace, SOON};
 
 const GROUP: &str = "k8s.cni.cncf.io";
 const PLURAL: &str = "network-attachment-definitions";
@@ -38,8 +36,7 @@ pub async fn serve(client: &Client) -> Result<()> {
     let api: Api<CustomResourceDefinition> = Api::all(client.clone());
     api.patch(&name, &PatchParams::apply("e2e").force(), &Patch::Apply(&object)).await?;
     let established = await_condition(api, &name, conditions::is_crd_established());
-    let within = Duration::from_secs(15);
-    tokio::time::timeout(within, established).await.context("the kind is not served")??;
+    tokio::time::timeout(SOON, established).await.context("the kind is not served")??;
     Ok(())
 }
 

@@ -156,7 +156,7 @@ async fn agree(ns: &Namespace, fault: &Fault, (kind, object): (&str, &str)) -> R
     }
     ensure!(is_ready == (of_tools == Kstatus::Current), "Ready is {is_ready}: {found}");
     // What is ready ends the wait at once, which takes kubectl a while on a busy machine.
-    let limit = if is_ready { "--timeout=10s" } else { "--timeout=1s" };
+    let limit = if is_ready { "--timeout=60s" } else { "--timeout=1s" };
     let wait = ["wait", "--for=condition=Ready", limit, "-n"];
     let waited = run("kubectl", &[&wait[..], &object].concat()).await;
     ensure!(waited.is_ok() == is_ready, "Ready is {is_ready}, kubectl wait says {waited:?}");

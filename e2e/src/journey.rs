@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use crate::{Host, Namespace, holds, says};
 
-/// The timeout for a run, from its cause until the status is written.
-pub const RUN: Duration = Duration::from_mins(2);
+/// The timeout for a run, from its cause until the status is written, on a busy machine.
+pub const RUN: Duration = Duration::from_mins(6);
 /// The Secret with the ssh key.
 pub const SSH_SECRET: &str = "key";
 /// The role.
@@ -78,6 +78,11 @@ pub fn conditions_of_set(set: &NodeSet) -> &[Condition] {
 
 /// Waits until the node is ready with the current inputs of itself and its role.
 pub async fn ready(ns: &Namespace, node: &str) -> Result<Node> {
+    ready_within(ns, node, RUN).await
+}
+
+/// The same with another timeout.
+pub async fn ready_within(ns: &Namespace, node: &str, within: Duration) -> Result<Node> {
     let role = ns.api::<Node>().get(node).await?.spec.role.filter(|it| !it.is_empty());
     let role = match role {
         Some(role) => ns.api::<Role>().get(&role).await?.metadata.generation,
@@ -91,7 +96,7 @@ pub async fn ready(ns: &Namespace, node: &str) -> Result<Node> {
             && status.and_then(|it| it.observed_generation) == it.metadata.generation
             && observed_role.map(|it| it.generation) >= role
     };
-    ns.wait::<Node>(node, "ready and up to date", RUN, is_ready).await
+    ns.wait::<Node>(node, "ready and up to date", within, is_ready).await
 }
 
 /// Waits until the node's `Ready` has this reason and words, and an Event with the reason exists.

@@ -26,7 +26,7 @@ mod program;
 pub mod transcript;
 
 pub use host::Host;
-pub use namespace::{Kind, Namespace};
+pub use namespace::{Kind, Namespace, SOON};
 pub use program::run;
 
 use api::conditions::{Condition, ConditionStatus};

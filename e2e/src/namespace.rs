@@ -18,6 +18,10 @@ use serde_json::{Value, json};
 
 use crate::cluster;
 
+/// Time limit for what operators do without a run. It is generous, because other suites keep the
+/// machine busy: only a test that fails waits for so long.
+pub const SOON: Duration = Duration::from_mins(2);
+
 /// A kind that tests read and write.
 pub trait Kind:
     Resource<DynamicType = (), Scope = NamespaceResourceScope>
@@ -66,13 +70,10 @@ impl Namespace {
     pub async fn of(client: Client, test: &str) -> Result<Self> {
         let name = format!("e2e-{test}");
         let api: Api<CoreNamespace> = Api::all(client.clone());
-        if let Some(old) = api.get_opt(&name).await? {
-            api.delete(&name, &DeleteParams::default()).await?;
-            let uid = old.uid().unwrap_or_default();
-            let gone = await_condition(api.clone(), &name, conditions::is_deleted(&uid));
-            tokio::time::timeout(Duration::from_secs(90), gone)
-                .await
-                .with_context(|| format!("namespace {name} of an earlier run does not go"))??;
+        let earlier = Self::existing(&client, &name);
+        if api.get_opt(&name).await?.is_some() {
+            earlier.delete().await?;
+            earlier.deleted(SOON).await.context("it is of an earlier run")?;
         }
         let object: CoreNamespace = serde_json::from_value(json!({
             "metadata": {
@@ -226,13 +227,34 @@ impl Namespace {
                 && regarding.and_then(|it| it.kind.as_deref()) == Some(kind)
                 && regarding.and_then(|it| it.name.as_deref()) == Some(name)
         };
-        self.wait_any(Duration::from_secs(30), &what, is_it).await.map(drop)
+        self.wait_any(SOON, &what, is_it).await.map(drop)
+    }
+
+    /// Ends a test: deletes the namespace without waiting for its objects.
+    pub async fn done(self) -> Result<()> {
+        self.delete().await
     }
 
     /// Deletes the namespace without waiting for its objects.
-    pub async fn done(self) -> Result<()> {
+    pub async fn delete(&self) -> Result<()> {
         let api: Api<CoreNamespace> = Api::all(self.client.clone());
         api.delete(&self.name, &DeleteParams::default()).await?;
         Ok(())
+    }
+
+    /// Waits until the namespace, which is being deleted, is gone; otherwise the error has what its
+    /// conditions say is left in it.
+    pub async fn deleted(&self, within: Duration) -> Result<()> {
+        let api: Api<CoreNamespace> = Api::all(self.client.clone());
+        let Some(found) = api.get_opt(&self.name).await? else { return Ok(()) };
+        let uid = found.uid().unwrap_or_default();
+        let gone = await_condition(api.clone(), &self.name, conditions::is_deleted(&uid));
+        if let Ok(waited) = tokio::time::timeout(within, gone).await {
+            return waited.map(drop).map_err(Into::into);
+        }
+        let status = api.get_opt(&self.name).await?.and_then(|it| it.status);
+        let conditions = serde_json::to_string_pretty(&status.and_then(|it| it.conditions))?;
+        let (name, seconds) = (&self.name, within.as_secs());
+        bail!("namespace {name} does not go within {seconds} s; its conditions: {conditions}")
     }
 }

@@ -1,8 +1,6 @@
 //! Simulates the operators for addresses, names and certificates: their CRDs, and the statuses that
 //! they would write.
 
-use std::time::Duration;
-
 use anyhow::{Context as _, Result};
 use api::cert_manager::{Certificate, Issuer};
 use api::infra::{DnsData, DnsMasq, IpSet, NetConfig};
@@ -14,14 +12,12 @@ use kube::runtime::wait::{await_condition, conditions};
 use kube::{Api, Client, ResourceExt as _};
 use serde_json::{Value, json};
 
-use crate::{Kind, Namespace};
+use crate::{Kind, Namespace, SOON};
 
 const DEFINITIONS: [&str; 2] = [
     include_str!("../crds/network.openstack.org.yaml"),
     include_str!("../crds/cert-manager.io.yaml"),
 ];
-/// The timeout until a CRD is served.
-const SOON: Duration = Duration::from_secs(15);
 
 /// Creates the CRDs. They stay, because the operator continues to watch the kinds.
 pub async fn serve(client: &Client) -> Result<()> {

@@ -5,7 +5,6 @@
 //! test runs, before all others.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use api::ansibleee::AnsibleEe;
@@ -15,16 +14,13 @@ use api::definitions;
 use api::nova::{Cell, ExternalCompute};
 use e2e::demo::{Demo, HOSTS, conditions};
 use e2e::installation::{Installation, schema};
-use e2e::{Kind, journey};
+use e2e::{Kind, SOON, journey};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::ResourceExt;
 use kube::api::DeleteParams;
 use operator_core::keyed::is_keyed;
 use serde_json::Value;
-
-/// The timeout until the operator recreates a deleted object.
-const SOON: Duration = Duration::from_mins(1);
 
 /// State that must not change: the objects, their specs, and the containers on hosts.
 #[derive(Debug, PartialEq)]

@@ -22,8 +22,17 @@ const BANNER: &[u8] = b"SSH-";
 const LIMIT: usize = 4096;
 
 /// Cached results by address.
-#[derive(Default)]
-pub struct SshProbe(Mutex<BTreeMap<String, ProbeResult>>);
+pub struct SshProbe {
+    known: Mutex<BTreeMap<String, ProbeResult>>,
+    /// Time limit of one probe.
+    patience: Duration,
+}
+
+impl Default for SshProbe {
+    fn default() -> Self {
+        Self { known: Mutex::default(), patience: PATIENCE }
+    }
+}
 
 #[derive(Clone, Copy)]
 struct ProbeResult {
@@ -42,7 +51,7 @@ impl SshProbe {
     /// it.
     pub async fn answering(&self, addresses: &BTreeSet<String>) -> BTreeSet<String> {
         let due = self.due(addresses, Instant::now());
-        let answers = join_all(due.iter().map(|it| answers(it))).await;
+        let answers = join_all(due.iter().map(|it| answers(it, self.patience))).await;
         let mut known = self.known();
         let at = Instant::now();
         for (address, answers) in due.into_iter().zip(answers) {
@@ -65,12 +74,12 @@ impl SshProbe {
     }
 
     fn known(&self) -> MutexGuard<'_, BTreeMap<String, ProbeResult>> {
-        self.0.lock()
+        self.known.lock()
     }
 }
 
-async fn answers(address: &str) -> bool {
-    timeout(PATIENCE, greets(address)).await.unwrap_or(false)
+async fn answers(address: &str, patience: Duration) -> bool {
+    timeout(patience, greets(address)).await.unwrap_or(false)
 }
 
 async fn greets(address: &str) -> bool {
@@ -122,9 +131,14 @@ mod tests {
         (address, n_asked)
     }
 
+    /// Creates a probe that waits so long that a server which answers is never too slow for it.
+    fn patient() -> SshProbe {
+        SshProbe { patience: Duration::from_mins(1), ..SshProbe::default() }
+    }
+
     async fn answering(addresses: &[&str]) -> BTreeSet<String> {
         let all = addresses.iter().map(|it| (*it).to_owned()).collect();
-        SshProbe::default().answering(&all).await
+        patient().answering(&all).await
     }
 
     #[tokio::test]
@@ -141,7 +155,7 @@ mod tests {
     #[tokio::test]
     async fn nobody_is_asked_again_before_the_pause_is_over() {
         let (address, n_asked) = server(&["SSH-2.0-x\r\n"]).await;
-        let probe = SshProbe::default();
+        let probe = patient();
         let all = BTreeSet::from([address.clone()]);
         for _ in 0..3 {
             assert_eq!(probe.answering(&all).await, all);

@@ -2,6 +2,7 @@
 """Each Ironic is one process over a copy of empty tables; it ends with the test module."""
 
 import base64
+import contextlib
 import json
 import os
 import pathlib
@@ -21,6 +22,9 @@ USER, PASSWORD = "operator", "only-for-tests"
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGzp0V5eeyEtRfB9K6gGXv6ooeyTVhGqvHLVIWNQ5vJv"
 # Names of the machines that were enrolled, so that each test has its own.
 COUNT = iter(range(1000))
+# Below the kernel's ephemeral ports, so that no outgoing connection takes a port between its choice and its use. Other
+# processes start their search elsewhere.
+PORTS = (20_000 + (os.getpid() * 97 + step) % 12_000 for step in range(12_000))
 
 CONFIG = """
 [DEFAULT]
@@ -43,14 +47,21 @@ configdrive_use_object_store = {object_store}
 """
 
 
+def free_port():
+    """A port without a listener, which this process chooses once."""
+    for port in PORTS:
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("no port is free")
+
+
 class Ironic:
     """A running Ironic. With an object store that it lacks, each deployment with a drive fails."""
 
     def __init__(self, object_store=False, more=""):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="ironic-"))
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        port = free_port()
         self.endpoint = f"http://127.0.0.1:{port}"
         shutil.copy(IRONIC / "ironic.sqlite", self.folder / "ironic.sqlite")
         hashed = bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(4)).decode()

@@ -277,12 +277,8 @@ async fn closed(mut stream: impl AsyncRead + Unpin) {
 
 #[tokio::test]
 async fn connections_that_are_slow_are_closed_and_others_are_answered_meanwhile() {
-    let limits = Limits {
-        connections: 3,
-        of_one_peer: 3,
-        head: Duration::from_millis(300),
-        connection: Duration::from_millis(900),
-    };
+    // The usual times: a busy machine takes a while for a handshake of a client that is not slow.
+    let limits = Limits { connections: 3, of_one_peer: 3, ..Limits::default() };
     let (address, bundle, server) = serving(limits).await;
     let me = [127, 0, 0, 1];
     // One never completes the handshake, one never its request head, one never its body: all

@@ -142,9 +142,10 @@ async fn the_fake_answers_as_a_real_ironic_did() -> Result<()> {
             ironic.reaches("m4", "clean failed").await?;
             ironic.sync_power_state();
         }
-        // A real Ironic takes seconds for a power change, the fake only its configured time.
+        // A real Ironic takes seconds for a power change, the fake only its configured time: the next
+        // two requests arrive meanwhile.
         let is_slow = name == "hold a machine";
-        let takes = if is_slow { Duration::from_secs(1) } else { Duration::from_millis(5) };
+        let takes = if is_slow { Duration::from_secs(3) } else { Duration::from_millis(5) };
         ironic.take(takes);
         let answer = if step.get("until").is_some() {
             waited(ironic, step, &mut seen).await

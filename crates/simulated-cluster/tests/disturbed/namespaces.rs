@@ -1,18 +1,15 @@
 //! Operators that the chart's `watchNamespaces` confines to a namespace.
 
-use std::time::Duration;
-
 use anyhow::Result;
 use api::dataplane::Node;
 use api::nova::ExternalCompute;
-use e2e::Namespace;
+use e2e::{Namespace, SOON};
 use serde_json::{Value, json};
 use simulated_cluster::{Options, Simulation};
 
 use crate::webhooks::refused;
 
 const WATCHED: &str = "watched";
-const SOON: Duration = Duration::from_mins(1);
 
 /// Creates a node that requests a compute.
 async fn node(ns: &Namespace) -> Result<()> {

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, bail};
 use api::dataplane::{Node, Role};
 use api::nova::ExternalCompute;
 use e2e::journey::ROLE;
-use e2e::{Namespace, run};
+use e2e::{Namespace, SOON, run};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
 use kube::api::PropagationPolicy;
@@ -14,7 +14,7 @@ use serde_json::json;
 use simulated_cluster::{Host, Operator};
 
 use crate::computes;
-use crate::ends::{GOES, SOON, cleaned, delete, gone, held, leftovers};
+use crate::ends::{GOES, cleaned, delete, gone, held, leftovers};
 use crate::own::Own;
 
 /// Deploys a host with a compute.

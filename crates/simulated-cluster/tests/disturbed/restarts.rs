@@ -7,15 +7,15 @@ use std::time::{Duration, UNIX_EPOCH};
 use anyhow::{Context as _, Result};
 use api::dataplane::Node;
 use api::nova::ExternalCompute;
-use e2e::journey::{SERVICE, ready};
+use e2e::journey::{SERVICE, ready_within};
 use e2e::{Kind, Namespace};
 use kube::api::PropagationPolicy;
 use serde_json::json;
 use simulated_cluster::{Host, Operator, Simulation};
 
-use crate::computes;
-use crate::ends::{GOES, cleaned, delete, gone, held};
-use crate::own::{Own, PATIENCE};
+use crate::computes::{self, CELL, is_settled};
+use crate::ends::{cleaned, delete, gone, held};
+use crate::own::Own;
 
 /// Environment variable with the seed of an earlier run.
 const SEED: &str = "EDPM_RESTARTS_SEED";
@@ -23,6 +23,8 @@ const SEED: &str = "EDPM_RESTARTS_SEED";
 const PAUSE: std::ops::Range<u64> = 2_000..8_000;
 /// Seconds of the operators' Leases, after which the next process of a killed one leads.
 const LEASE: u16 = 12;
+/// Time limit of what operators do that are restarted all the time, on a busy machine.
+const LIMIT: Duration = Duration::from_mins(10);
 const N_HOSTS: u8 = 5;
 /// Nova's services that deploy a compute.
 const OF_NOVA: [&str; 3] = ["libvirt", "nova", "nova-registered"];
@@ -77,7 +79,10 @@ async fn all_ends_well(own: &Own) -> Result<()> {
         host.accept(&hosts[0].ssh_secret()[0].1);
     }
     let _broker = computes::cell(own, &own.sim).await?;
-    computes::deploy(own, &hosts.iter().collect::<Vec<_>>()).await?;
+    computes::admit(own, &hosts.iter().collect::<Vec<_>>(), CELL).await?;
+    for host in &hosts {
+        computes::join(own, host, None).await?;
+    }
     let mut expected: Vec<&str> = std::iter::once(SERVICE).chain(OF_NOVA).collect();
     all_have_seen(own, &hosts, &expected).await?;
     // A host that is redeployed gets its compute's services again.
@@ -94,7 +99,7 @@ async fn all_ends_well(own: &Own) -> Result<()> {
     let [leaving, staying @ ..] = &hosts[..] else { anyhow::bail!("no host") };
     held(own, &leaving.name).await?;
     delete(own, &leaving.name, PropagationPolicy::Background).await?;
-    gone(own, &leaving.name, GOES).await?;
+    gone(own, &leaving.name, LIMIT).await?;
     assert_eq!(cleaned(leaving), 1);
     all_have_seen(own, staying, &expected).await
 }
@@ -104,8 +109,8 @@ async fn all_ends_well(own: &Own) -> Result<()> {
 async fn all_have_seen(ns: &Namespace, hosts: &[Host], services: &[&str]) -> Result<()> {
     for host in hosts {
         until(|| host.services().len() >= services.len(), host).await?;
-        computes::settled(ns, host).await?;
-        ready(ns, &host.name).await?;
+        ns.wait::<ExternalCompute>(&host.name, "settled", LIMIT, is_settled).await?;
+        ready_within(ns, &host.name, LIMIT).await?;
         assert_eq!(host.services(), services, "{}", host.name);
         assert_eq!(host.visits().len(), services.len(), "a run was cut off on {}", host.name);
     }
@@ -126,6 +131,6 @@ async fn until(holds: impl Fn() -> bool, host: &Host) -> Result<()> {
             tick.tick().await;
         }
     };
-    let waited = tokio::time::timeout(PATIENCE, waiting).await;
+    let waited = tokio::time::timeout(LIMIT, waiting).await;
     waited.with_context(|| format!("{} has seen {:?} alone", host.name, host.services()))
 }

@@ -6,21 +6,19 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use api::dataplane::{Node, Role, Service};
 use api::nova::{Cell, ExternalCompute};
-use e2e::{Kind, Namespace};
+use e2e::{Kind, Namespace, SOON};
 use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
 };
-use k8s_openapi::api::core::v1::{Namespace as CoreNamespace, ServiceAccount};
+use k8s_openapi::api::core::v1::ServiceAccount;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Api;
 use kube::api::{DeleteParams, ListParams};
-use kube::runtime::wait::{await_condition, conditions};
 use serde_json::{Value, json};
 use simulated_cluster::Operator;
 
 use crate::own::Own;
 
-const SOON: Duration = Duration::from_mins(1);
 const CELL: &str = "nova.openstack.org/cell";
 const ALLOW_REMOVAL: &str = "nova.openstack.org/allow-removal";
 
@@ -92,17 +90,12 @@ async fn with_the_operator_down_only_changes_of_cell_and_role_are_refused() -> R
         own.merge::<ExternalCompute>("n0", change).await?;
     }
 
-    let namespaces: Api<CoreNamespace> = Api::all(own.client.clone());
-    let uid = namespaces.get(&own.name).await?.metadata.uid.unwrap_or_default();
-    namespaces.delete(&own.name, &DeleteParams::default()).await?;
+    own.delete().await?;
     let goes = |it: &Node| it.metadata.deletion_timestamp.is_some();
     own.wait::<Node>("n0", "to go while nobody answers", SOON, goes).await?;
     // Its finalizers are removed by the operator that is started again.
     own.replace(&[Operator::Nova]).await?;
-    let gone = await_condition(namespaces, &own.name, conditions::is_deleted(&uid));
-    let waited = tokio::time::timeout(Duration::from_mins(2), gone).await;
-    waited.with_context(|| format!("namespace {} does not go", own.name))??;
-    Ok(())
+    own.deleted(Duration::from_mins(2)).await
 }
 
 /// Returns the number of webhook configurations.

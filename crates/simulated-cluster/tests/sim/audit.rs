@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use api::ansibleee::AnsibleEe;
 use api::conditions::{Condition, find};
 use api::dataplane::{Node, Role, Service};
@@ -11,8 +11,11 @@ use api::nova::ExternalCompute;
 use e2e::journey::{ROLE, SERVICE};
 use e2e::{holds, says};
 use kube::ResourceExt as _;
+use kube::runtime::wait::await_condition;
+use kube::runtime::wait::conditions::is_deleted;
 use serde_json::{Value, json};
 use simulated_cluster::{Fate, Host, Matching};
+use tokio::time::timeout;
 
 use crate::computes::{DEPLOYED, cell, deploy, join, of_nova, settled};
 use crate::world::World;
@@ -24,7 +27,7 @@ const COMMAND: &str = "openstackdataplanenode/audit-4 dataplane.openstack.org/re
 const MOTD: &str = "file /etc/motd: content";
 /// So long that none of the next interval is due while a test runs.
 const INTERVAL: &str = "24h";
-/// How long an audit may stand in the way of a deployment.
+/// How long an audit may stand in the way of a run that deploys one of its hosts.
 const YIELDS: Duration = Duration::from_secs(10);
 
 /// How an audit ends that found this on these hosts.
@@ -101,9 +104,18 @@ async fn hosts_share_an_audit_one_that_differs_is_repaired_and_a_deployment_ends
     };
     let audit = world.wait_any::<AnsibleEe>(DEPLOYED, "an audit that has begun", begun).await?;
     decide(&world, found(1, &json!({})));
+    let known: Vec<String> =
+        world.list::<AnsibleEe>().await?.iter().map(AnsibleEe::name_any).collect();
     let again = json!({ "metadata": { "annotations": { "nova.openstack.org/redeploy": "1" } } });
     world.merge::<ExternalCompute>(&three.name, again).await?;
-    world.gone::<AnsibleEe>(&audit.name_any(), YIELDS).await?;
+    let deploys_it = |it: &AnsibleEe| {
+        !is_audit(it) && it.spec.hosts[0].name == "audit-3" && !known.contains(&it.name_any())
+    };
+    world.wait_any::<AnsibleEe>(DEPLOYED, "a run of the deployment", deploys_it).await?;
+    // The next audit of the host has the same name if it begins in the same minute.
+    let (name, uid) = (audit.name_any(), audit.uid().unwrap_or_default());
+    let goes = await_condition(world.api::<AnsibleEe>(), &name, is_deleted(&uid));
+    timeout(YIELDS, goes).await.context("the audit stays in the way of the deployment")??;
     wait_for(&world, &three, "audited after its deployment", |it| holds(it, IN_SYNC)).await?;
     assert_eq!(of_nova(&three).iter().filter(|it| *it == "nova").count(), 2);
     world.done().await

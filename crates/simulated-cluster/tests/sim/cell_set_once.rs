@@ -9,13 +9,12 @@ use anyhow::{Context as _, Result, bail};
 use api::conditions::Condition;
 use api::dataplane::{Node, Role, Service};
 use api::nova::ExternalCompute;
-use e2e::{Namespace, cells, holds, run, says};
+use e2e::{Namespace, SOON, cells, holds, run, says};
 use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::{Value, json};
 
 use crate::world::World;
 
-const SOON: Duration = Duration::from_mins(1);
 const CELL: &str = "nova.openstack.org/cell";
 const ALLOW_REMOVAL: &str = "nova.openstack.org/allow-removal";
 /// The condition in which a node reports its compute.

@@ -2,18 +2,15 @@
 //!
 //! There is no node, so nothing is deployed.
 
-use std::time::Duration;
-
 use anyhow::Result;
 use api::conditions::Condition;
 use api::nova::{Cell, ExternalCompute};
 use e2e::cells::{self, CELL};
-use e2e::{Namespace, run, says};
+use e2e::{Namespace, SOON, run, says};
 use serde_json::{Value, json};
 
 use crate::world::World;
 
-const SOON: Duration = Duration::from_mins(1);
 const RELEASE: &str = "nova.openstack.org/release";
 
 /// Returns what kubectl prints when the compute gets these options.

@@ -1,19 +1,16 @@
 //! A data plane creates its roles and nodes, reconciles only what it owns, and deletes only on
 //! request.
 
-use std::time::Duration;
-
 use anyhow::Result;
 use api::ansibleee::AnsibleEe;
 use api::conditions::Condition;
 use api::dataplane::{DataPlane, Node, Role};
-use e2e::{Namespace, says};
+use e2e::{Namespace, SOON, says};
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
 use crate::world::World;
 
-const SOON: Duration = Duration::from_mins(1);
 const PLANE: &str = "plane";
 
 /// Creates one role and two nodes at unused addresses; nothing is deployed.

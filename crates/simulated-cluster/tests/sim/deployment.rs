@@ -1,14 +1,12 @@
 //! A deployment of a node set: each service once, failures affect only their host, and no
 //! deployment ends by accident.
 
-use std::time::Duration;
-
 use anyhow::{Context as _, Result};
 use api::ansibleee::AnsibleEe;
 use api::conditions::Condition;
 use api::dataplane::{Deployment, DeploymentStatus, NodeSet, Service};
 use e2e::journey::{RUN, SSH_SECRET};
-use e2e::{Namespace, holds, says};
+use e2e::{Namespace, SOON, holds, says};
 use k8s_openapi::api::batch::v1::Job;
 use kube::ResourceExt;
 use kube::api::{DeleteParams, ListParams};
@@ -18,7 +16,6 @@ use simulated_cluster::{Behaviour, Host, Visit};
 use crate::world::World;
 
 pub(crate) const SET: &str = "compute";
-const SOON: Duration = Duration::from_mins(1);
 
 /// Simulates a play that writes its service's name, and another text when run with that tag; the
 /// service `slow` writes that it waits, and ends when it is released.

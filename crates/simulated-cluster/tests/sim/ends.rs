@@ -6,7 +6,7 @@ use anyhow::Result;
 use api::ansibleee::AnsibleEe;
 use api::dataplane::Node;
 use api::nova::{Cell, ExternalCompute, Leftover};
-use e2e::Namespace;
+use e2e::{Namespace, SOON};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
 use kube::api::{DeleteParams, PropagationPolicy};
@@ -16,8 +16,6 @@ use crate::computes::CELL;
 
 /// Time limit for removing a compute whose host answers.
 pub(crate) const GOES: Duration = Duration::from_mins(3);
-/// Time limit for what needs no host.
-pub(crate) const SOON: Duration = Duration::from_mins(1);
 
 /// Returns how often nova-compute was stopped on a host.
 pub(crate) fn cleaned(host: &Host) -> usize {

@@ -1,12 +1,10 @@
 //! Failures between a run and its host: reported on the node, and recovered from as documented.
 
-use std::time::Duration;
-
 use anyhow::{Context as _, Result};
 use api::ansibleee::AnsibleEe;
 use api::dataplane::{Node, Service};
 use e2e::journey::{RUN, SERVICE, SSH_SECRET, ready, told};
-use e2e::says;
+use e2e::{SOON, says};
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use kube::api::{DeleteParams, Patch, PatchParams};
@@ -15,8 +13,6 @@ use simulated_cluster::{Behaviour, Fate, Matching};
 
 use crate::journey::{deploy, ssh_secret, trace};
 use crate::world::World;
-
-const SOON: Duration = Duration::from_mins(1);
 
 #[tokio::test]
 async fn an_unreachable_host_is_tried_again_until_it_answers() -> Result<()> {

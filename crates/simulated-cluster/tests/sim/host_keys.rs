@@ -1,13 +1,11 @@
 //! Host keys that are not configured: learned at first contact, and from then on the only ones
 //! accepted.
 
-use std::time::Duration;
-
 use anyhow::{Context as _, Result};
 use api::ansibleee::AnsibleEe;
 use api::dataplane::{Node, Role};
-use e2e::Namespace;
 use e2e::journey::{self, ROLE, SSH_SECRET, ready, told};
+use e2e::{Namespace, SOON};
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::json;
 use simulated_cluster::Host;
@@ -15,7 +13,6 @@ use simulated_cluster::Host;
 use crate::journey::trace;
 use crate::world::World;
 
-const SOON: Duration = Duration::from_mins(1);
 const ACCEPT: &str = "dataplane.openstack.org/accept-host-key";
 
 /// Creates a Secret that gives access to the host and has no known hosts.

@@ -1,13 +1,11 @@
 //! The kubectl plugin with two deployed hosts, with a pending change, and with a failed host.
 
-use std::time::Duration;
-
 use anyhow::{Context as _, Result};
 use api::dataplane::Node;
 use api::nova::ExternalCompute;
 use e2e::journey::{SERVICE, ready, told as node_told};
 use e2e::plugin::{Answer, edpm_in, started_in};
-use e2e::{Namespace, holds, says};
+use e2e::{Namespace, SOON, holds, says};
 use serde_json::{Value, json};
 use simulated_cluster::{Behaviour, Host};
 use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
@@ -25,7 +23,6 @@ const OTHER_CELL: &str = "nova-cell2";
 const NAMESPACE: &str = "e2e-edpm-plugin";
 /// A user's option of the first one.
 const OPTIONS: &str = "[libvirt]\ncpu_models = Nehalem\n";
-const SOON: Duration = Duration::from_mins(1);
 
 static LOOKED_AT: OnceCell<()> = OnceCell::const_new();
 

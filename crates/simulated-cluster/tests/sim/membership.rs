@@ -1,13 +1,11 @@
 //! Nodes without a role, nodes that get one, and services with two writers.
 
-use std::time::Duration;
-
 use anyhow::Result;
 use api::ansibleee::AnsibleEe;
 use api::dataplane::{Node, Role, Service};
 use api::nova::ExternalCompute;
 use e2e::journey::{self, ROLE, SERVICE, SSH_SECRET, conditions, ready};
-use e2e::says;
+use e2e::{SOON, says};
 use k8s_openapi::api::core::v1::Service as CoreService;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::api::DeleteParams;
@@ -15,8 +13,6 @@ use serde_json::json;
 
 use crate::journey::trace;
 use crate::world::World;
-
-const SOON: Duration = Duration::from_mins(1);
 
 #[tokio::test]
 async fn a_node_without_a_role_is_deployed_and_keeps_that_under_a_role() -> Result<()> {

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use api::baremetal::BaremetalSet;
 use api::conditions::Condition;
 use api::metal3::BareMetalHost;
-use e2e::{Namespace, holds, metal3, says};
+use e2e::{Namespace, SOON, holds, metal3, says};
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt as _;
 use kube::api::{DeleteParams, ListParams};
@@ -19,9 +19,8 @@ const KEY: &str =
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGzp0V5eeyEtRfB9K6gGXv6ooeyTVhGqvHLVIWNQ5vJv";
 const IMAGE: &str = "https://images.example.org/edpm.qcow2";
 const CHECKSUM: &str = "https://images.example.org/edpm.qcow2.sha256";
-const SOON: Duration = Duration::from_mins(1);
 /// The operator looks once a minute for a kind that was missing.
-const FOUND: Duration = Duration::from_secs(90);
+const FOUND: Duration = Duration::from_mins(3);
 /// A foreign finalizer that keeps the set.
 const NEEDED: &str = "example.org/needed";
 const PROVISIONED: &str = "OpenStackBaremetalSetBmhProvisioningReady";

@@ -1,20 +1,16 @@
 //! User mistakes in a node: each is reported on the node, and recovered from without a restart.
 
-use std::time::Duration;
-
 use anyhow::Result;
 use api::ansibleee::AnsibleEe;
 use api::conditions::Condition;
 use api::dataplane::{Node, Role, Service};
-use e2e::{Namespace, attachments, says};
+use e2e::{Namespace, SOON, attachments, says};
 use k8s_openapi::api::core::v1::{ConfigMap, ResourceQuota};
 use kube::ResourceExt;
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
 
 use crate::world::World;
-
-const SOON: Duration = Duration::from_mins(1);
 
 fn told_by(node: &Node) -> &[Condition] {
     node.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
@@ -167,7 +163,7 @@ async fn a_refused_inventory_is_told_on_role_and_node_until_the_quota_goes() -> 
     ns.api::<ResourceQuota>().delete("no-more", &DeleteParams::default()).await?;
     let is_healed = |it: &Role| of_role(it).iter().all(|it| it.type_ != "WritesAccepted");
     // The pauses between attempts grow.
-    ns.wait::<Role>("compute", "healed", Duration::from_secs(40), is_healed).await?;
+    ns.wait::<Role>("compute", "healed", SOON, is_healed).await?;
     healed(&ns).await?;
     ns.done().await
 }
@@ -198,7 +194,7 @@ async fn a_missing_network_attachment_is_named_until_it_exists() -> Result<()> {
     let reason = "NetworkAttachmentNotFound";
     let is_told = |it: &Node| says(told_by(it), "Ready", reason, &words);
     // A kind that is this new may be found only at the second attempt.
-    ns.wait::<Node>("n0", reason, Duration::from_mins(1), is_told).await?;
+    ns.wait::<Node>("n0", reason, SOON, is_told).await?;
     assert!(ns.list::<AnsibleEe>().await?.is_empty(), "something ran");
     attachments::create(&ns, "ctlplane").await?;
     healed(&ns).await?;

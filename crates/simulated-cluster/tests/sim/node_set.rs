@@ -1,11 +1,9 @@
 //! Node sets: deployed by a deployment, reporting later changes, and the only owner of a host.
 
-use std::time::Duration;
-
 use anyhow::Result;
 use api::dataplane::{Deployment, HostState, Node, NodeSet, Service};
 use e2e::journey::{self, RUN, SERVICE, SSH_SECRET, conditions_of_set as conditions, ready};
-use e2e::{Namespace, holds, says};
+use e2e::{Namespace, SOON, holds, says};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
@@ -14,7 +12,6 @@ use simulated_cluster::Host;
 use crate::journey::trace;
 use crate::world::World;
 
-const SOON: Duration = Duration::from_mins(1);
 const SET: &str = "edpm";
 const CONFIG: &str = "trace-config";
 

@@ -9,7 +9,7 @@ use api::cert_manager::Certificate;
 use api::dataplane::{Deployment, NodeSet, Service};
 use api::infra::{DnsData, IpSet};
 use e2e::journey::{RUN, SSH_SECRET, conditions_of_set as conditions};
-use e2e::{Namespace, holds, neighbours, says};
+use e2e::{Namespace, SOON, holds, neighbours, says};
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{DeleteParams, ListParams};
 use serde_json::json;
@@ -18,9 +18,8 @@ use simulated_cluster::{Host, Visit};
 use crate::world::World;
 
 const SET: &str = "edpm";
-const SOON: Duration = Duration::from_mins(1);
 /// The operator looks once a minute for kinds that were missing.
-const FOUND: Duration = Duration::from_secs(90);
+const FOUND: Duration = Duration::from_mins(3);
 /// The Secret with the hosts' certificates.
 const BUNDLE: &str = "edpm-agent-default-certs-0";
 

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result};
 use api::conditions::find;
 use api::dataplane::Node;
 use e2e::journey::{conditions, node, ready};
-use e2e::says;
+use e2e::{SOON, says};
 use kube::api::DeleteParams;
 use serde_json::json;
 use tokio::io::AsyncWriteExt as _;
@@ -15,8 +15,6 @@ use tokio::process::Command;
 
 use crate::journey::{deploy, ssh_secret, trace};
 use crate::world::World;
-
-const SOON: Duration = Duration::from_mins(1);
 
 #[tokio::test]
 async fn a_second_node_at_an_address_waits_and_goes_without_a_trace_on_the_host() -> Result<()> {

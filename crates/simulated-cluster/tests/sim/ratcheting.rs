@@ -1,6 +1,7 @@
 //! Limits added to a CRD later: the API server enforces them, and objects stored before can still
 //! be changed in other fields.
 
+use e2e::SOON;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
@@ -17,7 +18,6 @@ use crate::world::World;
 
 /// An API group that no operator watches.
 const GROUP: &str = "ratcheting.example.org";
-const SOON: Duration = Duration::from_secs(30);
 
 /// Returns the CRD of roles in that group, unchanged or without a schema.
 fn definition(with_schema: bool) -> Result<Value> {

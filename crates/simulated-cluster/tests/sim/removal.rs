@@ -3,20 +3,18 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use api::dataplane::Node;
 use api::nova::{Cell, ExternalCompute};
 use e2e::journey::ready;
-use e2e::{Namespace, says};
-use k8s_openapi::api::core::v1::Namespace as CoreNamespace;
+use e2e::{Namespace, SOON, says};
+use kube::ResourceExt;
 use kube::api::{DeleteParams, PropagationPolicy};
-use kube::runtime::wait::{await_condition, conditions};
-use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 use simulated_cluster::Host;
 
 use crate::computes::{self, CELL, settled};
-use crate::ends::{GOES, SOON, cleaned, delete, gone, held, leftovers};
+use crate::ends::{GOES, cleaned, delete, gone, held, leftovers};
 use crate::world::World;
 
 /// Time limit for removing a compute whose host does not answer: three attempts with their pauses.
@@ -133,12 +131,8 @@ async fn a_cell_stays_while_it_has_computes_and_a_namespace_goes_at_once() -> Re
     ns.wait::<Cell>(CELL, "held", SOON, is_held).await?;
     ns.event("NovaCell", CELL, "CellInUse").await?;
 
-    let namespaces: Api<CoreNamespace> = Api::all(ns.client.clone());
-    let uid = namespaces.get(&ns.name).await?.metadata.uid.unwrap_or_default();
-    namespaces.delete(&ns.name, &DeleteParams::default()).await?;
-    let gone = await_condition(namespaces, &ns.name, conditions::is_deleted(&uid));
-    let waited = tokio::time::timeout(SOON, gone).await;
-    waited.with_context(|| format!("namespace {} does not go", ns.name))??;
+    ns.delete().await?;
+    ns.deleted(GOES).await?;
     assert_eq!(attempts(&host), 0, "no host is touched");
     let faults = ns.sim.player.ledger().faults(&ns.name);
     ensure!(faults.is_empty(), "{faults:?}");

@@ -1,17 +1,14 @@
 //! Runs created by a user: one after the other on one host, and one on more hosts than a message
 //! can name.
 
-use std::time::Duration;
-
 use anyhow::Result;
 use api::ansibleee::{AnsibleEe, HostOutcome};
-use e2e::{Namespace, says};
+use e2e::{Namespace, SOON, says};
 use serde_json::{Map, Value, json};
 use simulated_cluster::Behaviour;
 
 use crate::world::World;
 
-const SOON: Duration = Duration::from_mins(1);
 const PLAYBOOK: &str = "- hosts: all\n  tasks: []\n";
 
 /// Creates a run on one host.

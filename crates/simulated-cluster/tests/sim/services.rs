@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use api::conditions::{Condition, ConditionStatus};
 use api::dataplane::{Role, Service};
 use e2e::journey::{self, ROLE, ready};
-use e2e::{Namespace, holds, run, says};
+use e2e::{Namespace, SOON, holds, run, says};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt as _;
 use kube::api::{DeleteParams, Patch, PatchParams};
@@ -16,8 +15,6 @@ use serde_json::{Value, json};
 
 use crate::world::World;
 
-/// Time limit for a service to report an error.
-const SOON: Duration = Duration::from_mins(1);
 const KIND: &str = "OpenStackDataPlaneService";
 /// The files of the default services, and the playbooks of the project's collection.
 const FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../dataplane-operator/services");

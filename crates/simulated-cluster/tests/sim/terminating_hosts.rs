@@ -1,11 +1,9 @@
 //! Hosts that are taken out of a node set while another operator still cleans up after them.
 
-use std::time::Duration;
-
 use anyhow::Result;
 use api::dataplane::{Deployment, HostReadiness, HostState, NodeSet, Service};
 use e2e::journey::{RUN, SSH_SECRET, conditions_of_set as conditions};
-use e2e::{Namespace, holds, says};
+use e2e::{Namespace, SOON, holds, says};
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 use kube::api::{DeleteParams, Patch, PatchParams};
@@ -14,7 +12,6 @@ use simulated_cluster::Host;
 
 use crate::world::World;
 
-const SOON: Duration = Duration::from_mins(1);
 const SET: &str = "compute";
 const SERVICE: &str = "agent";
 /// Simulates a play.

@@ -67,7 +67,8 @@ fn wanted(fault: &str) -> Result<Value> {
     let more = match fault {
         "by-hand-playbook-not-found" => return Ok(json!({ "playbook": "nowhere.yml" })),
         "by-hand-limit-without-host" => json!({ "cmdLine": "--limit elsewhere" }),
-        "by-hand-deadline" => json!({ "activeDeadlineSeconds": 5 }),
+        // The run is described once before it ends, which takes a while on a busy machine.
+        "by-hand-deadline" => json!({ "activeDeadlineSeconds": 30 }),
         "by-hand-image-not-pulled" => json!({ "image": IMAGE }),
         "by-hand-environment-missing" => {
             json!({ "env": [{ "name": "COLOUR", "valueFrom": from }] })
