@@ -108,12 +108,15 @@ impl Clone for Login {
     }
 }
 
+/// Returns the URL of a Keystone without its version and the slash at its end: `auth_url` has them or not,
+/// as OpenStack's clients take it.
+pub fn root_url(auth_url: &str) -> &str {
+    auth_url.trim_end_matches('/').trim_end_matches("/v3").trim_end_matches('/')
+}
+
 /// Returns where a Keystone issues tokens; `None` when the text is not an http or https URL.
-///
-/// `auth_url` is the URL of Keystone with or without its version, as OpenStack's clients take it.
 pub fn tokens_url(auth_url: &str) -> Option<Uri> {
-    let base = auth_url.trim_end_matches('/').trim_end_matches("/v3");
-    let url: Uri = format!("{base}/v3/auth/tokens").parse().ok()?;
+    let url: Uri = format!("{}/v3/auth/tokens", root_url(auth_url)).parse().ok()?;
     let is_http = matches!(url.scheme_str(), Some("http" | "https"));
     (is_http && url.query().is_none() && url.host().is_some()).then_some(url)
 }

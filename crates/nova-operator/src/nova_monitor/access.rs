@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use nova_config::conf::CellView;
-use openstack_client::keystone::{UserInProject, tokens_url};
+use openstack_client::keystone::{UserInProject, root_url, tokens_url};
 use openstack_client::{Compute, Login, Network, Placement};
 use operator_core::hash;
 use operator_runtime::lease::LeadershipWatch;
@@ -19,6 +19,7 @@ const REFUSED: Duration = Duration::from_mins(5);
 /// What of a cell decides which reader it uses.
 #[derive(Clone, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) struct Access {
+    /// See [`root_url`]: two spellings of one Keystone are one.
     auth_url: String,
     user: [String; 4],
     password: String,
@@ -31,7 +32,7 @@ impl Access {
     pub(crate) fn of(view: &CellView) -> Self {
         let text = |it: &nova_config::oslo::Value| it.text().to_owned();
         Self {
-            auth_url: text(&view.keystone_auth_url),
+            auth_url: root_url(view.keystone_auth_url.text()).to_owned(),
             user: [&view.service_user, &view.user_domain, &view.project, &view.project_domain]
                 .map(text),
             password: text(&view.service_password),
