@@ -94,9 +94,14 @@ impl Caches {
         let discovery_jobs = nova_api.is_some().then(|| discovery_jobs(registry));
         let node_sets = nova_api.map(|_| Arc::new(NodeSetCaches::new(builder, registry)));
         let nova = nova_api.zip(node_sets.as_ref()).map(|((interval, queues), of_sets)| {
-            let (caches, node_sets) = (shared.clone(), Arc::clone(of_sets.node_sets.cache()));
-            let (services, cells) = (Arc::clone(&services), Arc::clone(&cells));
-            let objects = MonitoredObjects { caches, node_sets, services, cells, cells_are_ours };
+            let objects = MonitoredObjects {
+                caches: shared.clone(),
+                node_sets: Arc::clone(of_sets.node_sets.cache()),
+                reports: Arc::clone(of_sets.reports.cache()),
+                services: Arc::clone(&services),
+                cells: Arc::clone(&cells),
+                cells_are_ours,
+            };
             let process = (builder.metrics(), builder.leadership());
             NovaMonitor::new(interval, process, objects, MonitorQueues::of(queues))
         });

@@ -148,6 +148,7 @@ const HOSTS: &[Reason] = &[
     reasons::removal::WAITING_FOR_DEPLOYMENT,
     reasons::drain::HOST_CONTESTED,
     reasons::drain::NOT_READ,
+    reasons::removal::NEVER_LISTED,
     reasons::drain::WAITING,
     reasons::drain::MIGRATING,
     reasons::drain::SERVERS_STUCK,

@@ -232,10 +232,9 @@ impl NovaMonitor {
         })
     }
 
-    /// Whether a cell has other computes than that of a host, and the last reading has a service of
-    /// none of them.
-    pub fn lists_no_other(&self, cell: &Key, host: &str) -> bool {
-        self.objects.has_another(cell, host) && self.witness(cell, host).is_none()
+    /// Whether another host than this one is known to have registered in a cell, and stays there.
+    pub fn has_another(&self, cell: &Key, host: &str) -> bool {
+        self.objects.has_another(cell, host)
     }
 
     /// Whether no other cell uses the API of a cell, which is known once all of them were looked at.

@@ -18,6 +18,7 @@ use tokio::time::{Instant, sleep_until};
 use crate::drain::order::HostOrder;
 use crate::drain::pass::{PassMemory, pass};
 use crate::drain::progress::HostProgress;
+use crate::drain::service::Witness;
 use crate::nova_health::{FAILED, is_lasting};
 use crate::nova_monitor::{NovaMonitor, SharedApi, intervals};
 
@@ -140,12 +141,13 @@ impl NovaOrders {
         let cell = &order.cell;
         match self.monitor.shared(cell) {
             Some(api) => {
-                let witness = self.monitor.witness(cell, &order.host);
-                let interval = self.monitor.interval();
-                let found = memory.pass(&api, order, witness.as_deref(), interval).await;
-                found.map(|it| {
-                    if self.is_unproven(order, &it) { HostProgress::CellNotConfirmed } else { it }
-                })
+                let found = self.monitor.witness(cell, &order.host);
+                let witness = match &found {
+                    Some(host) => Witness::Host(host),
+                    None if self.monitor.has_another(cell, &order.host) => Witness::Unlisted,
+                    None => Witness::None,
+                };
+                memory.pass(&api, order, witness, self.monitor.interval()).await
             }
             None if self.monitor.is_unread(cell) => {
                 Some(HostProgress::Unread { cell: cell.name.clone() })
@@ -154,14 +156,6 @@ impl NovaOrders {
             // An input is missing, for a moment only.
             None => None,
         }
-    }
-
-    /// Whether a host that is to be removed counts as empty only because nova lists none of its cell's
-    /// computes: it may be another nova than theirs, or one that was not read yet.
-    fn is_unproven(&self, order: &OrderOfHost, found: &HostProgress) -> bool {
-        let is_removal = matches!(order.order, HostOrder::DrainForRemoval(_));
-        let is_absent = *found == HostProgress::NotFound;
-        is_removal && is_absent && self.monitor.lists_no_other(&order.cell, &order.host)
     }
 
     /// Whether the host was found empty a short while ago, and the last reading, which costs no
@@ -228,7 +222,7 @@ impl Memory {
         &mut self,
         api: &SharedApi,
         order: &OrderOfHost,
-        witness: Option<&str>,
+        witness: Witness<'_>,
         interval: Duration,
     ) -> Option<HostProgress> {
         let Ok(_permit) = api.permits.acquire().await else { return None };

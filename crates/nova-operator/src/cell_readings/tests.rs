@@ -53,6 +53,7 @@ impl World {
         let objects = MonitoredObjects {
             caches: SharedCaches::default(),
             node_sets: Cache::new(vec![]),
+            reports: Cache::new(vec![]),
             services: Cache::new(vec![]),
             cells: Arc::clone(&cells),
             cells_are_ours,

@@ -26,7 +26,7 @@ use crate::cleanup::inspection;
 use crate::cleanup::labels::cleans_up_after;
 use crate::cleanup::messages;
 use crate::cleanup::nova_removal;
-use crate::cleanup::nova_steps::{is_done, is_empty};
+use crate::cleanup::nova_steps::is_done;
 use crate::cleanup::status::{self, concluded};
 use crate::compute::build::{self, ssh, trust};
 use crate::compute::inputs;
@@ -139,7 +139,7 @@ fn is_inspected_last(seen: &Observed) -> bool {
 fn in_order(seen: &Observed, ending: &Ending, now: Timestamp) -> Evaluation {
     let evaluated = evaluate(seen, ending, true, now);
     let text = "nova-compute is stopped once the host has no servers; see Drained.";
-    unless_held(seen, evaluated, !is_empty(seen.drain.as_ref()), text)
+    unless_held(seen, evaluated, !nova_removal::may_stop(seen), text)
 }
 
 /// Returns the evaluation where nothing is changed in nova; no attempt begins while the compute is
@@ -173,7 +173,7 @@ fn unless_held(seen: &Observed, evaluated: Evaluation, is_held: bool, text: &str
 fn conditions(seen: &Observed, evaluated: &Evaluation) -> Vec<ConditionDraft> {
     let (drained, steps) = nova_removal::conditions(seen);
     let mut first: Vec<_> = drained.into_iter().chain([evaluated.condition.clone()]).collect();
-    if is_empty(seen.drain.as_ref()) {
+    if nova_removal::may_stop(seen) {
         first.reverse();
     }
     first.into_iter().chain(steps).collect()

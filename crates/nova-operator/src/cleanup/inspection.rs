@@ -5,7 +5,7 @@ use nova_config::conditions::DRAINED;
 
 use crate::cleanup::messages::{host, skip};
 use crate::compute::observed::Observed;
-use crate::drain::condition::{counted, unconfirmed};
+use crate::drain::condition::{counted, unconfirmed, unnamed_migrations};
 use crate::drain::progress::{HostProgress, Occupied, ServiceRemoval};
 use crate::drain::unknown::unknown;
 use crate::reasons;
@@ -69,13 +69,43 @@ fn occupied(host: &str, found: &Occupied, of_host: &ConditionDraft, skip: &str) 
 pub const MIGRATE: &str = "Migrate or delete them";
 
 /// Returns what nova has on a host, in a clause, and what to do about it, in a sentence that begins
-/// with `way_on`.
+/// with `way_on` where there are servers.
 pub fn held_by(host: &str, found: &Occupied, way_on: &str) -> String {
+    let n_servers = found.servers.len() + found.stuck.len();
+    let next = if n_servers == 0 {
+        unnamed_migrations(host, found)
+    } else {
+        format!(" {way_on}; `openstack server list --all-projects --host {host}` lists them.")
+    };
     format!(
-        "nova has {} and {} on host {host}.{} {way_on}; `openstack server list --all-projects --host \
-         {host}` lists them.",
-        counted(found.servers.len() + found.stuck.len(), "server"),
+        "nova has {} and {} on host {host}.{}{next}",
+        counted(n_servers, "server"),
         counted(found.migrations, "open migration"),
         unconfirmed(found)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn held(servers: &[&str], unconfirmed: &[&str]) -> String {
+        let owned = |it: &[&str]| it.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
+        let (servers, unconfirmed) = (owned(servers), owned(unconfirmed));
+        let found = Occupied { servers, unconfirmed, migrations: 1, ..Occupied::default() };
+        held_by("h1", &found, MIGRATE)
+    }
+
+    #[test]
+    fn what_to_do_is_said_of_servers_only_where_there_are_some() {
+        let (all, one) =
+            (held(&["b0"], &["b8"]), "nova has 1 server and 1 open migration on host h1.");
+        assert!(all.starts_with(one) && all.contains("be confirmed"), "{all}");
+        assert!(all.contains(" Migrate or delete them; `openstack server list"), "{all}");
+        let unconfirmed = held(&[], &["b8"]);
+        assert!(unconfirmed.ends_with("may be on another host: b8."), "{unconfirmed}");
+        let listed = "0 servers and 1 open migration on host h1. `openstack server migration list \
+                      --host h1` lists what is open.";
+        assert_eq!(held(&[], &[]), format!("nova has {listed}"));
+    }
 }

@@ -13,10 +13,11 @@ use crate::cell::mappings::known::{self, Mapping};
 use crate::cleanup::attempts::{self, is_another_s};
 use crate::cleanup::build::Extent;
 use crate::cleanup::messages::{host, skip};
-use crate::cleanup::nova_steps::NovaSteps;
+use crate::cleanup::nova_steps::{NovaSteps, is_empty};
 use crate::cleanup::status::concluded;
 use crate::compute::observed::Observed;
 use crate::drain::order::{Drain, DrainMode, HostOrder, OwnService, Remove, Stop};
+use crate::drain::progress::HostProgress;
 use crate::drain::request::{DrainRequest, requested};
 use crate::reasons;
 use crate::registration::has_registered;
@@ -54,6 +55,18 @@ fn began_by_hand(compute: &ExternalCompute) -> bool {
 pub fn has_begun(compute: &ExternalCompute) -> bool {
     let status = compute.status.as_ref();
     status.is_some_and(|it| find(&it.conditions, SERVICE_DELETED).is_some())
+}
+
+/// Whether nova has ever listed the host of a compute, as far as its status says.
+fn was_listed(compute: &ExternalCompute) -> bool {
+    compute.status.as_ref().is_some_and(|it| it.service_id.is_some() || it.compute_id.is_some())
+}
+
+/// Whether nova has nothing on the host of a compute that stopping nova-compute there would end. A host
+/// that nova does not list is empty only if it was listed before: else it may have another name there.
+pub fn may_stop(seen: &Observed) -> bool {
+    let is_absent = seen.drain == Some(HostProgress::NotFound);
+    is_empty(seen.drain.as_ref()) && (!is_absent || was_listed(&seen.compute))
 }
 
 /// Returns what is to be done in nova about the host of a compute that is being deleted.
@@ -140,6 +153,7 @@ pub fn conditions(seen: &Observed) -> (Option<ConditionDraft>, [ConditionDraft; 
         progress: seen.drain.as_ref(),
         mapping: &mapping(seen),
         previous: status.map(|it| it.conditions.as_slice()).unwrap_or_default(),
+        was_listed: was_listed(compute),
         is_concluded,
     };
     // Once the host is stopped, `Drained` has nothing to say any more.

@@ -33,8 +33,20 @@ pub struct NovaSteps<'a> {
     pub mapping: &'a Mapping,
     /// The conditions that were reported before.
     pub previous: &'a [Condition],
+    /// Whether nova has ever listed the host.
+    pub was_listed: bool,
     /// Whether nova-compute was stopped on the host, or is not going to be.
     pub is_concluded: bool,
+}
+
+/// Returns that nova-compute was deployed on a host and nova has never listed it, in sentences.
+pub fn never_listed(host: &str) -> String {
+    format!(
+        "Nova has never listed a compute service of host {host}, although nova-compute was deployed \
+         there, so it may run under another name (option host of [DEFAULT], or variable \
+         canonical_hostname) and have servers: nothing is stopped. `openstack compute service list \
+         --service nova-compute` shows the names. Once no server is left there, let it go."
+    )
 }
 
 /// Returns whether nova has nothing on a host any more that stopping it would end.
@@ -54,6 +66,10 @@ impl NovaSteps<'_> {
             Some(HostProgress::Drained) => {
                 let text = format!("Host {} has no servers and no open migrations.", self.host);
                 return reasons::drain::DRAINED.condition(DRAINED, text);
+            }
+            Some(HostProgress::NotFound) if !self.was_listed => {
+                let text = format!("{} {}", never_listed(self.host), self.skip);
+                return reasons::removal::NEVER_LISTED.condition(DRAINED, text);
             }
             // Its cell has not answered for this host, but nova has nothing to keep on it either.
             Some(HostProgress::NotFound) => {

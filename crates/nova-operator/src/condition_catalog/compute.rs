@@ -189,6 +189,7 @@ const DRAIN: &[Reason] = &[
     reasons::drain::NOVA_NOT_ANSWERING,
     reasons::drain::NO_API,
     reasons::drain::INVALID,
+    reasons::removal::NEVER_LISTED,
     reasons::removal::STILL_UP,
 ];
 

@@ -110,8 +110,6 @@ fn occupied(host: &str, mode: DrainMode, found: &Occupied) -> ConditionDraft {
         unconfirmed(found)
     );
     let list = format!("`openstack server list --all-projects --host {host}` lists them.");
-    let is_unconfirmed = !found.unconfirmed.is_empty();
-    let is_named = is_unconfirmed || found.migrations == 0;
     let next = match mode {
         DrainMode::Migrate(_) if !found.stuck.is_empty() => format!(
             " Not migrated live: {}. Start, confirm, migrate or delete them; {list}",
@@ -121,12 +119,10 @@ fn occupied(host: &str, mode: DrainMode, found: &Occupied) -> ConditionDraft {
             format!(" They are migrated live, at most {most} at a time.")
         }
         DrainMode::Wait if n_all > 0 => format!(" Migrate or delete them; {list}"),
-        DrainMode::Migrate(_) | DrainMode::Wait if is_named => String::new(),
-        DrainMode::Migrate(_) | DrainMode::Wait => {
-            format!(" `openstack server migration list --host {host}` lists what is open.")
-        }
+        DrainMode::Migrate(_) | DrainMode::Wait => unnamed_migrations(host, found),
     };
-    let is_stuck = !found.stuck.is_empty() || (is_unconfirmed && found.servers.is_empty());
+    let is_unconfirmed = !found.unconfirmed.is_empty() && found.servers.is_empty();
+    let is_stuck = !found.stuck.is_empty() || is_unconfirmed;
     let reason = match mode {
         DrainMode::Wait => reasons::drain::WAITING,
         DrainMode::Migrate(_) if is_stuck => reasons::drain::SERVERS_STUCK,
@@ -146,6 +142,15 @@ pub fn unconfirmed(found: &Occupied) -> String {
          SERVER`, or `revert`), of servers that may be on another host: {}.",
         first_names(&found.unconfirmed, NAMED)
     )
+}
+
+/// Returns the command that lists the open migrations of a host, in a sentence after a blank; empty
+/// where there are none, or [`unconfirmed`] names their servers.
+pub fn unnamed_migrations(host: &str, found: &Occupied) -> String {
+    if found.migrations == 0 || !found.unconfirmed.is_empty() {
+        return String::new();
+    }
+    format!(" `openstack server migration list --host {host}` lists what is open.")
 }
 
 /// Returns a number of things, as in `2 servers`.

@@ -51,10 +51,12 @@ pub async fn other_host(
     Ok(other.map(|host| IdentityUse::OtherHost { compute_id: compute_id.to_owned(), host }))
 }
 
-/// A provider of the host's name is a stale one where it is not the host's own, and nova has no
-/// compute node of it.
+/// A provider of the name under which the host's own is to be is a stale one where it is not the host's
+/// own, and nova has no compute node of it.
 async fn of_name(apis: &Apis, host: &str, compute_id: &str) -> Result<IdentityUse, Fault> {
-    let provider = match other_provider(apis, host, compute_id).await? {
+    let own = apis.compute.hypervisor(compute_id).await?.map(|it| it.provider);
+    let name = own.filter(|it| !it.is_empty()).unwrap_or_else(|| host.to_owned());
+    let provider = match other_provider(apis, &name, compute_id).await? {
         None => return Ok(IdentityUse::Free),
         Some((compute_id, Some(host))) => return Ok(IdentityUse::OtherHost { compute_id, host }),
         Some((provider, None)) => provider,

@@ -7,7 +7,7 @@ use crate::drain::identity::other_host;
 use crate::drain::order::LeftBehind;
 use crate::drain::progress::{HostProgress, PlacementRemoval, Removal, ServiceRemoval};
 use crate::drain::remove::{Apis, delete_service, has_consumers, of_placement};
-use crate::drain::service::{Found, of_cell};
+use crate::drain::service::{Found, Witness, of_cell};
 
 /// Deletes as much as possible now: the service, then the provider. Nothing else is deleted than
 /// what has these UUIDs, and nothing of a host on which nova has servers or migrations.
@@ -18,7 +18,7 @@ pub async fn leftover(
     host: &str,
     left: &LeftBehind,
     found: Found,
-    witness: Option<&str>,
+    witness: Witness<'_>,
 ) -> Result<HostProgress, Fault> {
     let known = match found {
         Found::Unknown => return Ok(HostProgress::CellNotAnswering),
@@ -26,6 +26,7 @@ pub async fn leftover(
             return Ok(HostProgress::OtherService { id: service.id });
         }
         Found::Known(service) => Some(service),
+        Found::Absent if witness == Witness::Unlisted => return Ok(HostProgress::CellNotConfirmed),
         Found::Absent => None,
     };
     // The machine may have been deployed under another name since, and have kept its UUID.
@@ -57,7 +58,7 @@ async fn unconfirmed(
     apis: &Apis,
     left: &LeftBehind,
     known: Option<&KnownService>,
-    witness: Option<&str>,
+    witness: Witness<'_>,
 ) -> Result<Option<HostProgress>, Fault> {
     let (None, Some(id)) = (known, &left.compute_id) else { return Ok(None) };
     if !has_consumers(&apis.placement, id).await? {

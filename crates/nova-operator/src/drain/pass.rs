@@ -15,7 +15,7 @@ use crate::drain::order::{
 };
 use crate::drain::progress::{HostProgress, Removal, ServiceRemoval};
 use crate::drain::remove::{Apis, remove};
-use crate::drain::service::{EarlierService, Found, occupied, of_cell, service};
+use crate::drain::service::{EarlierService, Found, Witness, occupied, of_cell, service};
 
 /// What the passes about one host remember of the ones before. An operator that has lost it comes to
 /// the same end, perhaps later.
@@ -43,14 +43,13 @@ impl PassMemory {
     }
 }
 
-/// Carries out an order about a host as far as possible now. `witness` is another host of its cell, of
-/// which nova has the service, or `None` where there is none: it shows whether the cell answers where
-/// nova has no service of the host.
+/// Carries out an order about a host as far as possible now. `witness` shows whether its cell answers
+/// where nova has no service of the host.
 pub async fn pass(
     apis: &Apis,
     host: &str,
     order: &HostOrder,
-    witness: Option<&str>,
+    witness: Witness<'_>,
     memory: &mut PassMemory,
 ) -> Result<HostProgress, Fault> {
     let (nova, begun) = (&apis.compute, Instant::now());
@@ -80,12 +79,11 @@ pub async fn pass(
         (HostOrder::DeleteLeftover(left), found) => {
             leftover(apis, host, left, found, witness).await
         }
+        (HostOrder::Drain(_) | HostOrder::DrainForChange(_), found) => {
+            Ok(unless_unconfirmed(of_absent(nova, host, &found, witness).await?))
+        }
         (
-            HostOrder::Drain(_)
-            | HostOrder::DrainForChange(_)
-            | HostOrder::DrainForRemoval(_)
-            | HostOrder::Inspect
-            | HostOrder::InspectForRemoval(_),
+            HostOrder::DrainForRemoval(_) | HostOrder::Inspect | HostOrder::InspectForRemoval(_),
             found,
         ) => of_absent(nova, host, &found, witness).await,
         (HostOrder::Enable | HostOrder::EnableOnceUp, Found::Absent | Found::Unknown) => {
@@ -113,7 +111,7 @@ async fn removed(
     host: &str,
     order: &Remove,
     found: Found,
-    witness: Option<&str>,
+    witness: Witness<'_>,
 ) -> Result<HostProgress, Fault> {
     if is_silent(&apis.compute, &found, witness).await? {
         return Ok(HostProgress::CellNotAnswering);
@@ -127,20 +125,32 @@ async fn removed(
 }
 
 /// Returns what a host without a service has. Of a mapped host in a silent cell nova has a service that
-/// is unknown, so without another host that shows the contrary a service that is absent is gone.
+/// is unknown, so where no other host of the cell is known a service that is absent is gone.
 async fn of_absent(
     nova: &Compute,
     host: &str,
     found: &Found,
-    witness: Option<&str>,
+    witness: Witness<'_>,
 ) -> Result<HostProgress, Fault> {
     let progress = without_service(nova, host).await?;
-    let is_silent = progress == HostProgress::NotFound && is_silent(nova, found, witness).await?;
-    Ok(if is_silent { HostProgress::CellNotAnswering } else { progress })
+    if progress != HostProgress::NotFound || !matches!(found, Found::Absent) {
+        return Ok(progress);
+    }
+    match witness {
+        Witness::None => Ok(progress),
+        Witness::Host(_) | Witness::Unlisted => of_cell(nova, witness).await,
+    }
+}
+
+/// Returns what was found of a host without a service that is only drained: nothing is removed because
+/// of it, so no other host has to confirm it.
+fn unless_unconfirmed(found: HostProgress) -> HostProgress {
+    let is_unconfirmed = found == HostProgress::CellNotConfirmed;
+    if is_unconfirmed { HostProgress::NotFound } else { found }
 }
 
 /// Whether the cell of a host without a service is known not to answer.
-async fn is_silent(nova: &Compute, found: &Found, witness: Option<&str>) -> Result<bool, Fault> {
+async fn is_silent(nova: &Compute, found: &Found, witness: Witness<'_>) -> Result<bool, Fault> {
     let is_absent = matches!(found, Found::Absent);
     Ok(is_absent && of_cell(nova, witness).await? == HostProgress::CellNotAnswering)
 }

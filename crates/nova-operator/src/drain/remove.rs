@@ -87,7 +87,8 @@ pub async fn has_consumers(placement: &Placement, provider_uuid: &str) -> Result
 }
 
 /// Deletes the provider of a host, that with the UUID `compute_id` where it is known, and looks for
-/// aggregates that list the host.
+/// aggregates that list the host. One that nova has a compute node of is kept: the host may have another
+/// name in nova than the one that is removed.
 ///
 /// Nova deletes the provider with the service, and says nothing if placement refuses.
 pub async fn of_placement(
@@ -100,10 +101,14 @@ pub async fn of_placement(
         Some(id) => placement.provider(id).await?,
         None => placement.provider_named(host).await?,
     };
-    if let Some(provider) = provider
-        && let Some(kept) = of_provider(apis, host, provider.uuid).await?
-    {
-        return Ok(kept);
+    if let Some(provider) = provider.map(|it| it.uuid) {
+        if let Some(user) = user_of(apis, &provider).await? {
+            let message = format!("nova has it as the compute node of host {user}");
+            return Ok(PlacementRemoval::Kept { provider, message });
+        }
+        if let Some(kept) = of_provider(apis, host, provider).await? {
+            return Ok(kept);
+        }
     }
     let mut aggregates = apis.compute.aggregates_with(host).await?;
     aggregates.sort();
@@ -127,17 +132,22 @@ async fn of_stale(
     }
 }
 
-/// Returns the provider of a host's name under another UUID than its own, and the host of the compute
+/// Returns the provider of this name under another UUID than a host's own, and the host of the compute
 /// node that nova has of it, if any.
 pub async fn other_provider(
     apis: &Apis,
-    host: &str,
+    name: &str,
     own: &str,
 ) -> Result<Option<(String, Option<String>)>, Fault> {
-    let found = apis.placement.provider_named(host).await?.map(|it| it.uuid);
+    let found = apis.placement.provider_named(name).await?.map(|it| it.uuid);
     let Some(provider) = found.filter(|it| it != own) else { return Ok(None) };
-    let user = apis.compute.hypervisor(&provider).await?.map(|it| it.service.host);
+    let user = user_of(apis, &provider).await?;
     Ok(Some((provider, user)))
+}
+
+/// Returns the host of the compute node that nova has of a provider; `None` without one.
+async fn user_of(apis: &Apis, provider: &str) -> Result<Option<String>, Fault> {
+    Ok(apis.compute.hypervisor(provider).await?.map(|it| it.service.host))
 }
 
 /// Deletes a provider of a host, whose shares are dropped only where nova has nothing on the host.

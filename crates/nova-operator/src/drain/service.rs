@@ -61,14 +61,26 @@ pub async fn service(nova: &Compute, host: &str) -> Result<Found, Fault> {
     Ok(first)
 }
 
+/// What shows whether the cell of a host answers, of which nova has no service.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Witness<'a> {
+    /// Another host of the cell, of which the last reading of nova has the service.
+    Host(&'a str),
+    /// Nothing: no other host of the cell is known.
+    None,
+    /// Nothing: other hosts of the cell are known, and nova lists none of them. It may be another nova
+    /// than theirs, or one that was not read yet.
+    Unlisted,
+}
+
 /// Returns what is known of a host whose service is absent and which nova's lists have nothing on:
 /// they leave out what is in a cell that does not answer, and a service of another host of the cell
 /// shows whether it does.
 ///
 /// It is `NotFound` where the cell answers, else `CellNotAnswering`, or `CellNotConfirmed` where
-/// nova has no service of `witness`, or there is none.
-pub async fn of_cell(nova: &Compute, witness: Option<&str>) -> Result<HostProgress, Fault> {
-    let Some(witness) = witness else { return Ok(HostProgress::CellNotConfirmed) };
+/// nova has no service of the other host, or there is none.
+pub async fn of_cell(nova: &Compute, witness: Witness<'_>) -> Result<HostProgress, Fault> {
+    let Witness::Host(witness) = witness else { return Ok(HostProgress::CellNotConfirmed) };
     Ok(match service(nova, witness).await? {
         Found::Known(_) => HostProgress::NotFound,
         Found::Unknown => HostProgress::CellNotAnswering,

@@ -74,9 +74,9 @@ pub async fn observe(
     let leaving = ours.map(|it| names_of_leaving(&set, it)).unwrap_or_default();
     let requested = requested(&set, &all, &leaving);
     let claims = Claims::new((caches, monitor), &set, ours, &cells);
-    let from = Sources { caches, monitor, cells: &cells, claims: &claims };
+    let from = Sources { caches, monitor, cells: &cells, claims: &claims, report: ours };
     let of_leaving = modes_of_leaving(&set, &leaving);
-    let removals = removal::observe::observe(from, &set, ours, readings.is_some(), &of_leaving);
+    let removals = removal::observe::observe(from, &set, readings.is_some(), &of_leaving);
     let removals = removals.await?;
     let (drain_before, disruptions) = (drain_before_of(&set), disruptions(&set, &report));
     let of_rollout = (&drain_before, &disruptions);
@@ -147,10 +147,14 @@ fn drains(
     requested: &mut BTreeMap<String, Drain>,
     (before, disruptions): (&DrainBefore, &BTreeMap<String, Disruption>),
 ) -> std::result::Result<Vec<Located>, String> {
-    let all = hosts(set);
+    let (all, recorded) = (hosts(set), from.recorded());
     let mut located = Vec::new();
     for it in all.iter().filter(|it| !is_going(set, &it.name)) {
         let host = canonical_host_name(set, it);
+        let (host, is_proven) = match from.earlier(&recorded, &it.name, &host) {
+            Some((host, record)) => (host, !record.is_unproven),
+            None => (host, from.claims.deployment(&it.name) == Some(NovaDeployment::Succeeded)),
+        };
         let health = from.monitor.host_in(from.cells, &host);
         let disruption = disruptions.get(&it.name);
         let is_awaited = disruption.is_some_and(|it| it.target.is_some());
@@ -167,7 +171,7 @@ fn drains(
         let is_marked = health.disabled.as_deref().is_some_and(is_of_drain);
         let has_begun = from.claims.deployment(&it.name).is_some();
         let ends_drain = is_marked && has_begun && request == DrainRequest::Absent;
-        let (access, cell) = access(from, (&it.name, &host), ends_drain);
+        let (access, cell) = access(from, (&host, is_proven), ends_drain);
         let (name, progress) = (it.name.clone(), HostProgress::Pending);
         let drain = HostDrain {
             name,
@@ -191,18 +195,18 @@ fn is_going(set: &NodeSet, host: &str) -> bool {
     is_terminating(set) && reported_state(set, host).is_none_or(|it| it == HostState::Terminating)
 }
 
-/// Returns whether a node set decides about a host, and the cell of the host if so. `name` is the
-/// host's name in the inventory, `host` the one under which its service is registered. `ends_drain`
-/// is whether only a drain of this operator is to be taken back, so that its service is enabled.
+/// Returns whether a node set decides about a host, and the cell of the host if so. `host` is the name
+/// under which its service is registered, and `is_proven` whether a deployment of nova has succeeded
+/// there. `ends_drain` is whether only a drain of this operator is to be taken back, so that its service
+/// is enabled.
 fn access(
     from: Sources<'_>,
-    (name, host): (&str, &str),
+    (host, is_proven): (&str, bool),
     ends_drain: bool,
 ) -> (HostAccess, Option<Key>) {
     let Some(key) = from.monitor.cell_with(from.cells, host) else {
         return (HostAccess::NoCell, None);
     };
-    let is_proven = from.claims.deployment(name) == Some(NovaDeployment::Succeeded);
     let claim = from.claims.claim(&key, host, is_proven);
     match if ends_drain { claim.to_enable() } else { claim } {
         Claim::Own => {

@@ -3,18 +3,19 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use api::dataplane::{NodeSet, Service};
+use api::dataplane::{HostReadiness, NodeSet, Service};
 use api::nova::{Cell, ExternalCompute};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::finalizers::is_terminating;
-use operator_core::node_set_host::{Host, canonical_host_name, hosts};
+use operator_core::node_set_host::{Host, canonical_host_name, hosts, is_about};
 use operator_core::object_key::Key;
 use operator_runtime::cache::Cache;
 
 use crate::conflicting_service::is_nova;
 use crate::indexes::BY_CELL;
 use crate::node_set_cells::used_first;
+use crate::node_set_computes::removal::record::records;
 use crate::nova_health::{HostHealth, ServiceHealth};
 use crate::registration::{has_registered_since, registered_at, registered_host};
 use crate::shared_caches::SharedCaches;
@@ -25,6 +26,8 @@ pub struct MonitoredObjects {
     pub caches: SharedCaches,
     /// All node sets.
     pub node_sets: Arc<Cache<NodeSet>>,
+    /// The reports about them, of every operator.
+    pub reports: Arc<Cache<HostReadiness>>,
     /// The services that node sets list.
     pub services: Arc<Cache<Service>>,
     /// All cells, of other operators too.
@@ -82,13 +85,35 @@ impl MonitoredObjects {
         of_cell.into_iter().filter_map(registered).collect()
     }
 
-    /// Whether a cell has a registered compute that stays, of another host.
+    /// Whether a cell has another host that stays: one of a registered compute, or one that a node set
+    /// has deployed and nova has listed.
     pub(crate) fn has_another(&self, cell: &Key, host: &str) -> bool {
         let of_cell = self.caches.computes.indexed(BY_CELL, cell);
         let is_another = |it: &str| it != host;
-        of_cell
-            .iter()
-            .any(|it| !is_terminating(&**it) && registered_host(it).is_some_and(is_another))
+        let mut computes = of_cell.iter().filter(|it| !is_terminating(&***it));
+        computes.any(|it| registered_host(it).is_some_and(is_another))
+            || self.recorded_hosts(cell).any(|it| is_another(&it))
+    }
+
+    /// Returns the hosts of node sets that stay there, and of which nova had a service in a cell, named
+    /// as that is registered.
+    fn recorded_hosts(&self, cell: &Key) -> impl Iterator<Item = String> {
+        let reports = self.reports.all().into_iter();
+        let here = reports.filter(|it| it.namespace().as_ref() == Some(&cell.namespace));
+        here.flat_map(|report| self.recorded_on(&report, &cell.name))
+    }
+
+    fn recorded_on(&self, report: &HostReadiness, cell: &str) -> Vec<String> {
+        let key = Key::new(report.namespace().unwrap_or_default(), &report.spec.node_set);
+        let set = self.node_sets.get(&key).filter(|it| !is_terminating(&**it));
+        let Some(set) = set.filter(|it| is_about(report, it)) else { return Vec::new() };
+        let recorded = records(report);
+        let is_there = |name: &String| {
+            let of_host = recorded.get(name);
+            of_host.is_some_and(|it| it.cell == cell && !it.is_unproven && it.service_id.is_some())
+        };
+        let names = hosts(&set).into_iter().map(|it| it.name).filter(is_there);
+        names.filter_map(|it| report.spec.host_finalizers.get(&it).cloned()).collect()
     }
 
     /// Returns the hosts of all node sets in the namespaces of cells.

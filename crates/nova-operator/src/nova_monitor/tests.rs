@@ -98,8 +98,14 @@ fn world_of(interval: Duration, cells_are_ours: bool) -> World {
     let (metrics, queues) = (Metrics::new("test"), Queues::default());
     let node_sets = Cache::new(vec![]);
     node_sets.absorb(&node_set());
-    let (services, cells) = (Cache::new(vec![]), Cache::new(vec![]));
-    let objects = MonitoredObjects { caches, node_sets, services, cells, cells_are_ours };
+    let objects = MonitoredObjects {
+        caches,
+        node_sets,
+        reports: Cache::new(vec![]),
+        services: Cache::new(vec![]),
+        cells: Cache::new(vec![]),
+        cells_are_ours,
+    };
     let process = (metrics.clone(), leads());
     let monitor = NovaMonitor::new(interval, process, objects, MonitorQueues::of(&queues));
     World { monitor, metrics, queues }
@@ -130,6 +136,16 @@ fn cell(name: &str) -> Key {
 
 fn requests(asked: &Asked, part: &str) -> usize {
     asked.lock().iter().filter(|it| it.contains(part)).count()
+}
+
+/// Waits until so many readings have begun; all before the last of them are taken in then.
+async fn readings(asked: &Asked, n: usize) {
+    let begun = async {
+        while requests(asked, "os-services") < n {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(LIMIT, begun).await.expect("the API is read again and again");
 }
 
 #[tokio::test]
@@ -167,7 +183,7 @@ async fn a_cell_that_joins_an_api_which_was_read_enqueues_its_objects() {
 
 #[tokio::test]
 async fn a_host_of_a_node_set_is_found_in_the_cell_that_has_it() {
-    let (address, _) = cloud(|| "up").await;
+    let (address, asked) = cloud(|| "up").await;
     let world = world(Duration::from_millis(5));
     let cells = [cell("cell1"), cell("cell2")];
     let of = |host: &str| world.monitor.host_in(&cells, host).service;
@@ -176,6 +192,9 @@ async fn a_host_of_a_node_set_is_found_in_the_cell_that_has_it() {
     assert_eq!(next(&world.queues.node_sets).await, Key::new("ns", "set"));
     assert_eq!(of("n0.example.org"), ServiceHealth::Up { disabled: None });
     assert_eq!(of("other"), ServiceHealth::Pending, "the second cell may have it");
+    // Only two readings show that the first cell does not have it.
+    readings(&asked, 3).await;
+    assert_eq!(of("other"), ServiceHealth::Pending, "the second cell may still have it");
     world.monitor.follow(&cells[1], CellInputs::Gone);
     assert_eq!(of("other"), ServiceHealth::ApiFails, "it is unknown what the second cell has");
     world.monitor.follow(&cells[1], complete(&view(address, "p")));
@@ -312,19 +331,15 @@ async fn a_host_of_the_cell_that_nova_has_shows_whether_the_cell_answers() {
     assert_eq!(witness(&cell("cell1"), "n0.example.org"), None, "it is no other one");
     world.monitor.follow(&cell("cell2"), complete(&view(address, "p")));
     assert_eq!(witness(&cell("cell2"), "gone"), None, "it is in another cell");
-    assert!(!world.monitor.lists_no_other(&cell("cell1"), "gone"));
-    assert!(!world.monitor.lists_no_other(&cell("cell1"), "n0.example.org"), "there is no other");
+    assert!(world.monitor.has_another(&cell("cell1"), "gone"));
+    assert!(!world.monitor.has_another(&cell("cell1"), "n0.example.org"), "it is no other one");
 }
 
 #[tokio::test]
-async fn computes_that_nova_lists_none_of_prove_nothing() {
-    let (address, _) = cloud(|| "up").await;
+async fn a_host_of_which_nothing_was_read_yet_shows_nothing() {
     let world = world(Duration::from_mins(10));
-    let lists_no_other = || world.monitor.lists_no_other(&cell("cell1"), "gone");
-    assert!(lists_no_other(), "nothing was read yet");
-    world.monitor.follow(&cell("cell1"), complete(&view(address, "p")));
-    next(&world.queues.computes).await;
-    assert!(!lists_no_other());
+    assert!(world.monitor.has_another(&cell("cell1"), "gone"));
+    assert_eq!(world.monitor.witness(&cell("cell1"), "gone"), None);
 }
 
 #[tokio::test]
@@ -456,10 +471,7 @@ async fn a_compute_is_enqueued_when_what_is_known_of_it_changes_and_not_otherwis
     while of_host() != down {
         next(&world.queues.computes).await;
     }
-    let n_read = requests(&asked, "os-services");
-    while requests(&asked, "os-services") < n_read + 3 {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    readings(&asked, requests(&asked, "os-services") + 3).await;
     // The second change may have been enqueued after the first one was handed out.
     if let Ok(key) = tokio::time::timeout(Duration::ZERO, world.queues.computes.next()).await {
         world.queues.computes.done(&key);

@@ -10,7 +10,7 @@ use openstack_client::{Error, Service};
 use operator_runtime::cache::{Cache, WriteThrough as _};
 use operator_runtime::lease::{Leadership, LeadershipWatch};
 use operator_runtime::metrics::Metrics;
-use serde_json::json;
+use serde_json::{Value, json};
 use testkit::http_server::{Asked, server};
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -71,20 +71,29 @@ fn world(address: SocketAddr) -> World {
 }
 
 fn world_of(address: SocketAddr, leadership: LeadershipWatch) -> World {
-    world_with(address, leadership, SharedCaches::default())
+    world_with(address, leadership, objects())
 }
 
-fn world_with(address: SocketAddr, leadership: LeadershipWatch, caches: SharedCaches) -> World {
-    let (queue, others) = (Arc::<WorkQueue>::default(), Queues::default());
-    let interval = Duration::from_millis(20);
-    let process = (Metrics::new("test"), leadership);
-    let objects = MonitoredObjects {
-        caches,
+/// Returns empty caches.
+fn objects() -> MonitoredObjects {
+    MonitoredObjects {
+        caches: SharedCaches::default(),
         node_sets: Cache::new(vec![]),
+        reports: Cache::new(vec![]),
         services: Cache::new(vec![]),
         cells: Cache::new(vec![]),
         cells_are_ours: true,
-    };
+    }
+}
+
+fn world_with(
+    address: SocketAddr,
+    leadership: LeadershipWatch,
+    objects: MonitoredObjects,
+) -> World {
+    let (queue, others) = (Arc::<WorkQueue>::default(), Queues::default());
+    let interval = Duration::from_millis(20);
+    let process = (Metrics::new("test"), leadership);
     let monitor = NovaMonitor::new(interval, process, objects, MonitorQueues::of(&others));
     monitor.follow(&cell(), complete(&view(address, "p")));
     World { orders: NovaOrders::new(Arc::clone(&monitor), Arc::clone(&queue)), monitor, queue }
@@ -320,37 +329,74 @@ async fn found_absent(world: &World, order: HostOrder) -> HostProgress {
     world.orders.set(&object(), Some(order))
 }
 
+const DELETED: Option<&str> = Some("2026-01-01T00:00:00Z");
+
+/// Returns caches with a registered compute of another host of the cell.
+fn with_compute(deleted: Option<&str>) -> MonitoredObjects {
+    let objects = objects();
+    objects.caches.computes.absorb(&json!({
+        "apiVersion": "nova.openstack.org/v1beta1",
+        "kind": "NovaExternalCompute",
+        "metadata": {
+            "name": "n9", "namespace": "ns", "uid": "n9", "resourceVersion": "1",
+            "deletionTimestamp": deleted,
+        },
+        "spec": {"dataplaneNodeName": "n9", "cellName": "cell1"},
+        "status": {
+            "hostName": "n9", "deployedInputs": {"bus": "a"},
+            "services": [{
+                "name": "nova-registered", "state": "Succeeded", "hash": "a",
+                "deployedHash": "a", "attempt": 1, "since": "2026-01-01T00:00:00Z",
+            }],
+        },
+    }));
+    objects
+}
+
+/// Returns caches with another host of a node set, and what is recorded of it.
+fn with_node_set(deleted: Option<&str>, record: &Value) -> MonitoredObjects {
+    let objects = objects();
+    objects.node_sets.absorb(&json!({
+        "apiVersion": "dataplane.openstack.org/v1beta1",
+        "kind": "OpenStackDataPlaneNodeSet",
+        "metadata": {
+            "name": "set", "namespace": "ns", "uid": "s", "resourceVersion": "1",
+            "deletionTimestamp": deleted,
+        },
+        "spec": {
+            "nodes": {"n9": {}},
+            "nodeTemplate": {"ansibleSSHPrivateKeySecret": "ssh"},
+        },
+    }));
+    objects.reports.absorb(&json!({
+        "apiVersion": "dataplane.openstack.org/v1beta1",
+        "kind": "OpenStackDataPlaneHostReadiness",
+        "metadata": {
+            "name": "set-nova", "namespace": "ns", "uid": "r", "resourceVersion": "1",
+            "annotations": {"nova.openstack.org/hosts": json!({"n9": record}).to_string()},
+        },
+        "spec": {"nodeSet": "set", "conditionType": "x", "hostFinalizers": {"n9": "n9"}},
+    }));
+    objects
+}
+
 #[tokio::test]
-async fn a_removal_is_held_where_nova_lists_none_of_the_computes_of_the_cell() {
-    let other = |deleted: Option<&str>| {
-        json!({
-            "apiVersion": "nova.openstack.org/v1beta1",
-            "kind": "NovaExternalCompute",
-            "metadata": {
-                "name": "n9", "namespace": "ns", "uid": "n9", "resourceVersion": "1",
-                "deletionTimestamp": deleted,
-            },
-            "spec": {"dataplaneNodeName": "n9", "cellName": "cell1"},
-            "status": {
-                "hostName": "n9", "deployedInputs": {"bus": "a"},
-                "services": [{
-                    "name": "nova-registered", "state": "Succeeded", "hash": "a",
-                    "deployedHash": "a", "attempt": 1, "since": "2026-01-01T00:00:00Z",
-                }],
-            },
-        })
-    };
+async fn a_removal_is_held_where_nova_lists_none_of_the_other_hosts_of_the_cell() {
     let drain = || Drain { mode: DrainMode::Wait, reason: String::new() };
-    for (deleted, expected) in [
-        (None, HostProgress::CellNotConfirmed),
-        (Some("2026-01-01T00:00:00Z"), HostProgress::NotFound),
+    let listed = json!({"cell": "cell1", "serviceID": "a9"});
+    let unconfirmed = HostProgress::CellNotConfirmed;
+    for (objects, expected) in [
+        (with_compute(None), &unconfirmed),
+        (with_compute(DELETED), &HostProgress::NotFound),
+        (with_node_set(None, &listed), &unconfirmed),
+        (with_node_set(DELETED, &listed), &HostProgress::NotFound),
+        (with_node_set(None, &json!({"cell": "cell1"})), &HostProgress::NotFound),
+        (with_node_set(None, &json!({"cell": "c2", "serviceID": "a9"})), &HostProgress::NotFound),
     ] {
         let (address, _) = cloud(Arc::default()).await;
-        let caches = SharedCaches::default();
-        caches.computes.absorb(&other(deleted));
-        let world = world_with(address, leads(), caches);
+        let world = world_with(address, leads(), objects);
         let removal = HostOrder::DrainForRemoval(drain());
-        assert_eq!(found_absent(&world, removal).await, expected, "{deleted:?}");
+        assert_eq!(&found_absent(&world, removal).await, expected);
         let of_user = found_absent(&world, HostOrder::Drain(drain())).await;
         assert_eq!(of_user, HostProgress::NotFound, "a drain alone stops nothing");
     }

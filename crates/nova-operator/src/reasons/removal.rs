@@ -21,6 +21,13 @@ pub(crate) const WAITING_FOR_DRAIN: Reason = Reason::waiting(
     "When the host is drained.",
     "See `Drained`.",
 );
+pub(crate) const NEVER_LISTED: Reason = Reason::unknown(
+    "ServiceNeverListed",
+    "nova-compute was deployed on the host, and nova has never listed a service of its name, so it may \
+     run under another one and have servers; nothing is stopped.",
+    "When nova lists the host.",
+    "Follow the message: look at the names that nova lists, and let the host go once it has no servers.",
+);
 pub(crate) const SERVICE_DELETED: Reason =
     Reason::good("ServiceDeleted", "Nova has no service of the host any more.");
 pub(crate) const STILL_UP: Reason = Reason::warning(

@@ -13,6 +13,10 @@ use crate::text::is_id;
 pub struct Hypervisor {
     /// The UUID of the compute node; placement has its resource provider under the same one.
     pub id: String,
+    /// The name of its resource provider, which need not be that of its host; empty where nova does not
+    /// say it.
+    #[serde(default, rename = "hypervisor_hostname")]
+    pub provider: String,
     /// Its service.
     pub service: HypervisorService,
 }

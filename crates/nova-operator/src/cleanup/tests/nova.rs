@@ -441,6 +441,24 @@ fn of_a_host_without_a_service_the_drain_is_unknown_and_what_holds_its_stop_is_s
 }
 
 #[test]
+fn a_host_that_nova_has_never_listed_may_have_another_name_there_and_is_not_stopped() {
+    let mut world = world(HostProgress::NotFound);
+    let status = world.compute.as_mut().unwrap().status.as_mut().unwrap();
+    (status.service_id, status.compute_id) = (None, None);
+    status.deployed_inputs.insert("bus".into(), "d".into());
+    world.delete_node(false);
+    assert_eq!(n_cleanups(&world.settle()), 0);
+    assert_eq!(reasons(&world)[..2], ["ServiceNeverListed", "WaitingForDrain"]);
+    let (reason, message) = world.told_by_node();
+    assert_eq!(reason, "ServiceNeverListed");
+    for part in ["option host of [DEFAULT]", "compute service list", SKIP_CLEANUP] {
+        assert!(message.contains(part), "{message}");
+    }
+    world.nova = Some(HostProgress::Drained);
+    assert_eq!(n_cleanups(&world.settle()), 1, "nova lists it by now");
+}
+
+#[test]
 fn a_service_that_appears_under_the_name_later_holds_the_compute_and_stays() {
     let mut world = stopped(HostProgress::OtherService { id: "a9".into() });
     let (reason, message) = said(&world, "ServiceDeleted");

@@ -10,6 +10,7 @@ use super::*;
 use crate::drain::order::{Drain, DrainMode, HostOrder};
 use crate::drain::pass::{PassMemory, pass};
 use crate::drain::progress::Occupied;
+use crate::drain::service::Witness;
 use crate::test_cloud::{
     Answer, apis, assert_other_share_stays, consumer, line_and_body, said, servers, shares, token,
     versions, with_version,
@@ -109,7 +110,8 @@ async fn found_by(state: &State, order: IdentityOrder) -> (HostProgress, Vec<Str
     let of_server = Arc::clone(&state);
     let (address, _) = server(move |text| answer(&mut of_server.lock(), text)).await;
     let order = HostOrder::Identity(order);
-    let found = pass(&apis(address), HOST, &order, None, &mut PassMemory::default()).await.unwrap();
+    let (apis, mut memory) = (apis(address), PassMemory::default());
+    let found = pass(&apis, HOST, &order, Witness::None, &mut memory).await.unwrap();
     let writes = state.lock().writes.clone();
     (found, writes)
 }

@@ -55,7 +55,7 @@ impl Cloud {
     }
 
     async fn pass(&self, order: &HostOrder, memory: &mut PassMemory) -> HostProgress {
-        pass(&self.apis, HOST, order, None, memory).await.unwrap()
+        pass(&self.apis, HOST, order, Witness::None, memory).await.unwrap()
     }
 
     fn writes(&self) -> Vec<String> {
@@ -405,7 +405,7 @@ async fn an_operator_that_dies_before_or_after_any_request_comes_to_the_same_end
             let mut memory = PassMemory::default();
             select! {
                 () = cloud.cut.notified() => {}
-                _ = pass(&cloud.apis, HOST, &order, None, &mut memory) => {}
+                _ = pass(&cloud.apis, HOST, &order, Witness::None, &mut memory) => {}
             }
             cloud.state.lock().cut = None;
             if disabled.is_none() {

@@ -14,6 +14,7 @@ use super::*;
 use crate::drain::order::{Drain, DrainMode, HostOrder, OwnService, Stop};
 use crate::drain::pass::{PassMemory, pass};
 use crate::drain::progress::HostProgress;
+use crate::drain::service::Witness;
 use crate::test_cloud::{
     Answer, apis, assert_other_share_stays, consumer, line_and_body, said, servers, shares, token,
     versions, with_version,
@@ -21,6 +22,7 @@ use crate::test_cloud::{
 
 const HOST: &str = "n0.example.org";
 const WITNESS: &str = "n1.example.org";
+const WITNESS_HOST: Witness<'_> = Witness::Host(WITNESS);
 
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of the cloud on its own")]
 /// What the cloud has of the host; consumer `d0` has a share of another provider too.
@@ -89,12 +91,12 @@ async fn cloud(state: State) -> Cloud {
 
 impl Cloud {
     async fn remove(&self, is_stopped: bool) -> Removal {
-        let found = self.pass(&order(is_stopped), None).await;
+        let found = self.pass(&order(is_stopped), Witness::None).await;
         let HostProgress::Removing(removal) = found else { panic!("{found:?}") };
         removal
     }
 
-    async fn pass(&self, order: &HostOrder, witness: Option<&str>) -> HostProgress {
+    async fn pass(&self, order: &HostOrder, witness: Witness<'_>) -> HostProgress {
         pass(&self.apis, HOST, order, witness, &mut PassMemory::default()).await.unwrap()
     }
 
@@ -270,7 +272,7 @@ async fn agents_that_a_cleanup_was_to_stop_are_awaited_until_they_are_down() {
     let HostOrder::Remove(order) = order(true) else { panic!() };
     let order = HostOrder::Remove(Remove { awaits_agents: true, ..order });
     let removal = async || {
-        let found = cloud.pass(&order, None).await;
+        let found = cloud.pass(&order, Witness::None).await;
         let HostProgress::Removing(removal) = found else { panic!("{found:?}") };
         removal
     };
@@ -281,6 +283,27 @@ async fn agents_that_a_cleanup_was_to_stop_are_awaited_until_they_are_down() {
     cloud.state.lock().agents[0].1 = false;
     assert_eq!(removal().await, done(0));
     assert_eq!(cloud.writes(), ["delete /network/v2.0/agents/e1"]);
+}
+
+#[tokio::test]
+async fn a_provider_that_nova_has_under_another_name_of_the_host_keeps_its_shares() {
+    for compute_id in [Some("c0".to_owned()), None] {
+        let state = State {
+            has_provider: true,
+            has_service: false,
+            hypervisors: &["c0"],
+            consumers: vec!["d0"],
+            ..State::default()
+        };
+        let cloud = cloud(state).await;
+        let HostOrder::Remove(order) = order(true) else { panic!() };
+        let order = HostOrder::Remove(Remove { compute_id, ..order });
+        let found = cloud.pass(&order, Witness::None).await;
+        let HostProgress::Removing(removal) = found else { panic!("{found:?}") };
+        let message = "nova has it as the compute node of host other".to_owned();
+        let kept = PlacementRemoval::Kept { provider: "c0".to_owned(), message };
+        assert_eq!((removal.placement, cloud.writes()), (kept, vec![]));
+    }
 }
 
 #[tokio::test]
@@ -331,8 +354,9 @@ async fn a_nova_compute_that_was_not_stopped_must_be_down_first() {
 
 #[tokio::test]
 async fn a_host_that_could_not_be_stopped_counts_as_empty_once_its_service_is_down_or_gone() {
-    let cloud = cloud(State { is_up: true, ..State::default() }).await;
-    let found = async |stop| cloud.pass(&HostOrder::InspectForRemoval(stop), Some(WITNESS)).await;
+    let state = || State { is_up: true, witness: Some(true), ..State::default() };
+    let cloud = cloud(state()).await;
+    let found = async |stop| cloud.pass(&HostOrder::InspectForRemoval(stop), WITNESS_HOST).await;
     let still_up = HostProgress::Removing(Removal::of_service(ServiceRemoval::StillUp));
     assert_eq!(found(Stop::Failed).await, still_up);
     assert_eq!(found(Stop::Done).await, HostProgress::Empty, "it was stopped");
@@ -340,7 +364,7 @@ async fn a_host_that_could_not_be_stopped_counts_as_empty_once_its_service_is_do
     assert_eq!(found(Stop::Failed).await, HostProgress::Empty);
     cloud.state.lock().has_service = false;
     assert_eq!(found(Stop::Failed).await, HostProgress::NotFound);
-    *cloud.state.lock() = State { is_up: true, servers: vec!["b0"], ..State::default() };
+    *cloud.state.lock() = State { servers: vec!["b0"], ..state() };
     assert!(matches!(found(Stop::Failed).await, HostProgress::Occupied(_)));
     assert_eq!(cloud.writes(), [""; 0]);
 }
@@ -380,28 +404,37 @@ async fn shares_of_a_provider_are_dropped_only_when_nova_has_nothing_on_the_host
 async fn without_a_service_a_host_is_empty_unless_another_one_shows_that_the_cell_is_silent() {
     let gone = |witness| State { has_service: false, witness, ..State::default() };
     let drain = || Drain { mode: DrainMode::Wait, reason: String::new() };
-    let orders = || {
+    let of_user = || [HostOrder::DrainForChange(drain()), HostOrder::Drain(drain())];
+    let of_removal = || {
         [
             HostOrder::DrainForRemoval(drain()),
-            HostOrder::DrainForChange(drain()),
-            HostOrder::Drain(drain()),
             HostOrder::InspectForRemoval(Stop::Due),
+            HostOrder::Inspect,
         ]
     };
+    let unconfirmed = HostProgress::CellNotConfirmed;
     for (witness, named, expected) in [
-        (Some(true), Some(WITNESS), HostProgress::NotFound),
-        (Some(false), Some(WITNESS), HostProgress::CellNotAnswering),
-        (None, Some(WITNESS), HostProgress::NotFound),
-        (Some(true), None, HostProgress::NotFound),
+        (Some(true), WITNESS_HOST, HostProgress::NotFound),
+        (Some(false), WITNESS_HOST, HostProgress::CellNotAnswering),
+        // Nova has lost the other host since the last reading.
+        (None, WITNESS_HOST, unconfirmed.clone()),
+        (Some(true), Witness::Unlisted, unconfirmed.clone()),
+        (Some(true), Witness::None, HostProgress::NotFound),
     ] {
         let cloud = cloud(gone(witness)).await;
-        for order in orders() {
+        for order in of_removal() {
             let found = cloud.pass(&order, named).await;
             assert_eq!(found, expected, "{order:?} {witness:?} {named:?}");
         }
+        for order in of_user() {
+            let found = cloud.pass(&order, named).await;
+            let is_unconfirmed = expected == unconfirmed;
+            let expected = if is_unconfirmed { &HostProgress::NotFound } else { &expected };
+            assert_eq!(&found, expected, "{order:?} {witness:?} {named:?}");
+        }
     }
     let servers = State { servers: vec!["b0"], ..gone(Some(false)) };
-    let found = cloud(servers).await.pass(&orders()[0], Some(WITNESS)).await;
+    let found = cloud(servers).await.pass(&of_removal()[0], WITNESS_HOST).await;
     assert!(matches!(found, HostProgress::Occupied(_)), "{found:?}");
 }
 
@@ -415,10 +448,10 @@ async fn nothing_is_removed_without_a_service_while_the_cell_is_silent() {
         ..State::default()
     };
     let cloud = cloud(state).await;
-    let found = cloud.pass(&order(true), Some(WITNESS)).await;
+    let found = cloud.pass(&order(true), WITNESS_HOST).await;
     assert_eq!((found, cloud.writes()), (HostProgress::CellNotAnswering, vec![]));
     cloud.state.lock().witness = Some(true);
-    assert_eq!(cloud.pass(&order(true), Some(WITNESS)).await, HostProgress::Removing(done(0)));
+    assert_eq!(cloud.pass(&order(true), WITNESS_HOST).await, HostProgress::Removing(done(0)));
 }
 
 #[tokio::test]
@@ -428,7 +461,7 @@ async fn agents_stay_until_the_mapping_of_the_host_is_known_to_be_gone() {
     let HostOrder::Remove(later) = order(true) else { panic!() };
     let later = HostOrder::Remove(Remove { is_unmapped: false, ..later });
     let expected = Removal { agents: None, ..done(0) };
-    assert_eq!(cloud.pass(&later, None).await, HostProgress::Removing(expected));
+    assert_eq!(cloud.pass(&later, Witness::None).await, HostProgress::Removing(expected));
     assert!(!cloud.writes().iter().any(|it| it.contains("/agents/")));
     assert_eq!(cloud.remove(true).await, done(0));
     assert_eq!(cloud.writes(), ["delete /network/v2.0/agents/e0"]);
@@ -456,7 +489,7 @@ async fn an_operator_that_dies_before_or_after_any_request_removes_the_same() {
         let (order, is_cut) = (order(true), cloud.cut.notified());
         select! {
             () = is_cut => {}
-            _ = pass(&cloud.apis, HOST, &order, None, &mut memory) => {}
+            _ = pass(&cloud.apis, HOST, &order, Witness::None, &mut memory) => {}
         }
         cloud.state.lock().cut = None;
         assert!(cloud.remove(true).await.is_done(), "{cut:?}");
@@ -470,13 +503,14 @@ async fn another_service_than_the_recorded_one_is_left_and_nothing_else_is_remov
     for service in [OwnService::Is("a9".to_owned()), OwnService::None] {
         let cloud = cloud(State::default()).await;
         let HostOrder::Remove(remove) = order(true) else { panic!("no removal") };
-        let found = cloud.pass(&HostOrder::Remove(Remove { service, ..remove }), None).await;
+        let found =
+            cloud.pass(&HostOrder::Remove(Remove { service, ..remove }), Witness::None).await;
         assert_eq!(found, HostProgress::OtherService { id: "a0".to_owned() });
         assert_eq!(cloud.writes(), [""; 0]);
     }
     let cloud = cloud(State { has_service: false, ..State::default() }).await;
     let HostOrder::Remove(remove) = order(true) else { panic!("no removal") };
     let none = Remove { service: OwnService::None, ..remove };
-    let found = cloud.pass(&HostOrder::Remove(none), None).await;
+    let found = cloud.pass(&HostOrder::Remove(none), Witness::None).await;
     assert!(matches!(found, HostProgress::Removing(_)), "{found:?}");
 }

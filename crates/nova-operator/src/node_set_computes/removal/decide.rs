@@ -25,7 +25,7 @@ use crate::cleanup::attempts::{
 };
 use crate::cleanup::build::Extent;
 use crate::cleanup::inspection::{MIGRATE, held_by, still_up};
-use crate::cleanup::nova_steps::{NovaSteps, is_done, is_empty};
+use crate::cleanup::nova_steps::{NovaSteps, is_done, is_empty, never_listed};
 use crate::drain::held::EVACUATE;
 use crate::drain::order::{HostOrder, OwnService, Remove, Stop};
 use crate::drain::progress::HostProgress;
@@ -178,7 +178,7 @@ fn is_released(removals: &Removals, of: &TerminatingHost) -> bool {
     let is_unknown = is_in_no_cell(of) && of.is_reported && is_read_since(of);
     removals.namespace_goes
         || matches!(of.claim, Claim::Other(_))
-        || is_unknown
+        || (is_unknown && is_unproven(of))
         || (removals.is_skipped && of.is_on_record)
 }
 
@@ -351,6 +351,10 @@ fn unreported(set: &NodeSet, of: &TerminatingHost) -> ConditionDraft {
 /// Returns what holds a host of which no cell is known to have the service.
 fn without_cell(of: &TerminatingHost, skip: &str) -> ConditionDraft {
     let host = &of.host;
+    if is_in_no_cell(of) && is_read_since(of) {
+        let text = format!("{} {skip}", never_listed(host));
+        return reasons::removal::NEVER_LISTED.condition(HOSTS_REMOVED, text);
+    }
     if is_in_no_cell(of) {
         let text = format!(
             "Whether nova has a service of host {host} is read twice after the last deployment of nova \
@@ -423,6 +427,7 @@ fn held(
         progress: Some(&of.progress),
         mapping: &of.mapping,
         previous: &[],
+        was_listed: true,
         is_concluded: is_stopped.is_some(),
     };
     let after = steps.steps();

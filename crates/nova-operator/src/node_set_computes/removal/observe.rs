@@ -27,7 +27,9 @@ use crate::node_set_computes::removal::observed::{
     Removals, TerminatingHost, leftover_uid, reported_state, terminating,
 };
 use crate::node_set_computes::removal::owner::other_owner;
-use crate::node_set_computes::removal::record::{HostRecord, HostRecords, MappingStep, records};
+use crate::node_set_computes::removal::record::{
+    HostRecord, HostRecords, MappingStep, earlier, records,
+};
 use crate::node_set_computes::rivals::Claims;
 use crate::nova_health::HostHealth;
 use crate::nova_monitor::NovaMonitor;
@@ -43,6 +45,27 @@ pub struct Sources<'a> {
     pub cells: &'a [Key],
     /// Which of their services are the node set's.
     pub claims: &'a Claims,
+    /// The present report about the node set, if it is one of this operator.
+    pub report: Option<&'a HostReadiness>,
+}
+
+impl Sources<'_> {
+    /// Returns what is recorded of the hosts of the report.
+    pub fn recorded(&self) -> HostRecords {
+        self.report.map(records).unwrap_or_default()
+    }
+
+    /// Returns the earlier name of a host and its record, see [`earlier`], unless a nova has a service of
+    /// `host`, its present name.
+    pub fn earlier(
+        &self,
+        recorded: &HostRecords,
+        name: &str,
+        host: &str,
+    ) -> Option<(String, HostRecord)> {
+        let is_listed = self.monitor.cell_with(self.cells, host).is_some();
+        self.report.filter(|_| !is_listed).and_then(|it| earlier(it, recorded, name, host))
+    }
 }
 
 /// Returns what is observed of the hosts that leave a node set, and of those that get a host
@@ -51,17 +74,14 @@ pub struct Sources<'a> {
 pub async fn observe(
     from: Sources<'_>,
     set: &NodeSet,
-    report: Option<&HostReadiness>,
     has_nova: bool,
     modes: &BTreeMap<String, DrainMode>,
 ) -> Result<Removals> {
     let caches = from.caches;
     let namespace = set.namespace().unwrap_or_default();
-    let (recorded, leaving) = match report {
-        Some(report) => (records(report), terminating(set, report)),
-        None => (HostRecords::new(), BTreeMap::new()),
-    };
-    let runs = runs(caches, &namespace, report);
+    let recorded = from.recorded();
+    let leaving = from.report.map(|it| terminating(set, it)).unwrap_or_default();
+    let runs = runs(caches, &namespace, from.report);
     let is_needed =
         |it: &Arc<AnsibleEe>| cleaned_host(it).is_some_and(|it| leaving.contains_key(it.as_str()));
     let (needed, unneeded_runs): (Vec<_>, Vec<_>) = runs.into_iter().partition(is_needed);
@@ -77,7 +97,7 @@ pub async fn observe(
         of_host(from, set, (name, host), record, mode, &needed)
     };
     Ok(Removals {
-        deployed: if has_nova { deployed(from, set) } else { BTreeMap::new() },
+        deployed: if has_nova { deployed(from, set, &recorded) } else { BTreeMap::new() },
         terminating: leaving.iter().map(host).collect(),
         unneeded_runs,
         ssh,
@@ -87,21 +107,28 @@ pub async fn observe(
 }
 
 /// Returns the hosts of a node set that get a host finalizer; see [`Removals::deployed`].
-fn deployed(from: Sources<'_>, set: &NodeSet) -> BTreeMap<String, (String, HostRecord)> {
+fn deployed(
+    from: Sources<'_>,
+    set: &NodeSet,
+    recorded: &HostRecords,
+) -> BTreeMap<String, (String, HostRecord)> {
     // Without a cell there is no nova to be asked, now or later.
     if from.cells.is_empty() {
         return BTreeMap::new();
     }
     let namespace = set.namespace().unwrap_or_default();
     let of_host = |it: Host<'_>| {
-        let is_unproven = from.claims.deployment(&it.name)? < NovaDeployment::Succeeded;
         let host = canonical_host_name(set, &it);
+        let key = if it.key == it.name { String::new() } else { it.key.to_owned() };
+        if let Some((host, record)) = from.earlier(recorded, &it.name, &host) {
+            return Some((it.name, (host, HostRecord { key, ..record })));
+        }
+        let is_unproven = from.claims.deployment(&it.name)? < NovaDeployment::Succeeded;
         let found = from.monitor.cell_with(from.cells, &host).map(|cell| {
             let claim = from.claims.claim(&cell, &host, !is_unproven);
             (from.monitor.host(&cell, &host), cell.name, claim)
         });
         let record = record_of(found)?;
-        let key = if it.key == it.name { String::new() } else { it.key.to_owned() };
         let nova = from.monitor.nova_of(&Key::new(&namespace, &record.cell));
         Some((it.name, (host, HostRecord { nova, key, is_unproven, ..record })))
     };

@@ -68,6 +68,20 @@ pub fn text(records: &HostRecords) -> String {
     serde_json::to_string(records).unwrap_or_default()
 }
 
+/// Returns the earlier name of a host under which nova had a service of it, and its record; `None` where
+/// that is `host`, its present name. Nova keeps a host under its old name until nova-compute registers
+/// under the new one.
+pub fn earlier(
+    report: &HostReadiness,
+    recorded: &HostRecords,
+    name: &str,
+    host: &str,
+) -> Option<(String, HostRecord)> {
+    let before = report.spec.host_finalizers.get(name).filter(|it| *it != host)?;
+    let record = recorded.get(name).filter(|it| it.service_id.is_some())?;
+    Some((before.clone(), record.clone()))
+}
+
 impl HostRecord {
     /// Returns the host, named as its service is registered, if its mapping is to be read.
     pub fn awaited(&self, host: &str) -> Option<AwaitedHost> {
@@ -111,6 +125,23 @@ mod tests {
             compute_id: compute.map(str::to_owned),
             ..HostRecord::default()
         }
+    }
+
+    #[test]
+    fn an_earlier_name_counts_where_nova_had_a_service_of_it() {
+        let spec = serde_json::json!({
+            "nodeSet": "set", "conditionType": "x", "hostFinalizers": {"n0": "n0", "n1": "n1"},
+        });
+        let report = HostReadiness::new("set-nova", serde_json::from_value(spec).unwrap());
+        let recorded = HostRecords::from([
+            ("n0".to_owned(), record(Some("s"), Some("c"))),
+            ("n1".to_owned(), record(None, None)),
+        ]);
+        let found = |name: &str, host: &str| earlier(&report, &recorded, name, host).map(|it| it.0);
+        assert_eq!(found("n0", "n0.ctlplane.example.org").as_deref(), Some("n0"));
+        assert_eq!(found("n0", "n0"), None, "it has the same name");
+        assert_eq!(found("n1", "n1.ctlplane.example.org"), None, "nova has never listed it");
+        assert_eq!(found("n2", "n2"), None);
     }
 
     #[test]

@@ -179,6 +179,13 @@ fn a_host_is_held_until_nova_has_answered_whether_it_has_a_service_of_it() {
     host(&mut seen).health.service = ServiceHealth::NotFound;
     host(&mut seen).health.missing_since = Some(START);
     reconcile(&mut seen, START);
+    let (reason, message) = said(&seen).unwrap();
+    assert_eq!((reason.as_str(), finalizers(&seen).len()), ("ServiceNeverListed", 2));
+    for part in ["canonical_hostname", "compute service list", "skip-cleanup"] {
+        assert!(message.contains(part), "nova was deployed there under some name: {message}");
+    }
+    host(&mut seen).claim = Claim::Unproven;
+    reconcile(&mut seen, START);
     assert_eq!(finalizers(&seen), ["b"]);
 }
 
@@ -202,6 +209,7 @@ fn a_host_that_nova_has_not_shown_is_held_during_a_deployment_and_until_nova_was
     let pause = decide(&seen, None, later).requeue_after;
     assert!(pause.is_some_and(|it| it.as_secs() <= 16), "readings enqueue nothing");
     host(&mut seen).health.missing_since = Some(later + SignedDuration::from_secs(1));
+    host(&mut seen).claim = Claim::Unproven;
     reconcile(&mut seen, START);
     assert_eq!(finalizers(&seen), ["b"]);
 }

@@ -268,6 +268,7 @@ fn what_another_object_has_or_nova_does_not_is_let_go_at_once() {
     let mut unknown = pending();
     host(&mut unknown).health.service = ServiceHealth::NotFound;
     (host(&mut unknown).cell, host(&mut unknown).record.cell) = (None, String::new());
+    host(&mut unknown).claim = Claim::Unproven;
     host(&mut unknown).health.missing_since = Some(START);
     let mut gone = pending();
     gone.removals.namespace_goes = true;

@@ -158,6 +158,18 @@ async fn a_host_that_leaves_a_node_set_is_removed_from_nova_although_the_operato
     let world = World::new("api-set-leaves").await?;
     let (own, nova) = (&world.own, &world.own.sim.nova);
     let server = nova.boot("one", &world.host.name)?;
+    // It gets another name, and nova keeps the one with which it registered.
+    let renamed = json!({ "compute-0": { "hostName": "compute-0.example.org" } });
+    own.merge::<NodeSet>(SET, json!({ "spec": { "nodes": renamed } })).await?;
+    let is_read = |it: &NodeSet| {
+        says(
+            conditions(it),
+            "nova.openstack.org/ServiceUp",
+            "ComputesNotRegistered",
+            &["compute-0"],
+        )
+    };
+    own.wait::<NodeSet>(SET, "read under its new name", READ, is_read).await?;
     world.take_out().await?;
     world.reaches("ServersOnHost", &["compute-0: ", "1 server and", "skip-cleanup"]).await?;
     own.replace(&[Operator::Nova]).await?;
