@@ -65,7 +65,8 @@ pub async fn wait_until_reachable(ns: &Namespace, compute: &str, within: Duratio
     ns.wait::<ExternalCompute>(compute, what, within, is_known).await.map(drop)
 }
 
-/// Records in its status that a compute has run and registered, as the operator does.
+/// Records in its status that a compute has run and registered, and that nova has listed its service, as
+/// the operator does.
 pub async fn record_run(ns: &Namespace, compute: &str) -> Result<()> {
     let succeeded = |service: &str| {
         json!({
@@ -74,7 +75,8 @@ pub async fn record_run(ns: &Namespace, compute: &str) -> Result<()> {
         })
     };
     let services = ["libvirt", "nova-registered"].map(succeeded);
-    let record: Value = json!({ "status": { "services": services } });
+    let listed = "6b1f0c7e-6f0e-4a55-9d0c-000000000001";
+    let record: Value = json!({ "status": { "services": services, "serviceID": listed } });
     let computes = ns.api::<ExternalCompute>();
     let written =
         computes.patch_status(compute, &PatchParams::default(), &Patch::Merge(&record)).await;
