@@ -149,6 +149,7 @@ const HOSTS: &[Reason] = &[
     reasons::drain::HOST_CONTESTED,
     reasons::drain::NOT_READ,
     reasons::removal::NEVER_LISTED,
+    reasons::removal::OTHER_HOST,
     reasons::drain::WAITING,
     reasons::drain::MIGRATING,
     reasons::drain::SERVERS_STUCK,

@@ -232,9 +232,14 @@ impl NovaMonitor {
         })
     }
 
-    /// Whether another host than this one is known to have registered in a cell, and stays there.
-    pub fn has_another(&self, cell: &Key, host: &str) -> bool {
-        self.objects.has_another(cell, host)
+    /// Whether a cell has other hosts than this one that stay, and the last reading has a service of none
+    /// of them.
+    pub fn lists_no_other(&self, cell: &Key, host: &str) -> bool {
+        let mut others = self.objects.others(cell, host).peekable();
+        let reader = self.reader(cell);
+        let is_listed =
+            |it: &String| reader.as_ref().is_some_and(|of| of.readings.lock().has_service(it));
+        others.peek().is_some() && !others.any(|it| is_listed(&it))
     }
 
     /// Whether no other cell uses the API of a cell, which is known once all of them were looked at.

@@ -144,7 +144,7 @@ impl NovaOrders {
                 let found = self.monitor.witness(cell, &order.host);
                 let witness = match &found {
                     Some(host) => Witness::Host(host),
-                    None if self.monitor.has_another(cell, &order.host) => Witness::Unlisted,
+                    None if self.monitor.lists_no_other(cell, &order.host) => Witness::Unlisted,
                     None => Witness::None,
                 };
                 memory.pass(&api, order, witness, self.monitor.interval()).await

@@ -84,7 +84,8 @@ pub fn order(seen: &Observed) -> HostOrder {
             awaits_agents: attempts::stops_agents(&compute.uid(), recorded(compute)),
         });
     }
-    HostOrder::DrainForRemoval(drain(seen))
+    let compute_id = compute.status.as_ref().and_then(|it| it.compute_id.clone());
+    HostOrder::DrainForRemoval(drain(seen), compute_id)
 }
 
 /// Returns what the cleanup of the host takes away; `runs` are those of the cleanup. The host leaves,

@@ -42,10 +42,11 @@ pub struct NovaSteps<'a> {
 /// Returns that nova-compute was deployed on a host and nova has never listed it, in sentences.
 pub fn never_listed(host: &str) -> String {
     format!(
-        "Nova has never listed a compute service of host {host}, although nova-compute was deployed \
-         there, so it may run under another name (option host of [DEFAULT], or variable \
+        "Nova is not known to have ever listed a compute service of host {host}, although nova-compute \
+         was deployed there, so it may run under another name (option host of [DEFAULT], or variable \
          canonical_hostname) and have servers: nothing is stopped. `openstack compute service list \
-         --service nova-compute` shows the names. Once no server is left there, let it go."
+         --service nova-compute` shows the names. It is read again automatically; once no server is \
+         left there, let it go."
     )
 }
 
@@ -66,6 +67,15 @@ impl NovaSteps<'_> {
             Some(HostProgress::Drained) => {
                 let text = format!("Host {} has no servers and no open migrations.", self.host);
                 return reasons::drain::DRAINED.condition(DRAINED, text);
+            }
+            Some(HostProgress::OtherHost { compute_id, host: other }) => {
+                let (host, skip) = (self.host, self.skip);
+                let text = format!(
+                    "Nova has no compute service of host {host}, and the compute node {compute_id} of \
+                     this host on host {other}: it runs under that name and may have servers, so \
+                     nothing is stopped. Once no server is left there, let it go. {skip}"
+                );
+                return reasons::removal::OTHER_HOST.condition(DRAINED, text);
             }
             Some(HostProgress::NotFound) if !self.was_listed => {
                 let text = format!("{} {}", never_listed(self.host), self.skip);

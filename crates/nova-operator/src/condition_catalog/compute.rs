@@ -190,6 +190,7 @@ const DRAIN: &[Reason] = &[
     reasons::drain::NO_API,
     reasons::drain::INVALID,
     reasons::removal::NEVER_LISTED,
+    reasons::removal::OTHER_HOST,
     reasons::removal::STILL_UP,
 ];
 

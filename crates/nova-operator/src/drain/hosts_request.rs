@@ -16,13 +16,13 @@ use crate::inherited_annotation::repeated;
 /// Returns the drains that are requested, by the names of the hosts in the inventory.
 ///
 /// An entry names a host by its key in `spec.nodes`, or by its name in the inventory, its own name
-/// or the name under which it registers. `leaving` are hosts that leave the node set, by their
-/// names in the inventory, each with its other names. With any entry that is not valid, nothing is
-/// requested, and the error is the message about it.
+/// or the name under which it registers. `others` are hosts that leave the node set, and earlier names of
+/// hosts that stay, by the names in the inventory, each with the other names. With any entry that is not
+/// valid, nothing is requested, and the error is the message about it.
 pub fn requested(
     set: &NodeSet,
     hosts: &[Host<'_>],
-    leaving: &BTreeMap<String, Vec<String>>,
+    others: &BTreeMap<String, Vec<String>>,
 ) -> Result<BTreeMap<String, Drain>, String> {
     let Some(text) = set.annotations().get(DRAIN_HOSTS) else { return Ok(BTreeMap::new()) };
     let of_set = of_set(set);
@@ -46,7 +46,7 @@ pub fn requested(
                 return Err(wrong(&what, "set it to \"wait\" or \"migrate\", or remove it."));
             }
         };
-        let name = named_by(set, hosts, leaving, named).map_err(|it| {
+        let name = named_by(set, hosts, others, named).map_err(|it| {
             let what = format!("names host {}, which {it}", quoted(named));
             wrong(&what, "use the key of a host in spec.nodes, or remove it.")
         })?;
@@ -100,20 +100,20 @@ fn quoted(named: &str) -> String {
 fn named_by<'a>(
     set: &NodeSet,
     hosts: &'a [Host<'_>],
-    leaving: &'a BTreeMap<String, Vec<String>>,
+    others: &'a BTreeMap<String, Vec<String>>,
     named: &str,
 ) -> Result<&'a str, &'static str> {
     let is_it = |host: &&Host<'_>| {
         [host.key, &host.name, &host.host_name].contains(&named)
             || canonical_host_name(set, host) == named
     };
-    let is_leaving = |(name, others): &(&String, &Vec<String>)| {
-        *name == named || others.iter().any(|it| it == named)
+    let is_other = |(name, names): &(&String, &Vec<String>)| {
+        *name == named || names.iter().any(|it| it == named)
     };
-    let leaving = leaving.iter().filter(is_leaving).map(|(name, _)| name);
-    // A host of a node set that is being deleted is in both.
+    let others = others.iter().filter(is_other).map(|(name, _)| name);
+    // A host may be in both.
     let found: BTreeSet<&String> =
-        hosts.iter().filter(is_it).map(|it| &it.name).chain(leaving).collect();
+        hosts.iter().filter(is_it).map(|it| &it.name).chain(others).collect();
     let mut found = found.into_iter();
     match (found.next(), found.next()) {
         (Some(host), None) => Ok(host),

@@ -40,8 +40,9 @@ pub enum HostOrder {
     /// The same for a host that is changed when it is empty: it is always read anew, because what was
     /// found before the change was due says nothing of the servers there now.
     DrainForChange(Drain),
-    /// The same for a host that is removed when it is empty.
-    DrainForRemoval(Drain),
+    /// The same for a host that is removed when it is empty, with the UUID of its compute node where it
+    /// is known.
+    DrainForRemoval(Drain, Option<String>),
     /// Enable the service if this operator disabled it.
     Enable,
     /// The same, once nova has the service as up: what is read after the order was given counts.

@@ -67,7 +67,7 @@ pub async fn pass(
         (HostOrder::Drain(drain) | HostOrder::DrainForChange(drain), Found::Known(service)) => {
             drained(nova, host, &service, (drain, MARKER), moves).await
         }
-        (HostOrder::DrainForRemoval(drain), Found::Known(service)) => {
+        (HostOrder::DrainForRemoval(drain, _), Found::Known(service)) => {
             drained(nova, host, &service, (drain, REMOVAL_MARKER), moves).await
         }
         (HostOrder::InspectForRemoval(Stop::Failed), Found::Known(service)) => {
@@ -82,10 +82,13 @@ pub async fn pass(
         (HostOrder::Drain(_) | HostOrder::DrainForChange(_), found) => {
             Ok(unless_unconfirmed(of_absent(nova, host, &found, witness).await?))
         }
-        (
-            HostOrder::DrainForRemoval(_) | HostOrder::Inspect | HostOrder::InspectForRemoval(_),
-            found,
-        ) => of_absent(nova, host, &found, witness).await,
+        (HostOrder::DrainForRemoval(_, compute_id), found) => {
+            let found = of_absent(nova, host, &found, witness).await?;
+            unless_elsewhere(apis, host, compute_id.as_deref(), found).await
+        }
+        (HostOrder::Inspect | HostOrder::InspectForRemoval(_), found) => {
+            of_absent(nova, host, &found, witness).await
+        }
         (HostOrder::Enable | HostOrder::EnableOnceUp, Found::Absent | Found::Unknown) => {
             Ok(HostProgress::NotFound)
         }
@@ -140,6 +143,22 @@ async fn of_absent(
         Witness::None => Ok(progress),
         Witness::Host(_) | Witness::Unlisted => of_cell(nova, witness).await,
     }
+}
+
+/// Returns what was found of a host that is to be removed, unless nova has nothing of it and its compute
+/// node on another host.
+async fn unless_elsewhere(
+    apis: &Apis,
+    host: &str,
+    compute_id: Option<&str>,
+    found: HostProgress,
+) -> Result<HostProgress, Fault> {
+    let (HostProgress::NotFound, Some(id)) = (&found, compute_id) else { return Ok(found) };
+    let node = apis.compute.hypervisor(id).await?.map(|it| it.service.host);
+    Ok(match node.filter(|it| it != host) {
+        Some(host) => HostProgress::OtherHost { compute_id: id.to_owned(), host },
+        None => found,
+    })
 }
 
 /// Returns what was found of a host without a service that is only drained: nothing is removed because

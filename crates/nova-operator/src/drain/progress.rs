@@ -36,6 +36,14 @@ pub enum HostProgress {
         /// Its UUID.
         id: String,
     },
+    /// Nova has nothing under the name of a host that is to be removed, and its compute node on another
+    /// host: the machine has another name in nova by now, and may have servers.
+    OtherHost {
+        /// The UUID of its compute node.
+        compute_id: String,
+        /// The other host, named as its service is registered.
+        host: String,
+    },
     /// The service is to be enabled once it is up, and it is not.
     NotReporting,
     /// The service is enabled again, or another administrator has disabled it.
@@ -52,7 +60,11 @@ impl HostProgress {
     pub const fn forbids_runs(&self) -> bool {
         matches!(
             self,
-            Self::Occupied(_) | Self::CellNotAnswering | Self::Fails(_) | Self::Unread { .. }
+            Self::Occupied(_)
+                | Self::OtherHost { .. }
+                | Self::CellNotAnswering
+                | Self::Fails(_)
+                | Self::Unread { .. }
         )
     }
 

@@ -36,6 +36,7 @@ pub fn unknown(progress: &HostProgress, secret: &str) -> Option<(&'static Reason
         | HostProgress::Drained
         | HostProgress::Empty
         | HostProgress::OtherService { .. }
+        | HostProgress::OtherHost { .. }
         | HostProgress::NotReporting
         | HostProgress::Released
         | HostProgress::Removing(_)

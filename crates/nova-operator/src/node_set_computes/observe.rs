@@ -1,7 +1,7 @@
 //! Reads a node set, what the readings of nova's APIs have of its hosts, and the report about them;
 //! and has done in nova what is requested for these hosts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use api::dataplane::{HostReadiness, HostState, NodeSet, Service};
@@ -72,7 +72,7 @@ pub async fn observe(
     let ours = report.found().filter(|it| node_set_readiness::is_ours(it));
     let all = hosts(&set);
     let leaving = ours.map(|it| names_of_leaving(&set, it)).unwrap_or_default();
-    let requested = requested(&set, &all, &leaving);
+    let requested = requested(&set, &all, &with_earlier_names(&set, ours, leaving.clone()));
     let claims = Claims::new((caches, monitor), &set, ours, &cells);
     let from = Sources { caches, monitor, cells: &cells, claims: &claims, report: ours };
     let of_leaving = modes_of_leaving(&set, &leaving);
@@ -104,6 +104,25 @@ fn names_of_leaving(set: &NodeSet, report: &HostReadiness) -> BTreeMap<String, V
         (name.to_owned(), others)
     };
     terminating(set, report).into_iter().map(names).collect()
+}
+
+/// Returns other names of hosts with the earlier names in nova of those that stay, as long as no host has
+/// them now.
+fn with_earlier_names(
+    set: &NodeSet,
+    report: Option<&HostReadiness>,
+    mut names: BTreeMap<String, Vec<String>>,
+) -> BTreeMap<String, Vec<String>> {
+    let all = hosts(set);
+    let present: BTreeSet<String> = all.iter().map(|it| canonical_host_name(set, it)).collect();
+    let recorded = report.map(|it| &it.spec.host_finalizers);
+    for host in &all {
+        let earlier = recorded.and_then(|it| it.get(&host.name));
+        if let Some(earlier) = earlier.filter(|it| !present.contains(*it)) {
+            names.entry(host.name.clone()).or_default().push(earlier.clone());
+        }
+    }
+    names
 }
 
 /// Whether a listed service is of type nova, from its name and the service if it exists.
@@ -150,11 +169,8 @@ fn drains(
     let (all, recorded) = (hosts(set), from.recorded());
     let mut located = Vec::new();
     for it in all.iter().filter(|it| !is_going(set, &it.name)) {
-        let host = canonical_host_name(set, it);
-        let (host, is_proven) = match from.earlier(&recorded, &it.name, &host) {
-            Some((host, record)) => (host, !record.is_unproven),
-            None => (host, from.claims.deployment(&it.name) == Some(NovaDeployment::Succeeded)),
-        };
+        let (host, deployment) = from.registered(&recorded, &it.name, canonical_host_name(set, it));
+        let is_proven = deployment == Some(NovaDeployment::Succeeded);
         let health = from.monitor.host_in(from.cells, &host);
         let disruption = disruptions.get(&it.name);
         let is_awaited = disruption.is_some_and(|it| it.target.is_some());

@@ -85,14 +85,13 @@ impl MonitoredObjects {
         of_cell.into_iter().filter_map(registered).collect()
     }
 
-    /// Whether a cell has another host that stays: one of a registered compute, or one that a node set
-    /// has deployed and nova has listed.
-    pub(crate) fn has_another(&self, cell: &Key, host: &str) -> bool {
-        let of_cell = self.caches.computes.indexed(BY_CELL, cell);
-        let is_another = |it: &str| it != host;
-        let mut computes = of_cell.iter().filter(|it| !is_terminating(&***it));
-        computes.any(|it| registered_host(it).is_some_and(is_another))
-            || self.recorded_hosts(cell).any(|it| is_another(&it))
+    /// Returns the other hosts than this one that stay in a cell: those of registered computes, and those
+    /// that node sets have deployed and nova has listed.
+    pub(crate) fn others(&self, cell: &Key, host: &str) -> impl Iterator<Item = String> {
+        let computes = self.caches.computes.indexed(BY_CELL, cell).into_iter();
+        let computes = computes.filter(|it| !is_terminating(&**it));
+        let computes = computes.filter_map(|it| registered_host(&it).map(str::to_owned));
+        computes.chain(self.recorded_hosts(cell)).filter(move |it| it != host)
     }
 
     /// Returns the hosts of node sets that stay there, and of which nova had a service in a cell, named

@@ -68,6 +68,20 @@ fn compute(name: &str, cell: &str) -> serde_json::Value {
     })
 }
 
+/// The report about the node set: nova had its host as `host` in the second cell.
+fn report(version: &str, host: &str) -> serde_json::Value {
+    let recorded = json!({"n0": {"cell": "cell2", "serviceID": "a0"}}).to_string();
+    json!({
+        "apiVersion": "dataplane.openstack.org/v1beta1",
+        "kind": "OpenStackDataPlaneHostReadiness",
+        "metadata": {
+            "name": "set-nova", "namespace": "ns", "uid": "r", "resourceVersion": version,
+            "annotations": {"nova.openstack.org/hosts": recorded},
+        },
+        "spec": {"nodeSet": "set", "conditionType": "x", "hostFinalizers": {"n0": host}},
+    })
+}
+
 /// A node set with host n0, under the name with which it is registered.
 fn node_set() -> serde_json::Value {
     json!({
@@ -331,14 +345,14 @@ async fn a_host_of_the_cell_that_nova_has_shows_whether_the_cell_answers() {
     assert_eq!(witness(&cell("cell1"), "n0.example.org"), None, "it is no other one");
     world.monitor.follow(&cell("cell2"), complete(&view(address, "p")));
     assert_eq!(witness(&cell("cell2"), "gone"), None, "it is in another cell");
-    assert!(world.monitor.has_another(&cell("cell1"), "gone"));
-    assert!(!world.monitor.has_another(&cell("cell1"), "n0.example.org"), "it is no other one");
+    assert!(!world.monitor.lists_no_other(&cell("cell1"), "gone"));
+    assert!(!world.monitor.lists_no_other(&cell("cell1"), "n0.example.org"), "there is no other");
 }
 
 #[tokio::test]
 async fn a_host_of_which_nothing_was_read_yet_shows_nothing() {
     let world = world(Duration::from_mins(10));
-    assert!(world.monitor.has_another(&cell("cell1"), "gone"));
+    assert!(world.monitor.lists_no_other(&cell("cell1"), "gone"));
     assert_eq!(world.monitor.witness(&cell("cell1"), "gone"), None);
 }
 
@@ -426,6 +440,12 @@ async fn a_host_of_a_node_set_counts_once_to_the_cell_whose_files_its_set_uses()
     monitor.objects.services.absorb(&service("nova", "cell2"));
     assert_eq!(both(), (none, of_first), "the older set has it, and uses the second cell");
     assert_eq!(monitor.witness(&cell("cell2"), "gone"), None, "two cells may have its host");
+    let lists_no_other = || monitor.lists_no_other(&cell("cell2"), "gone");
+    assert!(!lists_no_other(), "no other is recorded");
+    for (version, host, expected) in [("1", "n0.example.org", false), ("2", "n7", true)] {
+        monitor.objects.reports.absorb(&report(version, host));
+        assert_eq!(lists_no_other(), expected, "{host}");
+    }
     monitor.follow(&cell("cell1"), CellInputs::Gone);
     let witness = || monitor.witness(&cell("cell2"), "gone");
     assert_eq!(witness().as_deref(), Some("n0.example.org"));

@@ -395,7 +395,7 @@ async fn a_removal_is_held_where_nova_lists_none_of_the_other_hosts_of_the_cell(
     ] {
         let (address, _) = cloud(Arc::default()).await;
         let world = world_with(address, leads(), objects);
-        let removal = HostOrder::DrainForRemoval(drain());
+        let removal = HostOrder::DrainForRemoval(drain(), None);
         assert_eq!(&found_absent(&world, removal).await, expected);
         let of_user = found_absent(&world, HostOrder::Drain(drain())).await;
         assert_eq!(of_user, HostProgress::NotFound, "a drain alone stops nothing");

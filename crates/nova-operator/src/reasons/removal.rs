@@ -28,6 +28,13 @@ pub(crate) const NEVER_LISTED: Reason = Reason::unknown(
     "When nova lists the host.",
     "Follow the message: look at the names that nova lists, and let the host go once it has no servers.",
 );
+pub(crate) const OTHER_HOST: Reason = Reason::unknown(
+    "OtherHostName",
+    "Nova has nothing under the name of the host, and its compute node on another host: it runs under \
+     that name, and may have servers; nothing is stopped.",
+    "When nova has the compute node no more.",
+    "Migrate or delete the servers of the host that the message names, and let this one go.",
+);
 pub(crate) const SERVICE_DELETED: Reason =
     Reason::good("ServiceDeleted", "Nova has no service of the host any more.");
 pub(crate) const STILL_UP: Reason = Reason::warning(

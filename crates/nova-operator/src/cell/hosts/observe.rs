@@ -235,7 +235,8 @@ fn recorded(caches: &Caches, set: &NodeSet, cell: &Key) -> Vec<String> {
     let Some(report) = report else { return vec![] };
     let records = records(&report);
     let is_there = |it: &Host<'_>| records.get(&*it.name).is_some_and(|it| it.cell == cell.name);
-    hosts(set).iter().filter(|it| is_there(it)).map(|it| canonical_host_name(set, it)).collect()
+    let all = hosts(set).into_iter().filter(|it| is_there(it));
+    all.filter_map(|it| report.spec.host_finalizers.get(&it.name).cloned()).collect()
 }
 
 /// Returns the hosts of a node set as they are registered, each with `text`.

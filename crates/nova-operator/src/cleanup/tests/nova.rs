@@ -88,7 +88,7 @@ fn a_host_is_drained_then_stopped_then_removed_from_nova_and_leaves_nothing() {
     assert!(reasons(&world).iter().eq(waiting), "{:?}", reasons(&world));
     let reason = "NovaExternalCompute ns/n0 is being deleted".to_owned();
     let drain = Drain { mode: DrainMode::Wait, reason };
-    assert_eq!(order(&world), Some(HostOrder::DrainForRemoval(drain)));
+    assert_eq!(order(&world), Some(HostOrder::DrainForRemoval(drain, Some(id()))));
     let (reason, message) = world.told_by_node();
     assert_eq!(reason, "ServersOnHost");
     assert!(message.contains("has 1 server") && message.contains(SKIP_CLEANUP), "{message}");
@@ -150,7 +150,7 @@ fn servers_are_migrated_where_the_node_asks_for_it() {
     world.node.as_mut().unwrap().annotations_mut().insert(DRAIN.to_owned(), "migrate".to_owned());
     world.delete_node(false);
     world.settle();
-    let Some(HostOrder::DrainForRemoval(drain)) = order(&world) else {
+    let Some(HostOrder::DrainForRemoval(drain, _)) = order(&world) else {
         panic!("{:?}", order(&world))
     };
     assert!(matches!(drain.mode, DrainMode::Migrate(_)), "{drain:?}");
@@ -454,6 +454,11 @@ fn a_host_that_nova_has_never_listed_may_have_another_name_there_and_is_not_stop
     for part in ["option host of [DEFAULT]", "compute service list", SKIP_CLEANUP] {
         assert!(message.contains(part), "{message}");
     }
+    world.nova = Some(HostProgress::OtherHost { compute_id: "c0".into(), host: "n9".into() });
+    assert_eq!(n_cleanups(&world.settle()), 0);
+    let (reason, message) = said(&world, "Drained");
+    let part = "compute node c0 of this host on host n9";
+    assert!(reason == "OtherHostName" && message.contains(part), "{message}");
     world.nova = Some(HostProgress::Drained);
     assert_eq!(n_cleanups(&world.settle()), 1, "nova lists it by now");
 }
@@ -486,7 +491,7 @@ fn a_host_that_records_another_owner_holds_the_compute_and_keeps_its_service() {
         let run = world.runs.last_mut().unwrap();
         run.status.as_mut().unwrap().failures = serde_json::from_value(failures).unwrap();
         world.settle();
-        assert!(matches!(order(&world), Some(HostOrder::DrainForRemoval(_))), "{attempt}");
+        assert!(matches!(order(&world), Some(HostOrder::DrainForRemoval(..))), "{attempt}");
         let (reason, message) = said(&world, "HostCleaned");
         assert_eq!(reason, "HostNotOwned", "{attempt}");
         for part in ["its service stays in nova", "ns/Node/n9", SKIP_CLEANUP] {
@@ -499,7 +504,7 @@ fn a_host_that_records_another_owner_holds_the_compute_and_keeps_its_service() {
         world.settle();
         world.end("Unreachable");
         world.settle();
-        assert!(matches!(order(&world), Some(HostOrder::DrainForRemoval(_))), "not reached");
+        assert!(matches!(order(&world), Some(HostOrder::DrainForRemoval(..))), "not reached");
         assert_eq!(said(&world, "HostCleaned").0, "HostNotOwned");
         world.wait(11);
     }

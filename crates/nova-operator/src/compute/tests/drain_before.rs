@@ -106,7 +106,7 @@ impl Cloud {
                 HostProgress::Released
             }
             Some(
-                HostOrder::DrainForRemoval(_)
+                HostOrder::DrainForRemoval(..)
                 | HostOrder::Remove(_)
                 | HostOrder::Identity(_)
                 | HostOrder::DeleteLeftover(_)

@@ -247,7 +247,7 @@ async fn what_the_operator_disabled_is_enabled_again_once() {
 async fn a_removal_has_a_marker_of_its_own_which_a_drain_replaces() {
     let (cloud, mut memory) = (Cloud::new(State::default()).await, PassMemory::default());
     let removal = Drain { mode: DrainMode::Wait, reason: "it goes".to_owned() };
-    cloud.pass(&HostOrder::DrainForRemoval(removal), &mut memory).await;
+    cloud.pass(&HostOrder::DrainForRemoval(removal, None), &mut memory).await;
     let disabled = || cloud.state.lock().disabled.clone();
     assert_eq!(disabled().as_deref(), Some("nova.openstack.org/removal: it goes"));
     cloud.pass(&drain(DrainMode::Wait), &mut memory).await;
@@ -389,7 +389,7 @@ async fn drain_to_the_end(cloud: &Cloud, order: &HostOrder) {
 #[tokio::test]
 async fn an_operator_that_dies_before_or_after_any_request_comes_to_the_same_end() {
     let mode = DrainMode::Migrate(NonZeroUsize::MIN);
-    let by_removal = HostOrder::DrainForRemoval(Drain { mode, reason: "kernel".to_owned() });
+    let by_removal = HostOrder::DrainForRemoval(Drain { mode, reason: "kernel".to_owned() }, None);
     let of_removal = format!("{REMOVAL_MARKER}: kernel");
     for (order, disabled) in [
         (migrate(1), Some(ours())),

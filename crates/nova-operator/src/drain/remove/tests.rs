@@ -332,6 +332,22 @@ async fn agents_behind_the_end_of_a_list_go_too() {
 }
 
 #[tokio::test]
+async fn a_host_whose_compute_node_has_another_name_in_nova_is_not_empty() {
+    for (hypervisors, compute_id, is_there) in [
+        (&["c0"][..], Some("c0".to_owned()), true),
+        (&["c0"][..], None, false),
+        (&[][..], Some("c0".to_owned()), false),
+    ] {
+        let state = State { has_service: false, hypervisors, ..State::default() };
+        let cloud = cloud(state).await;
+        let drain = Drain { mode: DrainMode::Wait, reason: String::new() };
+        let found = cloud.pass(&HostOrder::DrainForRemoval(drain, compute_id), Witness::None).await;
+        let other = HostProgress::OtherHost { compute_id: "c0".into(), host: "other".into() };
+        assert_eq!(found, if is_there { other } else { HostProgress::NotFound });
+    }
+}
+
+#[tokio::test]
 async fn a_service_with_servers_stays_and_they_are_named() {
     let cloud =
         cloud(State { servers: vec!["b1", "b0"], has_provider: true, ..State::default() }).await;
@@ -407,7 +423,7 @@ async fn without_a_service_a_host_is_empty_unless_another_one_shows_that_the_cel
     let of_user = || [HostOrder::DrainForChange(drain()), HostOrder::Drain(drain())];
     let of_removal = || {
         [
-            HostOrder::DrainForRemoval(drain()),
+            HostOrder::DrainForRemoval(drain(), None),
             HostOrder::InspectForRemoval(Stop::Due),
             HostOrder::Inspect,
         ]

@@ -167,7 +167,7 @@ pub fn host_order(
                 awaits_agents,
             })
         }
-        None => HostOrder::DrainForRemoval(of.drain.clone()),
+        None => HostOrder::DrainForRemoval(of.drain.clone(), of.record.compute_id.clone()),
     })
 }
 

@@ -28,7 +28,7 @@ use crate::node_set_computes::removal::observed::{
 };
 use crate::node_set_computes::removal::owner::other_owner;
 use crate::node_set_computes::removal::record::{
-    HostRecord, HostRecords, MappingStep, earlier, records,
+    HostRecord, HostRecords, MappingStep, earlier, has_moved, records,
 };
 use crate::node_set_computes::rivals::Claims;
 use crate::nova_health::HostHealth;
@@ -55,16 +55,25 @@ impl Sources<'_> {
         self.report.map(records).unwrap_or_default()
     }
 
-    /// Returns the earlier name of a host and its record, see [`earlier`], unless a nova has a service of
-    /// `host`, its present name.
-    pub fn earlier(
+    /// Returns the name under which nova has a host, and whether a deployment of nova has succeeded there
+    /// under that name. It is `canonical`, the present one, unless nova has had the host under an earlier
+    /// one and it has not moved since.
+    pub fn registered(
         &self,
         recorded: &HostRecords,
         name: &str,
-        host: &str,
-    ) -> Option<(String, HostRecord)> {
-        let is_listed = self.monitor.cell_with(self.cells, host).is_some();
-        self.report.filter(|_| !is_listed).and_then(|it| earlier(it, recorded, name, host))
+        canonical: String,
+    ) -> (String, Option<NovaDeployment>) {
+        let before = self.report.and_then(|it| earlier(it, recorded, name, &canonical));
+        let health = |host: &str| self.monitor.host_in(self.cells, host);
+        let before = before
+            .filter(|(host, _)| !has_moved(recorded, name, (&health(host), &health(&canonical))));
+        let deployed = self.claims.deployment(name);
+        match before {
+            Some((host, record)) if !record.is_unproven => (host, Some(NovaDeployment::Succeeded)),
+            Some((host, _)) => (host, deployed),
+            None => (canonical, deployed),
+        }
     }
 }
 
@@ -118,17 +127,14 @@ fn deployed(
     }
     let namespace = set.namespace().unwrap_or_default();
     let of_host = |it: Host<'_>| {
-        let host = canonical_host_name(set, &it);
-        let key = if it.key == it.name { String::new() } else { it.key.to_owned() };
-        if let Some((host, record)) = from.earlier(recorded, &it.name, &host) {
-            return Some((it.name, (host, HostRecord { key, ..record })));
-        }
-        let is_unproven = from.claims.deployment(&it.name)? < NovaDeployment::Succeeded;
+        let (host, deployment) = from.registered(recorded, &it.name, canonical_host_name(set, &it));
+        let is_unproven = deployment? < NovaDeployment::Succeeded;
         let found = from.monitor.cell_with(from.cells, &host).map(|cell| {
             let claim = from.claims.claim(&cell, &host, !is_unproven);
             (from.monitor.host(&cell, &host), cell.name, claim)
         });
         let record = record_of(found)?;
+        let key = if it.key == it.name { String::new() } else { it.key.to_owned() };
         let nova = from.monitor.nova_of(&Key::new(&namespace, &record.cell));
         Some((it.name, (host, HostRecord { nova, key, is_unproven, ..record })))
     };
@@ -146,8 +152,7 @@ fn record_of(found: Option<(HostHealth, String, Claim)>) -> Option<HostRecord> {
             let HostHealth { service_id, compute_id, .. } = health;
             Some(HostRecord { cell, service_id, compute_id, ..HostRecord::default() })
         }
-        // It may have registered although nova was not read since, and have guests. Where nova has no
-        // service of it, it is let go as soon as it leaves.
+        // It may have registered although nova was not read since, and have guests.
         None => Some(HostRecord::default()),
     }
 }
@@ -259,14 +264,14 @@ fn sharing_cell(from: Sources<'_>, host: &str, record: &HostRecord) -> Option<Ke
 /// the nova of a recorded host.
 fn sharing<'a>(
     record: &HostRecord,
-    mut cells: impl Iterator<Item = (&'a Key, Option<String>, Option<String>)>,
+    cells: impl Iterator<Item = (&'a Key, Option<String>, Option<String>)>,
 ) -> Option<&'a Key> {
-    let is_its = |nova: &Option<String>, service: &Option<String>| match &record.nova {
-        Some(_) => *nova == record.nova,
-        // A release before has not recorded the nova.
-        None => service.is_some() && *service == record.service_id,
-    };
-    cells.find(|(_, nova, service)| is_its(nova, service)).map(|it| it.0)
+    let cells: Vec<_> = cells.collect();
+    let has_nova = |nova: &Option<String>| nova.is_some() && *nova == record.nova;
+    // A release before has recorded no digest, or that of another spelling of Keystone's URL.
+    let has_service = |it: &Option<String>| it.is_some() && *it == record.service_id;
+    let of_nova = cells.iter().find(|it| has_nova(&it.1));
+    of_nova.or_else(|| cells.iter().find(|it| has_service(&it.2))).map(|it| it.0)
 }
 
 /// Returns what is known of the mapping of a host; what is recorded as settled stays so.
@@ -312,7 +317,8 @@ mod tests {
             sharing(&record, novas.into_iter()).map(|it| it.name.clone())
         };
         assert_eq!(of(record(Some("n2"), Some("s1"))), text("c2"));
-        assert_eq!(of(record(Some("n3"), Some("s1"))), None);
+        assert_eq!(of(record(Some("n3"), Some("s3"))), None);
+        assert_eq!(of(record(Some("n3"), Some("s1"))), text("c1"), "of another spelling");
         assert_eq!(of(record(None, Some("s2"))), text("c2"), "of a release before");
         assert_eq!((of(record(None, Some("s3"))), of(record(None, None))), (None, None));
     }

@@ -9,6 +9,7 @@ use kube::ResourceExt;
 use serde::{Deserialize, Serialize};
 
 use crate::cell::mappings::observed::{AwaitedHost, is_passable};
+use crate::nova_health::{HostHealth, ServiceHealth};
 
 /// Annotation of a report: JSON object of inventory names, each with its [`HostRecord`].
 pub const HOSTS: &str = "nova.openstack.org/hosts";
@@ -82,6 +83,21 @@ pub fn earlier(
     Some((before.clone(), record.clone()))
 }
 
+/// Whether a host is in nova under its present name, and no more under the earlier one. `before` and
+/// `now` are what is known of the earlier and of the present name: the present one may still be that of
+/// another host, or of this one before it got the earlier name.
+pub fn has_moved(
+    recorded: &HostRecords,
+    name: &str,
+    (before, now): (&HostHealth, &HostHealth),
+) -> bool {
+    let Some(service) = &now.service_id else { return false };
+    let is_another_s =
+        recorded.iter().any(|(of, it)| of != name && it.service_id.as_ref() == Some(service));
+    let is_up = |it: &HostHealth| matches!(it.service, ServiceHealth::Up { .. });
+    !is_another_s && (is_up(now) || !is_up(before))
+}
+
 impl HostRecord {
     /// Returns the host, named as its service is registered, if its mapping is to be read.
     pub fn awaited(&self, host: &str) -> Option<AwaitedHost> {
@@ -142,6 +158,29 @@ mod tests {
         assert_eq!(found("n0", "n0"), None, "it has the same name");
         assert_eq!(found("n1", "n1.ctlplane.example.org"), None, "nova has never listed it");
         assert_eq!(found("n2", "n2"), None);
+    }
+
+    #[test]
+    fn a_host_has_moved_where_its_present_name_is_up_and_no_others() {
+        let up = || ServiceHealth::Up { disabled: None };
+        let down = || ServiceHealth::Down { since: None, is_forced: false };
+        let health = |service: ServiceHealth, id: Option<&str>| HostHealth {
+            service,
+            service_id: id.map(str::to_owned),
+            ..HostHealth::default()
+        };
+        let recorded = HostRecords::from([
+            ("n0".to_owned(), record(Some("s0"), None)),
+            ("n1".to_owned(), record(Some("s1"), None)),
+        ]);
+        let moved =
+            |before: &HostHealth, now: &HostHealth| has_moved(&recorded, "n0", (before, now));
+        let (before, gone) = (health(up(), Some("s0")), health(ServiceHealth::NotFound, None));
+        assert!(moved(&before, &health(up(), Some("s2"))));
+        assert!(moved(&gone, &health(down(), Some("s2"))));
+        assert!(!moved(&before, &health(down(), Some("s2"))), "it had that name before");
+        assert!(!moved(&before, &health(up(), Some("s1"))), "it is that of another host");
+        assert!(!moved(&before, &gone) && !moved(&gone, &gone));
     }
 
     #[test]

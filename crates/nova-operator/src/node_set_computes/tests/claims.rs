@@ -227,7 +227,7 @@ fn a_host_whose_cell_is_gone_is_held_by_its_record_and_is_removed_in_one_that_sh
     assert_eq!(finalizers(&seen), ["a", "b"]);
     host(&mut seen).cell = Some((Key::new("ns", "nova-cell2"), "secret".into()));
     reconcile(&mut seen, START);
-    assert!(matches!(order(&seen), Some(HostOrder::DrainForRemoval(_))));
+    assert!(matches!(order(&seen), Some(HostOrder::DrainForRemoval(..))));
     assert_eq!(records(seen.report.found().unwrap())["a"].cell, "nova-cell2");
     host(&mut seen).cell = None;
     (seen.removals.is_skipped, host(&mut seen).is_on_record) = (true, true);
@@ -254,7 +254,7 @@ fn a_host_that_records_another_owner_is_held_and_keeps_its_service() {
         let run = Arc::make_mut(host(&mut seen).runs.last_mut().unwrap());
         run.status.as_mut().unwrap().failures = not_owned();
         reconcile(&mut seen, now);
-        assert!(matches!(order(&seen), Some(HostOrder::DrainForRemoval(_))), "{attempt}");
+        assert!(matches!(order(&seen), Some(HostOrder::DrainForRemoval(..))), "{attempt}");
         let (reason, message) = said(&seen).unwrap();
         assert!(reason == "HostNotOwned" && message.contains("stays in nova"), "{message}");
         now += SignedDuration::from_mins(11);
@@ -281,14 +281,14 @@ fn a_host_that_records_another_owner_is_held_when_it_is_not_reached_later_and_wh
         reconcile(&mut seen, now);
         let record = records(seen.report.found().unwrap()).remove("a").unwrap();
         host(&mut seen).record = record;
-        assert!(matches!(order(&seen), Some(HostOrder::DrainForRemoval(_))), "{result}");
+        assert!(matches!(order(&seen), Some(HostOrder::DrainForRemoval(..))), "{result}");
         let (reason, message) = said(&seen).unwrap();
         assert_eq!(reason, "HostNotOwned", "{result}");
         assert!(message.contains("It is ns/Node/n9's"), "{message}");
         now += SignedDuration::from_mins(11);
     }
     host(&mut seen).runs.remove(0);
-    assert!(matches!(order(&seen), Some(HostOrder::DrainForRemoval(_))), "its run is gone");
+    assert!(matches!(order(&seen), Some(HostOrder::DrainForRemoval(..))), "its run is gone");
     reconcile(&mut seen, now);
     end(&mut seen, "Ok", now);
     assert!(matches!(order(&seen), Some(HostOrder::Remove(_))));

@@ -201,7 +201,7 @@ fn a_report_of_another_operator_is_left() {
 fn a_host_that_leaves_is_drained_stopped_removed_and_then_let_go() {
     let occupied = Occupied { servers: vec!["server".into()], ..Occupied::default() };
     let mut seen = leaving(HostProgress::Occupied(occupied));
-    assert!(matches!(order(&seen), Some(HostOrder::DrainForRemoval(_))));
+    assert!(matches!(order(&seen), Some(HostOrder::DrainForRemoval(..))));
     assert_eq!(reconcile(&mut seen, START), ["status"]);
     let (reason, message) = said(&seen).unwrap();
     assert_eq!(reason, "ServersOnHost");
@@ -220,7 +220,7 @@ fn a_host_that_leaves_is_drained_stopped_removed_and_then_let_go() {
     for variable in ["edpm_nova_remove_files", "edpm_nova_host_leaves"] {
         assert_eq!(run.spec.extra_vars[variable], json!(true));
     }
-    assert!(matches!(order(&seen), Some(HostOrder::DrainForRemoval(_))), "it stays drained");
+    assert!(matches!(order(&seen), Some(HostOrder::DrainForRemoval(..))), "it stays drained");
     assert_eq!(reconcile(&mut seen, START), [""; 0], "one run");
 
     end(&mut seen, "Ok", START);
@@ -283,7 +283,7 @@ fn what_another_object_has_or_nova_does_not_is_let_go_at_once() {
 fn a_host_whose_service_is_gone_is_looked_at_and_stopped_all_the_same() {
     let mut seen = leaving(HostProgress::Pending);
     host(&mut seen).health.service = ServiceHealth::NotFound;
-    assert!(matches!(order(&seen), Some(HostOrder::DrainForRemoval(_))));
+    assert!(matches!(order(&seen), Some(HostOrder::DrainForRemoval(..))));
     // Servers of it may be on record without a service.
     let occupied = Occupied { servers: vec!["server".into()], ..Occupied::default() };
     host(&mut seen).progress = HostProgress::Occupied(occupied);
