@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use futures::StreamExt as _;
 use k8s_openapi::NamespaceResourceScope;
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace as CoreNamespace, Secret};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace as CoreNamespace, ResourceQuota, Secret};
 use k8s_openapi::api::events::v1::Event;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::runtime::wait::{await_condition, conditions};
@@ -21,6 +21,9 @@ use crate::cluster;
 /// Time limit for what operators do without a run. It is generous, because other suites keep the
 /// machine busy: only a test that fails waits for so long.
 pub const SOON: Duration = Duration::from_mins(2);
+
+/// The quota of [`Namespace::forbid`].
+const QUOTA: &str = "no-more";
 
 /// A kind that tests read and write.
 pub trait Kind:
@@ -228,6 +231,24 @@ impl Namespace {
                 && regarding.and_then(|it| it.name.as_deref()) == Some(name)
         };
         self.wait_any(SOON, &what, is_it).await.map(drop)
+    }
+
+    /// Forbids more objects of a resource, as in `count/jobs.batch`, by a quota, and waits until it is
+    /// enforced.
+    pub async fn forbid(&self, resource: &str) -> Result<()> {
+        let spec = json!({ "hard": { resource: "0" } });
+        self.create::<ResourceQuota>(QUOTA, spec).await?;
+        let counts = |it: &ResourceQuota| {
+            let used = it.status.as_ref().and_then(|it| it.used.as_ref());
+            used.is_some_and(|it| it.contains_key(resource))
+        };
+        self.wait::<ResourceQuota>(QUOTA, "counting", SOON, counts).await.map(drop)
+    }
+
+    /// Allows again what [`Self::forbid`] forbids.
+    pub async fn allow(&self) -> Result<()> {
+        self.api::<ResourceQuota>().delete(QUOTA, &DeleteParams::default()).await?;
+        Ok(())
     }
 
     /// Ends a test: deletes the namespace without waiting for its objects.

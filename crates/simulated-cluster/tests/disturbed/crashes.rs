@@ -11,9 +11,7 @@ use api::nova::ExternalCompute;
 use e2e::journey::{RUN, SERVICE, ready};
 use e2e::{Namespace, says};
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::ResourceQuota;
 use kube::ResourceExt;
-use kube::api::DeleteParams;
 use operator_core::run_engine::run::SERVICE_LABEL;
 use serde_json::json;
 use simulated_cluster::{Host, Operator};
@@ -39,9 +37,9 @@ async fn redeploy(
 /// Runs an action while no Job can be created, so that the state before the Job lasts until the
 /// action is done.
 async fn without_jobs<T>(ns: &Namespace, work: impl Future<Output = Result<T>>) -> Result<T> {
-    ns.create::<ResourceQuota>("no-jobs", json!({ "hard": { "count/jobs.batch": "0" } })).await?;
+    ns.forbid("count/jobs.batch").await?;
     let done = work.await;
-    ns.api::<ResourceQuota>().delete("no-jobs", &DeleteParams::default()).await?;
+    ns.allow().await?;
     done
 }
 

@@ -5,7 +5,7 @@ use api::ansibleee::AnsibleEe;
 use api::conditions::Condition;
 use api::dataplane::{Node, Role, Service};
 use e2e::{Namespace, SOON, attachments, says};
-use k8s_openapi::api::core::v1::{ConfigMap, ResourceQuota};
+use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
@@ -153,14 +153,14 @@ async fn a_deleted_and_an_edited_inventory_come_back_and_nothing_runs() -> Resul
 async fn a_refused_inventory_is_told_on_role_and_node_until_the_quota_goes() -> Result<()> {
     let ns = World::new("refused").await?;
     ns.secret("key", &[("ssh-privatekey", "x"), ("known_hosts", "x")]).await?;
-    ns.create::<ResourceQuota>("no-more", json!({ "hard": { "count/configmaps": "0" } })).await?;
+    ns.forbid("count/configmaps").await?;
     role_and_node(&ns, role(), node()).await?;
     let words = ["ConfigMap dataplanenode-n0 cannot be written", "quota", "Raise the quota"];
     told(&ns, "Forbidden", &words).await?;
     let of_role = |it: &Role| it.status.clone().unwrap_or_default().conditions;
     let is_told = |it: &Role| says(&of_role(it), "WritesAccepted", "Forbidden", &words);
     ns.wait::<Role>("compute", "told", SOON, is_told).await?;
-    ns.api::<ResourceQuota>().delete("no-more", &DeleteParams::default()).await?;
+    ns.allow().await?;
     let is_healed = |it: &Role| of_role(it).iter().all(|it| it.type_ != "WritesAccepted");
     // The pauses between attempts grow.
     ns.wait::<Role>("compute", "healed", SOON, is_healed).await?;

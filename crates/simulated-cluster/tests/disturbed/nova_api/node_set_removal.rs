@@ -164,7 +164,7 @@ async fn a_host_that_leaves_a_node_set_is_removed_from_nova_although_the_operato
     let is_read = |it: &NodeSet| {
         says(
             conditions(it),
-            "nova.openstack.org/ServiceUp",
+            "nova.openstack.org/ComputesUp",
             "ComputesNotRegistered",
             &["compute-0"],
         )

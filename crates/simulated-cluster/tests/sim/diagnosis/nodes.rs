@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
 
-use super::scene::{PATIENCE, World, no_more};
+use super::scene::{PATIENCE, World};
 use crate::world::simulation;
 
 const PLANE: &str = "plane";
@@ -102,7 +102,7 @@ async fn inject(ns: &Namespace, fault: &Fault) -> Result<()> {
         }
         "inventory-refused" => {
             ns.wait::<ConfigMap>(INVENTORY, "there", PATIENCE, |_| true).await?;
-            no_more(ns, "count/configmaps").await?;
+            ns.forbid("count/configmaps").await?;
             ns.api::<ConfigMap>().delete(INVENTORY, &DeleteParams::default()).await?;
         }
         "node-of-others" => {

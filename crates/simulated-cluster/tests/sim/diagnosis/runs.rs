@@ -12,7 +12,7 @@ use kube::api::DeleteParams;
 use serde_json::{Value, json};
 use simulated_cluster::{Fate, Matching};
 
-use super::scene::{PATIENCE, job_ends, no_more, pod_runs, pod_waits};
+use super::scene::{PATIENCE, job_ends, pod_runs, pod_waits};
 use crate::world::simulation;
 
 const INVENTORY: &str =
@@ -105,7 +105,7 @@ async fn before(ns: &Namespace, fault: &Fault) -> Result<()> {
         "by-hand-account-not-allowed"
         | "by-hand-image-not-pulled"
         | "by-hand-environment-missing" => Ok(()),
-        "by-hand-job-refused" => no_more(ns, "count/jobs.batch").await,
+        "by-hand-job-refused" => ns.forbid("count/jobs.batch").await,
         "by-hand-job-deleted" => {
             create(ns, fault).await?;
             pod_runs(ns).await.map(drop)

@@ -8,7 +8,7 @@ use api::dataplane::{Node, Role, Service};
 use api::nova::Cell;
 use e2e::{Namespace, cells, holds};
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::{Pod, ResourceQuota};
+use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
@@ -72,17 +72,6 @@ impl World {
 /// The conditions of a node.
 pub(crate) fn of_node(it: &Node) -> &[Condition] {
     it.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
-}
-
-/// Creates a quota that forbids more objects of a resource, and waits until it is enforced.
-pub(crate) async fn no_more(ns: &Namespace, resource: &str) -> Result<()> {
-    let spec = json!({ "hard": { resource: "0" } });
-    ns.create::<ResourceQuota>("no-more", spec).await?;
-    let counts = |it: &ResourceQuota| {
-        let used = it.status.as_ref().and_then(|it| it.used.as_ref());
-        used.is_some_and(|it| it.contains_key(resource))
-    };
-    ns.wait::<ResourceQuota>("no-more", "counting", PATIENCE, counts).await.map(drop)
 }
 
 /// Records that a node's compute has run, which is what the operator does before a first run.
