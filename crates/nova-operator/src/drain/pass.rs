@@ -11,7 +11,7 @@ use crate::drain::identity::identity;
 use crate::drain::leftover::leftover;
 use crate::drain::migrations::{Moves, moved};
 use crate::drain::order::{
-    Drain, DrainMode, HostOrder, MARKER, REMOVAL_MARKER, Remove, Stop, is_ours,
+    Drain, DrainMode, HostOrder, IdentityOrder, MARKER, REMOVAL_MARKER, Remove, Stop, is_ours,
 };
 use crate::drain::progress::{HostProgress, Removal, ServiceRemoval};
 use crate::drain::remove::{Apis, remove};
@@ -97,13 +97,10 @@ pub async fn pass(
             if is_silent(nova, &found, witness).await? {
                 return Ok(HostProgress::CellNotAnswering);
             }
-            if let Some(drain) = &order.drain {
-                let drained = of_drain(nova, host, drain, &found, moves).await?;
-                if !matches!(drained, HostProgress::Drained | HostProgress::NotFound) {
-                    return Ok(drained);
-                }
+            match undrained(nova, host, order, &found, moves).await? {
+                Some(undrained) => Ok(undrained),
+                None => identity(apis, host, order, earlier).await,
             }
-            identity(apis, host, order, earlier).await
         }
     }
 }
@@ -125,6 +122,24 @@ async fn removed(
         return Ok(HostProgress::OtherService { id: service.id.clone() });
     }
     Ok(HostProgress::Removing(remove(apis, host, order, found).await?))
+}
+
+/// Returns how far the drain is that is requested with an order about the identity of a host; `None` once
+/// the host is drained, and where none is.
+async fn undrained(
+    nova: &Compute,
+    host: &str,
+    order: &IdentityOrder,
+    found: &Found,
+    moves: &mut Moves,
+) -> Result<Option<HostProgress>, Fault> {
+    let Some(drain) = &order.drain else { return Ok(None) };
+    let drained = match found {
+        Found::Known(service) => drained(nova, host, service, (drain, MARKER), moves).await?,
+        Found::Absent | Found::Unknown => without_service(nova, host).await?,
+    };
+    let is_drained = matches!(drained, HostProgress::Drained | HostProgress::NotFound);
+    Ok((!is_drained).then_some(drained))
 }
 
 /// Returns what a host without a service has. Of a mapped host in a silent cell nova has a service that
@@ -172,19 +187,6 @@ fn unless_unconfirmed(found: HostProgress) -> HostProgress {
 async fn is_silent(nova: &Compute, found: &Found, witness: Witness<'_>) -> Result<bool, Fault> {
     let is_absent = matches!(found, Found::Absent);
     Ok(is_absent && of_cell(nova, witness).await? == HostProgress::CellNotAnswering)
-}
-
-async fn of_drain(
-    nova: &Compute,
-    host: &str,
-    drain: &Drain,
-    found: &Found,
-    moves: &mut Moves,
-) -> Result<HostProgress, Fault> {
-    match found {
-        Found::Known(service) => drained(nova, host, service, (drain, MARKER), moves).await,
-        Found::Absent | Found::Unknown => without_service(nova, host).await,
-    }
 }
 
 /// Enables the service if this operator disabled it.
