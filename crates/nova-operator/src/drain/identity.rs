@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use crate::drain::order::{IdentityGoal, IdentityOrder};
 use crate::drain::progress::{HostProgress, IdentityUse};
-use crate::drain::remove::{Apis, delete_provider, other_provider};
+use crate::drain::remove::{Apis, delete_provider, node_host, other_provider};
 use crate::drain::service::{EarlierService, Found, occupied, service};
 
 /// Finds out whether the identity of a host is free, and frees its name in placement where that is
@@ -46,15 +46,14 @@ pub async fn other_host(
     host: &str,
     compute_id: &str,
 ) -> Result<Option<IdentityUse>, Fault> {
-    let found = apis.compute.hypervisor(compute_id).await?.map(|it| it.service.host);
-    let other = found.filter(|it| it != host);
+    let other = node_host(apis, compute_id).await?.filter(|it| it != host);
     Ok(other.map(|host| IdentityUse::OtherHost { compute_id: compute_id.to_owned(), host }))
 }
 
 /// A provider of the name under which the host's own is to be is a stale one where it is not the host's
 /// own, and nova has no compute node of it.
 async fn of_name(apis: &Apis, host: &str, compute_id: &str) -> Result<IdentityUse, Fault> {
-    let own = apis.compute.hypervisor(compute_id).await?.map(|it| it.provider);
+    let own = apis.compute.hypervisor(compute_id).await?.map(|it| it.hypervisor_hostname);
     let name = own.filter(|it| !it.is_empty()).unwrap_or_else(|| host.to_owned());
     let provider = match other_provider(apis, &name, compute_id).await? {
         None => return Ok(IdentityUse::Free),

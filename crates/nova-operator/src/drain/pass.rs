@@ -14,7 +14,7 @@ use crate::drain::order::{
     Drain, DrainMode, HostOrder, IdentityOrder, MARKER, REMOVAL_MARKER, Remove, Stop, is_ours,
 };
 use crate::drain::progress::{HostProgress, Removal, ServiceRemoval};
-use crate::drain::remove::{Apis, remove};
+use crate::drain::remove::{Apis, node_host, remove};
 use crate::drain::service::{EarlierService, Found, Witness, occupied, of_cell, service};
 
 /// What the passes about one host remember of the ones before. An operator that has lost it comes to
@@ -169,8 +169,7 @@ async fn unless_elsewhere(
     found: HostProgress,
 ) -> Result<HostProgress, Fault> {
     let (HostProgress::NotFound, Some(id)) = (&found, compute_id) else { return Ok(found) };
-    let node = apis.compute.hypervisor(id).await?.map(|it| it.service.host);
-    Ok(match node.filter(|it| it != host) {
+    Ok(match node_host(apis, id).await?.filter(|it| it != host) {
         Some(host) => HostProgress::OtherHost { compute_id: id.to_owned(), host },
         None => found,
     })

@@ -102,8 +102,8 @@ pub async fn of_placement(
         None => placement.provider_named(host).await?,
     };
     if let Some(provider) = provider.map(|it| it.uuid) {
-        if let Some(user) = user_of(apis, &provider).await? {
-            let message = format!("nova has it as the compute node of host {user}");
+        if let Some(other) = node_host(apis, &provider).await? {
+            let message = format!("nova has it as the compute node of host {other}");
             return Ok(PlacementRemoval::Kept { provider, message });
         }
         if let Some(kept) = of_provider(apis, host, provider).await? {
@@ -141,13 +141,14 @@ pub async fn other_provider(
 ) -> Result<Option<(String, Option<String>)>, Fault> {
     let found = apis.placement.provider_named(name).await?.map(|it| it.uuid);
     let Some(provider) = found.filter(|it| it != own) else { return Ok(None) };
-    let user = user_of(apis, &provider).await?;
+    let user = node_host(apis, &provider).await?;
     Ok(Some((provider, user)))
 }
 
-/// Returns the host of the compute node that nova has of a provider; `None` without one.
-async fn user_of(apis: &Apis, provider: &str) -> Result<Option<String>, Fault> {
-    Ok(apis.compute.hypervisor(provider).await?.map(|it| it.service.host))
+/// Returns the host on which nova has the compute node of this UUID, which its resource provider has too;
+/// `None` without one.
+pub async fn node_host(apis: &Apis, compute_id: &str) -> Result<Option<String>, Fault> {
+    Ok(apis.compute.hypervisor(compute_id).await?.map(|it| it.service.host))
 }
 
 /// Deletes a provider of a host, whose shares are dropped only where nova has nothing on the host.

@@ -27,7 +27,7 @@ fn services(states: &[(&str, ServiceState)]) -> Vec<ComputeService> {
 fn hypervisors(hosts: &[&str]) -> Vec<Hypervisor> {
     let hypervisor = |host: &&str| Hypervisor {
         id: "b0".into(),
-        provider: String::new(),
+        hypervisor_hostname: String::new(),
         service: HypervisorService { host: (*host).to_owned() },
     };
     hosts.iter().map(hypervisor).collect()

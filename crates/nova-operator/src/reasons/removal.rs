@@ -60,8 +60,9 @@ pub(crate) const PLACEMENT_CLEAN: Reason =
     Reason::good("PlacementClean", "Placement has nothing of the host, and no aggregate lists it.");
 pub(crate) const PROVIDER_KEPT: Reason = Reason::warning(
     "ProviderKept",
-    "Placement refuses to delete the resource provider of the host.",
-    "When placement no longer refuses it.",
+    "Placement refuses to delete the resource provider of the host, or nova has it as the compute node \
+     of another host.",
+    "When neither is so any more.",
     "Look at the provider; the message has the command.",
 );
 pub(crate) const IN_AGGREGATES: Reason = Reason::warning(

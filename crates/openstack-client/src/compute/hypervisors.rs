@@ -15,8 +15,8 @@ pub struct Hypervisor {
     pub id: String,
     /// The name of its resource provider, which need not be that of its host; empty where nova does not
     /// say it.
-    #[serde(default, rename = "hypervisor_hostname")]
-    pub provider: String,
+    #[serde(default)]
+    pub hypervisor_hostname: String,
     /// Its service.
     pub service: HypervisorService,
 }

@@ -1,8 +1,6 @@
 //! The chart's webhooks while they are unavailable, and after they are uninstalled: what they
 //! block.
 
-use std::time::Duration;
-
 use anyhow::{Context as _, Result, bail};
 use api::dataplane::{Node, Role, Service};
 use api::nova::{Cell, ExternalCompute};
@@ -95,7 +93,7 @@ async fn with_the_operator_down_only_changes_of_cell_and_role_are_refused() -> R
     own.wait::<Node>("n0", "to go while nobody answers", SOON, goes).await?;
     // Its finalizers are removed by the operator that is started again.
     own.replace(&[Operator::Nova]).await?;
-    own.deleted(Duration::from_mins(2)).await
+    own.deleted(SOON).await
 }
 
 /// Returns the number of webhook configurations.

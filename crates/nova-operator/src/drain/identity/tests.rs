@@ -21,6 +21,8 @@ const HOST: &str = "n0.example.org";
 const OWN: &str = "c0";
 /// The UUID of a provider that has the name of the host.
 const STALE: &str = "c1";
+/// The name of the host's hypervisor and of its provider, where nova has its compute node.
+const HYPERVISOR: &str = "machine-0";
 
 /// What the cloud has; consumer `d0` has a share of the stale provider and one of another.
 #[derive(Clone, Debug, Default)]
@@ -55,7 +57,11 @@ fn read(state: &State, line: &str) -> Answer {
         let found = state.hypervisors.iter().find(|it| it.0 == id);
         return found.map_or_else(
             || said(404, &json!({"itemNotFound": {"code": 404, "message": "none"}})),
-            |(id, host)| said(200, &json!({"hypervisor": {"id": id, "service": {"host": host}}})),
+            |(id, host)| {
+                let (name, service) = (HYPERVISOR, json!({"host": host}));
+                let found = json!({"id": id, "hypervisor_hostname": name, "service": service});
+                said(200, &json!({"hypervisor": found}))
+            },
         );
     }
     if let Some(versions) = versions(line) {
@@ -74,8 +80,10 @@ fn read(state: &State, line: &str) -> Answer {
         "get /v2.1/servers" => servers(&state.servers, query),
         "get /v2.1/os-migrations" => said(200, &json!({"migrations": []})),
         "get /placement/resource_providers" => {
-            let provider = state.provider.iter();
-            let all = provider.map(|id| json!({"uuid": id, "name": HOST, "generation": 3}));
+            let is_known = state.hypervisors.iter().any(|it| it.0 == OWN);
+            let name = if is_known { HYPERVISOR } else { HOST };
+            let provider = state.provider.iter().filter(|_| query == format!("name={name}"));
+            let all = provider.map(|id| json!({"uuid": id, "name": name, "generation": 3}));
             said(200, &json!({"resource_providers": all.collect::<Vec<_>>()}))
         }
         "get /placement/resource_providers/c1/allocations" => shares(&state.consumers),
@@ -165,6 +173,14 @@ async fn a_stale_provider_of_the_hosts_name_is_deleted_and_its_consumers_keep_ot
     let message = "in use".to_owned();
     let expected = IdentityUse::ProviderKept { provider: STALE.to_owned(), message };
     assert_eq!(progress, HostProgress::Identity(expected));
+}
+
+#[tokio::test]
+async fn a_stale_provider_has_the_name_of_the_hypervisor_where_nova_says_it() {
+    let hypervisors = vec![(OWN, HOST)];
+    let state = State { is_up: true, provider: Some(STALE), hypervisors, ..State::default() };
+    let deleted = vec!["delete /placement/resource_providers/c1".to_owned()];
+    assert_eq!(found(&state, IdentityGoal::Name).await, (free(), deleted));
 }
 
 #[tokio::test]
