@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::{Volume, VolumeMount};
 use kube::KubeSchema;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// What Kubernetes accepts as the name of most objects.
 pub(crate) const DNS_SUBDOMAIN: &str =
@@ -16,6 +16,13 @@ pub const MAX_EXTRA_MOUNTS: usize = 32;
 pub const MAX_VOLUMES: usize = 64;
 /// How many mounts one of them may have: the rules over them stay affordable.
 pub const MAX_MOUNTS: usize = 32;
+
+/// Why no run gets a path of the machine that its pod is on, and what to take instead.
+pub const HOST_PATH: &str = "a run gets no path of the Kubernetes node: take a persistentVolumeClaim, \
+                             configMap, secret, projected, emptyDir, csi or nfs volume";
+/// The CEL rule of a field that nobody may set: it costs nothing, however often the field may be
+/// there.
+pub(crate) const NEVER: &str = "false";
 
 /// Any mapping, kept as it was written.
 pub type AnyMap = std::collections::BTreeMap<String, Value>;
@@ -33,8 +40,8 @@ pub struct VolMounts {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 63))]
     pub extra_vol_type: Option<String>,
-    /// The volumes that the pods get.
-    #[schemars(length(max = MAX_VOLUMES))]
+    /// The volumes that the pods get: every kind but `hostPath`.
+    #[schemars(schema_with = "volumes")]
     pub volumes: Vec<Volume>,
     /// Where the volumes are mounted in the runner container.
     #[schemars(schema_with = "volume_mounts")]
@@ -137,6 +144,19 @@ pub(crate) fn optional_any_map(_: &mut SchemaGenerator) -> Schema {
         "nullable": true,
         "x-kubernetes-preserve-unknown-fields": true
     })
+}
+
+/// The schema of volumes, without those that give a pod the files of its Kubernetes node.
+fn volumes(generator: &mut SchemaGenerator) -> Schema {
+    let mut schema = <Vec<Volume>>::json_schema(generator);
+    schema.insert("maxItems".into(), MAX_VOLUMES.into());
+    let mut item = generator.subschema_for::<Volume>().to_value();
+    if let Some(path) = item.pointer_mut("/properties/hostPath").and_then(Value::as_object_mut) {
+        let never = json!([{ "rule": NEVER, "message": HOST_PATH }]);
+        path.insert("x-kubernetes-validations".into(), never);
+    }
+    schema.insert("items".into(), item);
+    schema
 }
 
 /// The schema of mounts, with the limits that keep CEL rules over them affordable.

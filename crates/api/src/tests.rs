@@ -555,6 +555,37 @@ fn mounts_over_the_operators_files_are_refused() {
 }
 
 #[test]
+fn no_kind_takes_a_path_of_the_kubernetes_node() {
+    let mounts = |source: &str, value: Value| json!([{"volumes": [{"name": "v", source: value}], "mounts": []}]);
+    let path = || json!({"path": "/"});
+    let section = |mounts: &Value| json!({"extraMounts": mounts});
+    let role = |mounts: &Value| json!({"nodeTemplate": section(mounts)});
+    let node = |mounts: &Value| json!({"node": section(mounts)});
+    let node_set = |mounts: &Value| {
+        let mut template = section(mounts);
+        template["ansibleSSHPrivateKeySecret"] = json!("s");
+        json!({"nodeTemplate": template, "nodes": {}})
+    };
+    let compute =
+        |mounts: &Value| json!({"dataplaneNodeName": "n", "cellName": "c", "extraMounts": mounts});
+    let found = |mounts: &Value| {
+        [
+            broken::<AnsibleEeSpec>(&section(mounts), None),
+            broken::<RoleSpec>(&role(mounts), None),
+            broken::<NodeSpec>(&node(mounts), None),
+            broken::<NodeSetSpec>(&node_set(mounts), None),
+            broken::<ExternalComputeSpec>(&compute(mounts), None),
+            broken::<DataPlaneSpec>(&json!({"roles": {"r": role(mounts)}}), None),
+            broken::<DataPlaneSpec>(&json!({"nodes": {"n": node(mounts)}}), None),
+        ]
+    };
+    for refused in found(&mounts("hostPath", path())) {
+        assert!(refused.contains("take a persistentVolumeClaim"), "{refused:?}");
+    }
+    assert_eq!(found(&mounts("secret", json!({"secretName": "s"}))), [const { String::new() }; 7]);
+}
+
+#[test]
 fn a_role_lists_a_service_once() {
     assert!(broken::<RoleSpec>(&json!({"services": ["a", "b", "a"]}), None).contains("once"));
     assert_eq!(broken::<RoleSpec>(&json!({"services": ["a", "b"]}), None), "");

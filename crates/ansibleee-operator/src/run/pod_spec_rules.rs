@@ -8,8 +8,9 @@ use std::net::IpAddr;
 use api::ansibleee::{AnsibleEeSpec, MAX_DEADLINE};
 use api::fault::Fault;
 use api::names::{is_dns_label, is_dns_subdomain};
+use api::shared::HOST_PATH;
 use api::{facts, plays};
-use k8s_openapi::api::core::v1::{Toleration, Volume};
+use k8s_openapi::api::core::v1::{Container, Toleration, Volume};
 use operator_core::run_engine::host_owner::{self, TAKE_OVER};
 
 use super::build::{OWN_VOLUMES, files};
@@ -18,6 +19,25 @@ use crate::run::settings::{Settings, is_engines};
 
 /// Maximum length of one environment variable: Linux' own limit of a string.
 const VARIABLE_LIMIT: usize = 128 * 1024;
+/// Capabilities that a container of a run may add: those of Pod Security's baseline, and those that
+/// reach no further than the network of its pod. The chart's policy for Jobs has the same.
+pub const CAPABILITIES: [&str; 15] = [
+    "AUDIT_WRITE",
+    "CHOWN",
+    "DAC_OVERRIDE",
+    "FOWNER",
+    "FSETID",
+    "KILL",
+    "MKNOD",
+    "NET_ADMIN",
+    "NET_BIND_SERVICE",
+    "NET_RAW",
+    "SETFCAP",
+    "SETGID",
+    "SETPCAP",
+    "SETUID",
+    "SYS_CHROOT",
+];
 /// Maximum deadline of a Job in seconds, a signed 32-bit number.
 const LONGEST: i64 = i32::MAX as i64;
 
@@ -115,6 +135,9 @@ fn volumes(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
             if !is_dns_label(&volume.name) {
                 let message = format!("{:?} is not a valid volume name", volume.name);
                 add(faults, format!("{at}.name"), message);
+            }
+            if volume.host_path.is_some() {
+                add(faults, format!("{at}.hostPath"), HOST_PATH);
             }
             token(spec, volume, &at, faults);
         }
@@ -239,6 +262,7 @@ fn containers(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
         if container.image.as_deref().unwrap_or_default().trim().is_empty() {
             add(faults, format!("{at}.image"), "a container needs an image");
         }
+        rights(container, &format!("{at}.securityContext"), faults);
         for (mount_idx, mount) in container.volume_mounts.iter().flatten().enumerate() {
             if !volumes.contains(mount.name.as_str()) {
                 let message = format!("no volume of extraMounts is called {}", mount.name);
@@ -251,6 +275,20 @@ fn containers(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
             let message = format!("{:?} is not a valid Secret name", secret.name);
             add(faults, format!("spec.imagePullSecrets[{idx}].name"), message);
         }
+    }
+}
+
+/// Rejects what gives a container rights on its Kubernetes node.
+fn rights(container: &Container, at: &str, faults: &mut Vec<Fault>) {
+    let Some(context) = &container.security_context else { return };
+    if context.privileged.unwrap_or_default() {
+        let message = "a run has no rights on the Kubernetes node: remove it";
+        add(faults, format!("{at}.privileged"), message);
+    }
+    let added = context.capabilities.iter().filter_map(|it| it.add.as_ref()).flatten();
+    for name in added.filter(|it| !CAPABILITIES.contains(&it.as_str())) {
+        let message = format!("{name} is none of {}: remove it", CAPABILITIES.join(", "));
+        add(faults, format!("{at}.capabilities.add"), message);
     }
 }
 

@@ -125,6 +125,28 @@ fn no_volume_brings_the_token_of_a_service_account() {
 }
 
 #[test]
+fn a_run_reaches_neither_files_nor_rights_of_the_kubernetes_node() {
+    let volume = |source: &str| {
+        format!("{{extraMounts: [{{volumes: [{{name: v, {source}: {{path: /}}}}], mounts: []}}]}}")
+    };
+    let container = |rights: &str| {
+        format!("{{initContainers: [{{name: i, image: x, securityContext: {{{rights}}}}}]}}")
+    };
+    let at = "spec.initContainers[0].securityContext";
+    check(&[
+        (&volume("hostPath"), "spec.extraMounts[0].volumes[0].hostPath: a run gets no path of the"),
+        (&volume("emptyDir"), ""),
+        (&container("privileged: true"), &format!("{at}.privileged: a run has no rights")),
+        (&container("privileged: false"), ""),
+        (
+            &container("capabilities: {add: [NET_ADMIN, SYS_MODULE]}"),
+            &format!("{at}.capabilities.add: SYS_MODULE is none of AUDIT_WRITE, CHOWN"),
+        ),
+        (&container("capabilities: {add: [NET_ADMIN, NET_RAW], drop: [ALL]}"), ""),
+    ]);
+}
+
+#[test]
 fn a_command_line_can_be_split_into_words() {
     let words =
         ["--tags a,b", "--limit 'a b'", "-e \"it's\"", r#"-e "a\"b""#, r"a\'b", r"'a\'", ""];

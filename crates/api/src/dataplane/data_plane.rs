@@ -11,7 +11,7 @@ use super::node::NodeSpec;
 use super::node_section::DeployStrategy;
 use super::role::RoleSpec;
 use crate::conditions::Condition;
-use crate::shared::AnyMap;
+use crate::shared::{AnyMap, NEVER};
 
 /// How many roles one data plane may list.
 const MAX_ROLES: u32 = 1000;
@@ -136,12 +136,15 @@ fn entries<T: JsonSchema>(generator: &mut SchemaGenerator, limit: u32) -> Schema
 }
 
 /// Takes out of a schema what is not the entry's own word: a default would be applied as if it had
-/// been stated. The rules go too, for over thousands of entries they cost more than the API server
-/// allows; the kinds themselves keep them.
+/// been stated. The rules go too, but for those that cost nothing: over thousands of entries they cost
+/// more than the API server allows; the kinds themselves keep them.
 fn only_stated(schema: &mut Value) {
     let Some(schema) = schema.as_object_mut() else { return };
     schema.remove("default");
-    schema.remove("x-kubernetes-validations");
+    let rules = schema.get("x-kubernetes-validations").and_then(Value::as_array);
+    if rules.is_some_and(|it| it.iter().any(|it| it["rule"] != NEVER)) {
+        schema.remove("x-kubernetes-validations");
+    }
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
         properties.values_mut().for_each(only_stated);
     }
