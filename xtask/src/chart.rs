@@ -2,6 +2,7 @@
 //! result.
 
 mod invariants;
+mod job_policies;
 mod monitoring;
 mod network_policies;
 mod nova_api;
@@ -35,7 +36,7 @@ const KINDS: [&str; 11] = [
 /// A check with its name.
 type Check = (&'static str, fn() -> Result<()>);
 
-const CHECKS: [Check; 21] = [
+const CHECKS: [Check; 23] = [
     ("helm lint is content", lint),
     ("the defaults render, restricted and without a wildcard", defaults),
     ("a webhook blocks nothing but a change of cell or role", webhooks::blocking),
@@ -51,6 +52,11 @@ const CHECKS: [Check; 21] = [
         "network policies leave the webhook open, and the rest to the values",
         network_policies::of_operators,
     ),
+    (
+        "policies bound the Jobs of operators that work in all namespaces",
+        job_policies::of_operators,
+    ),
+    ("the policies have the accounts and namespaces of the values", job_policies::of_values),
     ("rights about nova's API are granted only where it is read", nova_api::rights),
     ("the readiness gate of nova is listed where it is switched on", nova_api::readiness),
     ("nothing of the monitoring is rendered without its switches", monitoring::off),
@@ -116,6 +122,7 @@ fn defaults() -> Result<()> {
         ("CustomResourceDefinition", KINDS.len()),
         ("MutatingWebhookConfiguration", 1),
         ("ValidatingWebhookConfiguration", 2),
+        ("ValidatingAdmissionPolicy", 2),
     ] {
         let n = of_kind(&objects, kind).count();
         ensure!(n == n_expected, "{n} objects {kind}, not {n_expected}");
@@ -300,6 +307,8 @@ fn typos() -> Result<()> {
         ("relatedImages.ansibleEERunner=r.example.org/runner:1 ", "ansibleEERunner"),
         ("runner.uid=root", "uid"),
         ("webhooks.enabled=yes", "enabled"),
+        ("jobPolicy.enabled=yes", "enabled"),
+        ("jobPolicy.excludedNamespaces={Not_A_Name}", "excludedNamespaces"),
         ("secretDigests.rewriteUnkeyed=no", "rewriteUnkeyed"),
         ("nova.nodeSetReadiness=yes", "nodeSetReadiness"),
         ("metrics.prometheusRule.enable=true", "enable"),

@@ -1,15 +1,16 @@
-//! The installation matches the chart: its webhooks, and the permissions of its operators.
+//! The installation matches the chart: its webhooks, and the permissions of its operators, which a policy
+//! bounds where RBAC cannot.
 
 use anyhow::{Context as _, Result, bail};
 use api::ansibleee::AnsibleEe;
 use api::nova::ExternalCompute;
-use e2e::Kind;
+use e2e::{Kind, SOON, says};
 use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
 };
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use kube::api::{DeleteParams, ListParams};
+use kube::api::{DeleteParams, ListParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
 use serde_json::{Value, json};
@@ -119,5 +120,87 @@ async fn an_operator_has_no_right_that_its_roles_do_not_name() -> Result<()> {
         let listed = jobs.list(&ListParams::default()).await;
         forbidden(&format!("{} lists Jobs", operator.name()), listed)?;
     }
+    ns.done().await
+}
+
+/// A Job as ansibleee-operator creates one, with other values at some places.
+fn job(changes: &[(&str, Value)]) -> Result<Job> {
+    let labels = json!({ "labels": { "app": "openstackansibleee" } });
+    let mut job = json!({
+        "metadata": { "name": "forged", "labels": labels["labels"] },
+        "spec": { "template": { "metadata": labels, "spec": {
+            "restartPolicy": "Never",
+            "automountServiceAccountToken": false,
+            "initContainers": [{ "name": "first", "image": "x", "securityContext": {} }],
+            "containers": [{ "name": "run", "image": "x", "securityContext": {} }],
+            "volumes": [{ "name": "v", "emptyDir": {} }],
+        } } },
+    });
+    for (place, value) in changes {
+        let (parent, field) = place.rsplit_once('/').context("no pointer")?;
+        let parent = job.pointer_mut(parent).with_context(|| format!("no {parent}"))?;
+        parent[field] = value.clone();
+    }
+    Ok(serde_json::from_value(job)?)
+}
+
+#[tokio::test]
+async fn ansibleee_operator_may_create_no_job_but_those_of_its_runs() -> Result<()> {
+    const POD: &str = "/spec/template/spec";
+    let ns = World::new("jobs").await?;
+    // The policy is in force when a run of the operator has ended: the API server has read it since.
+    let host = ns.host("jobs-a", "192.0.2.128");
+    let spec = json!({
+        "playbookContents": "- hosts: all\n  tasks: []\n",
+        "inventory": json!({ "all": { "hosts": { "jobs-a": {} } } }).to_string(),
+        "hosts": [{ "name": "jobs-a", "address": "192.0.2.128:22" }],
+    });
+    ns.create::<AnsibleEe>("real", spec).await?;
+    let has_ended = |it: &AnsibleEe| {
+        let conditions = it.status.as_ref().map(|it| it.conditions.as_slice());
+        says(conditions.unwrap_or_default(), "Ready", "Ready", &[])
+    };
+    ns.wait::<AnsibleEe>("real", "Ready", SOON, has_ended).await?;
+    assert_eq!(host.visits().len(), 1);
+
+    let dry = PostParams { dry_run: true, ..PostParams::default() };
+    let jobs = as_operator::<Job>(ns.sim, Operator::AnsibleEe, &ns.name).await?;
+    jobs.create(&dry, &job(&[])?).await?;
+    let refused = async |jobs: &Api<Job>, changes: &[(&str, Value)], words: &str| match jobs
+        .create(&dry, &job(changes)?)
+        .await
+    {
+        Err(kube::Error::Api(status)) if status.message.contains(words) => Ok(()),
+        Err(error) => Err(error).with_context(|| format!("{changes:?}")),
+        Ok(_) => bail!("{changes:?} passed"),
+    };
+    let system = as_operator::<Job>(ns.sim, Operator::AnsibleEe, "kube-system").await?;
+    refused(&system, &[], "creates no Jobs in this namespace").await?;
+    let (of_node, token) = ("of the Kubernetes node", "without a service account's token");
+    let at = |field: &str| format!("{POD}/{field}");
+    let added = json!({ "add": ["SYS_MODULE"] });
+    let projected = json!({ "sources": [{ "serviceAccountToken": { "path": "token" } }] });
+    for (place, value, words) in [
+        // Without labels of its own, a Job gets those of its pod.
+        ("/metadata/labels".to_owned(), json!({ "app": "other" }), "with the label app"),
+        ("/spec/template/metadata/labels".to_owned(), json!({}), "with the label app"),
+        (at("serviceAccountName"), json!("default"), token),
+        // The API server takes the field of before for the name.
+        (at("serviceAccount"), json!("default"), token),
+        (at("automountServiceAccountToken"), Value::Null, token),
+        (at("volumes"), json!([{ "name": "v", "projected": projected }]), token),
+        (at("volumes"), json!([{ "name": "v", "hostPath": { "path": "/" } }]), of_node),
+        // Nobody gets a privileged container from this API server.
+        (at("containers/0/securityContext/capabilities"), added.clone(), of_node),
+        (at("initContainers/0/securityContext/capabilities"), added, of_node),
+        (at("hostNetwork"), json!(true), of_node),
+        (at("hostPID"), json!(true), of_node),
+        (at("hostIPC"), json!(true), of_node),
+    ] {
+        refused(&jobs, &[(&place, value)], words).await?;
+    }
+    // Others are not bounded by it.
+    let of_all: Api<Job> = Api::namespaced(ns.client.clone(), "kube-system");
+    of_all.create(&dry, &job(&[(&at("hostPID"), json!(true))])?).await?;
     ns.done().await
 }

@@ -1,0 +1,107 @@
+//! Checks of what the chart lets the operators' accounts create as a Job; the simulated cluster's API
+//! server evaluates the policies.
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+
+use super::invariants::{of_kind, text};
+use super::rendered;
+
+/// The operators that create Jobs, with the label of these: a test compares it with the code, which
+/// only tests link.
+const LABELS: [(&str, (&str, &str)); 2] = [
+    ("ansibleee-operator", ("app", "openstackansibleee")),
+    ("nova-operator", ("nova.openstack.org/host-discovery", "true")),
+];
+
+/// Returns the policies that bindings enforce, each with the name of its operator.
+fn enforced(values: &[&str]) -> Result<Vec<(String, Value)>> {
+    let objects = rendered(values)?;
+    let n_policies = of_kind(&objects, "ValidatingAdmissionPolicy").count();
+    let mut found = Vec::new();
+    for binding in of_kind(&objects, "ValidatingAdmissionPolicyBinding") {
+        ensure!(binding["spec"]["validationActions"] == json!(["Deny"]), "{binding}");
+        ensure!(binding["spec"]["matchResources"].is_null(), "{binding}");
+        let name = text(binding, "/spec/policyName");
+        let policy = of_kind(&objects, "ValidatingAdmissionPolicy")
+            .find(|it| it["metadata"]["name"] == name)
+            .with_context(|| format!("no policy {name}"))?;
+        ensure!(policy["spec"]["failurePolicy"] == "Fail", "{policy}");
+        let operator =
+            name.strip_prefix("edpm.edpm-system.").and_then(|it| it.strip_suffix("-jobs"));
+        let operator = operator.with_context(|| name.to_owned())?;
+        let account = format!("== 'system:serviceaccount:edpm-system:{operator}'");
+        let who = text(policy, "/spec/matchConditions/0/expression");
+        ensure!(who.ends_with(&account), "{operator}: {who}");
+        found.push((operator.to_owned(), policy["spec"].clone()));
+    }
+    ensure!(n_policies == found.len(), "{n_policies} policies, {} bindings", found.len());
+    Ok(found)
+}
+
+/// Returns the names of the operators whose Jobs are bounded.
+fn bounded(values: &[&str]) -> Result<Vec<String>> {
+    Ok(enforced(values)?.into_iter().map(|it| it.0).collect())
+}
+
+/// Checks that each operator that creates Jobs is bounded where it has the right in all namespaces.
+pub(super) fn of_operators() -> Result<()> {
+    for (operator, policy) in enforced(&[])? {
+        let (_, (label, value)) =
+            LABELS.into_iter().find(|it| it.0 == operator).context(operator.clone())?;
+        let rules = policy["validations"].to_string();
+        let wanted = format!("labels[?'{label}'].orValue('') == '{value}'");
+        ensure!(rules.matches(&wanted).count() == 2, "{operator}: {rules}");
+    }
+    let all = LABELS.map(|it| it.0);
+    ensure!(bounded(&[])? == all, "{:?}", bounded(&[])?);
+    ensure!(
+        bounded(&["nova.api.enabled=false"])? == all[..1],
+        "nova-operator creates no Jobs then"
+    );
+    for off in ["watchNamespaces={a}", "jobPolicy.enabled=false"] {
+        ensure!(bounded(&[off])?.is_empty(), "{off}");
+    }
+    Ok(())
+}
+
+/// Checks that accounts and namespaces are those of the values.
+pub(super) fn of_values() -> Result<()> {
+    let rules = |values: &[&str]| -> Result<Vec<String>> {
+        Ok(enforced(values)?.iter().map(|it| it.1["validations"].to_string()).collect())
+    };
+    let accounts = |quoted: &str| format!(r"serviceAccountName in {quoted}");
+    let named = rules(&["ansibleee.allowedServiceAccounts={runner,other}"])?;
+    let quoted = r#"[\"runner\",\"other\"]"#;
+    ensure!(named[0].contains(&accounts(quoted)), "{}", named[0]);
+    ensure!(named[1].contains(&accounts("[]")), "nova-operator's Jobs have none: {}", named[1]);
+    let any = rules(&["ansibleee.allowedServiceAccounts={*}"])?;
+    ensure!(!any[0].contains("serviceAccountName") && any[0].contains("hostPath"), "{}", any[0]);
+    for rule in rules(&["jobPolicy.excludedNamespaces={vault,rook}"])? {
+        ensure!(rule.contains(r#"request.namespace in [\"vault\",\"rook\"]"#), "{rule}");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use ansibleee_operator::run::build::APP;
+    use ansibleee_operator::run::pod_spec_rules::CAPABILITIES;
+    use nova_operator::cell::discovery::build::LABEL;
+    use serde_json::json;
+
+    use super::LABELS;
+    use crate::paths;
+
+    #[test]
+    fn the_labels_of_the_policies_are_those_of_the_operators_jobs() {
+        assert_eq!(LABELS.map(|it| it.1), [APP, (LABEL, "true")]);
+    }
+
+    #[test]
+    fn the_policies_allow_the_capabilities_that_ansibleee_operator_takes() {
+        let path = "charts/edpm-operators/templates/job-policies.yaml";
+        let text = std::fs::read_to_string(paths::repo().join(path)).unwrap();
+        assert!(text.contains(&json!(CAPABILITIES).to_string()), "{text}");
+    }
+}
