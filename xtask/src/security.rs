@@ -1,10 +1,11 @@
-//! Test: SECURITY.md describes for every kind what its author can do, and names each field that
-//! gives power.
+//! Tests: SECURITY.md describes for every kind what its author can do, names each field that gives
+//! power, and each right to write that an operator has.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use api::definitions;
+use operator_core::rbac::Rule;
 use serde_json::Value;
 
 use crate::paths;
@@ -142,6 +143,82 @@ fn gaps(text: &str) -> Vec<String> {
         gaps.extend(named.difference(known).map(|it| format!("{kind} has no field `{it}`")));
     }
     gaps
+}
+
+/// The start of the heading of the table of rights.
+const RIGHTS: &str = "| Right | What it is for |";
+
+/// The rules of each operator.
+const OPERATORS: [(&str, &[&[Rule]]); 3] = [
+    ("ansibleee-operator", &[ansibleee_operator::RULES]),
+    ("dataplane-operator", &[dataplane_operator::operator::RULES]),
+    ("nova-operator", &[nova_operator::operator::RULES, nova_operator::operator::NOVA_API_RULES]),
+];
+
+/// Returns how the table names a resource.
+fn title(resource: &str) -> &str {
+    match resource.split_once('/').map_or(resource, |it| it.1) {
+        "status" => "tatuses",
+        "finalizers" => "Finalizers",
+        "baremetalhosts" => "BareMetalHost",
+        "certificates" => "Certificate",
+        "configmaps" => "ConfigMaps",
+        "dnsdata" => "DNSData",
+        "endpointslices" => "EndpointSlices",
+        "events" => "Events",
+        "ipsets" => "IPSet",
+        "jobs" => "Jobs",
+        "novacells" => "NovaCell",
+        "novaexternalcomputes" => "NovaExternalCompute",
+        "openstackansibleees" => "OpenStackAnsibleEE",
+        "openstackbaremetalsets" => "OpenStackBaremetalSet",
+        "openstackdataplanedeployments" => "OpenStackDataPlaneDeployment",
+        "openstackdataplanehostreadinesses" => "OpenStackDataPlaneHostReadiness",
+        "openstackdataplanenodes" => "OpenStackDataPlaneNode",
+        "openstackdataplanenodesets" => "OpenStackDataPlaneNodeSet",
+        "openstackdataplaneroles" => "OpenStackDataPlaneRole",
+        "openstackdataplaneservices" => "OpenStackDataPlaneService",
+        "secrets" => "Secrets",
+        "services" => "Services",
+        other => other,
+    }
+}
+
+/// Returns the rights to write that no row of the table names together with their operator.
+fn missing_rights(text: &str) -> Vec<String> {
+    let table = text.lines().skip_while(|it| !it.starts_with(RIGHTS)).skip(2);
+    let rows = table.take_while(|it| it.starts_with('|'));
+    let rights: Vec<&str> = rows.filter_map(|it| it.split('|').nth(1)).collect();
+    let is_named = |operator: &str, resource: &str, verb: &str| {
+        let verb = format!("`{verb}`");
+        let is_it = |it: &str| it.contains(title(resource)) && it.contains(&verb);
+        rights.iter().any(|it| {
+            is_it(it)
+                && (it.contains(operator)
+                    || it.contains("all three")
+                    || it.contains("each operator"))
+        })
+    };
+    let mut missing = Vec::new();
+    for (operator, tables) in OPERATORS {
+        for rule in tables.iter().copied().flatten() {
+            let writes = rule.verbs.iter().filter(|it| !["get", "list", "watch"].contains(it));
+            let rights = writes.flat_map(|verb| rule.resources.iter().map(move |it| (*it, *verb)));
+            let lacks = rights.filter(|(resource, verb)| !is_named(operator, resource, verb));
+            missing.extend(lacks.map(|(resource, verb)| format!("{operator}: {verb} {resource}")));
+        }
+    }
+    missing
+}
+
+#[test]
+fn security_names_every_right_to_write_that_an_operator_has() {
+    let text = fs::read_to_string(paths::repo().join("SECURITY.md")).unwrap();
+    assert_eq!(missing_rights(&text), [""; 0]);
+    let without: String =
+        text.split_inclusive('\n').filter(|it| !it.contains("(ansibleee-operator)")).collect();
+    let jobs = ["create", "delete"].map(|it| format!("ansibleee-operator: {it} jobs"));
+    assert_eq!(missing_rights(&without), jobs);
 }
 
 #[test]
