@@ -253,7 +253,11 @@ fn judged(reading: &HostReading) -> Readiness {
 fn not_mapped(HostReading { name, discovered_by, .. }: &HostReading) -> String {
     let next_step = match discovered_by {
         Some(cell) => format!("{HOST_DISCOVERED} of NovaCell {cell} has how far its discovery is."),
-        None => "nova-manage cell_v2 discover_hosts".to_owned(),
+        None => {
+            "wait for nova's scheduler where it discovers hosts, or run where nova-manage reaches \
+                 nova's API database: nova-manage cell_v2 discover_hosts"
+                .to_owned()
+        }
     };
     format!("Host {name} is not mapped to its cell, so nova does not schedule to it: {next_step}")
 }

@@ -16,8 +16,12 @@ use crate::nova_health::{HostHealth, MappingHealth, ServiceHealth};
 use crate::reasons;
 use crate::registration::{has_registered_since, registered_at, registered_host};
 
-/// How long a new host may stay without a mapping before the message has the command.
-const DISCOVERY: SignedDuration = SignedDuration::from_mins(2);
+/// How long a new host may stay without a mapping before that is a fault, where nova-operator
+/// discovers it.
+const OWN_DISCOVERY: SignedDuration = SignedDuration::from_mins(2);
+/// The same where others do: the scheduler of upstream's control plane discovers hosts every 15
+/// minutes.
+const OTHERS_DISCOVERY: SignedDuration = SignedDuration::from_mins(20);
 /// Maximum length of an administrator's reason in a message, in bytes.
 const REASON_LIMIT: usize = 200;
 
@@ -207,8 +211,8 @@ fn mapping(
             (reasons::compute::MAPPED.condition(HOST_MAPPED, text), None)
         }
         MappingHealth::NotMapped => {
-            let escalates_at = unmapped_since(seen).unwrap_or(now) + DISCOVERY;
-            let (who, next_step) = discovery(seen);
+            let (who, within, next_step) = discovery(seen);
+            let escalates_at = unmapped_since(seen).unwrap_or(now) + within;
             if now < escalates_at {
                 let text = format!(
                     "Host {host} is not mapped to its cell yet, so nova does not schedule to it: \
@@ -248,21 +252,23 @@ fn not_listed(seen: &Observed, health: &HostHealth, reason: &str) -> ConditionDr
     })
 }
 
-/// Returns who discovers hosts, and what to do about one that is not discovered.
-fn discovery(seen: &Observed) -> (&'static str, String) {
+/// Returns who discovers hosts and within which time, and what to do about one that is not
+/// discovered by then.
+fn discovery(seen: &Observed) -> (&'static str, SignedDuration, String) {
     let cell = seen.cell.as_deref().filter(|_| seen.cells_are_ours);
     if cell.map(settings::discovery).is_none_or(|it| it == Discovery::External) {
         let command = "Run where nova-manage reaches nova's API database: nova-manage cell_v2 \
                        discover_hosts";
-        let who = "hosts are discovered by nova's administrator, or by its scheduler";
-        return (who, command.to_owned());
+        let who = "nova's scheduler discovers hosts every discover_hosts_in_cells_interval (15 \
+                   minutes in upstream's control plane), or nova's administrator does";
+        return (who, OTHERS_DISCOVERY, command.to_owned());
     }
     let look = format!(
         "nova-operator discovers hosts; how far it is, and what it misses, is in condition \
          {HOST_DISCOVERED} of NovaCell {}.",
         seen.compute.spec.cell_name
     );
-    ("nova-operator discovers it", look)
+    ("nova-operator discovers it", OWN_DISCOVERY, look)
 }
 
 fn unmapped_since(seen: &Observed) -> Option<Timestamp> {

@@ -279,13 +279,14 @@ pub(crate) const MAPPED: Reason =
 pub(crate) const WAITING_FOR_DISCOVERY: Reason = Reason::waiting(
     "WaitingForDiscovery",
     "Nova has the service of the host and has not mapped the host to its cell, for less than two \
-     minutes.",
+     minutes, or 20 where others than nova-operator discover hosts.",
     "When the host is discovered.",
     "Wait; discover hosts with `nova-manage` where neither an operator nor nova does.",
 );
 pub(crate) const NOT_MAPPED: Reason = Reason::warning(
     "NotMapped",
-    "Nova has the service of the host and has not mapped the host to its cell for two minutes.",
+    "Nova has the service of the host and has not mapped the host to its cell for two minutes, or 20 \
+     where others than nova-operator discover hosts.",
     "When the host is discovered.",
     "As the message says: see `HostDiscovery` of the cell, or discover hosts with `nova-manage`.",
 );

@@ -136,7 +136,7 @@ fn a_nova_that_stops_answering_makes_no_compute_ready_that_was_down_or_unmapped(
         (DOWN, MappingHealth::Mapped, 0, "ServiceDown"),
         (ServiceHealth::NotFound, MappingHealth::Mapped, 0, "ServiceNotFound"),
         (UP, MappingHealth::NotMapped, 0, "WaitingForDiscovery"),
-        (UP, MappingHealth::NotMapped, 3, "NotMapped"),
+        (UP, MappingHealth::NotMapped, 21, "NotMapped"),
     ] {
         let mut world = world(service, mapping);
         world.now += jiff::SignedDuration::from_mins(minutes);
@@ -212,14 +212,20 @@ fn a_service_that_is_down_and_disabled_says_both() {
 }
 
 #[test]
-fn a_host_without_a_mapping_is_waited_for_two_minutes_and_then_the_command_is_there() {
+fn the_command_that_maps_a_host_is_there_once_novas_scheduler_has_had_its_turn() {
     let mut world = world(UP, MappingHealth::NotMapped);
     let waiting = (ConditionStatus::False, "WaitingForDiscovery".to_owned());
     assert_eq!(said(&world, "HostMapped"), waiting);
     assert_eq!(said(&world, "Ready"), waiting);
+    // What upstream's control plane sets as interval of its scheduler, and a reading more.
+    world.now += SignedDuration::from_secs(900 + 60);
+    world.settle();
+    assert_eq!(said(&world, "Ready"), waiting);
+    let message = world.condition("Ready").message;
+    assert!(message.contains("discover_hosts_in_cells_interval"), "{message}");
     let plan = world.pass();
-    assert!(plan.requeue_after.unwrap() <= std::time::Duration::from_secs(121));
-    world.now += SignedDuration::from_secs(121);
+    assert!(plan.requeue_after.unwrap() <= std::time::Duration::from_secs(241));
+    world.now += SignedDuration::from_secs(241);
     world.settle();
     assert_eq!(said(&world, "Ready"), (ConditionStatus::False, "NotMapped".to_owned()));
     let message = world.condition("Ready").message;
@@ -244,6 +250,7 @@ fn where_the_operator_discovers_hosts_no_command_is_asked_for() {
     assert!(message.contains("condition HostDiscovery of NovaCell"), "{message}");
     assert!(!message.contains("nova-manage"), "{message}");
     world.seen.cells_are_ours = false;
+    world.now += SignedDuration::from_mins(20);
     world.settle();
     let message = world.condition("HostMapped").message;
     assert!(message.ends_with("nova-manage cell_v2 discover_hosts"), "{message}");
