@@ -513,7 +513,8 @@ def _varied_first(entries):
 
 def _fit(hosts, changed, entries, limit=LIMIT, **marks):
     """The message in at most `limit` bytes: entries go first, then the last one's text, then counts."""
-    for kept in range(len(entries), 0, -1):
+    room = limit - len(_encode(hosts, changed, [], 0, **marks))
+    for kept in range(_most(entries, room), 0, -1):
         text = _encode(hosts, changed, entries[:kept], len(entries) - kept, **marks)
         if len(text) <= limit:
             return text
@@ -530,17 +531,27 @@ def _fit(hosts, changed, entries, limit=LIMIT, **marks):
     return text
 
 
+def _most(entries, room):
+    """How many entries fit at most; each is encoded once, and those that come too late never are."""
+    room += 1  # the first one has no comma before it
+    for number, entry in enumerate(entries):
+        room -= len(_bytes(entry)) + 1
+        if room < 0:
+            return number
+    return len(entries)
+
+
 def _fit_with_report(report, hosts, changed, entries, **marks):
     """The message and what a play itself says, for which failures of hosts yield; it is left out where
     it does not fit beside the letters and counts of all hosts."""
     if report is not None:
         # Older versions of Ansible make a dictionary of a text that looks like one.
         told = _printable(report if isinstance(report, str) else _json(report))
-        room = len(_json({"report": told}).encode("utf-8", errors="replace")) - 1
+        room = len(_bytes({"report": told})) - 1
         fewest = _encode(hosts, changed, [], len(entries), **marks)
         if len(fewest) + room <= LIMIT:
             text = _fit(hosts, changed, entries, LIMIT - room, **marks)
-            return _json({**json.loads(text), "report": told}).encode("utf-8", errors="replace")
+            return _bytes({**json.loads(text), "report": told})
     return _fit(hosts, changed, entries, **marks)
 
 
@@ -548,8 +559,12 @@ def _json(value):
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
+def _bytes(value):
+    return _json(value).encode("utf-8", errors="replace")
+
+
 def _encode(hosts, changed, entries, dropped, **marks):
     message = {"v": 1, "hosts": hosts, "changed": changed, "failures": entries, **marks}
     if dropped:
         message["more"] = dropped
-    return _json(message).encode("utf-8", errors="replace")
+    return _bytes(message)

@@ -1,9 +1,12 @@
-"""What the plugin tells of a limit that leaves no host, which ends Ansible before it asks any callback."""
+"""What the plugin tells of a limit that leaves no host, which ends Ansible before it asks any callback, and what the
+limit of its message costs."""
 
+import importlib.util
 import textwrap
 import unittest
+from unittest import mock
 
-from support import CallbackTest
+from support import ANSIBLE, CallbackTest
 
 PLAY = """
     - hosts: all
@@ -77,6 +80,43 @@ class Limits(CallbackTest):
                     that: "word == {'a': 'here', 'b': 'there'}[inventory_hostname]"
         """)
         self.assertEqual(message["hosts"], "oo")
+
+
+class Message(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        path = ANSIBLE / "callback" / "edpm_result.py"
+        spec = importlib.util.spec_from_file_location("edpm_result", path)
+        cls.plugin = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(cls.plugin)
+
+    def entries(self, number):
+        entry = {"play": "p", "task": "t", "path": "/runner/project/p.yml:3", "message": "größer " * 60}
+        return [{"host": f"compute-{it}", **entry} for it in range(number)]
+
+    def test_hundreds_of_unreachable_hosts_cost_no_more_than_what_fits_each_time(self):
+        n_bytes = 0
+
+        def count(text):
+            nonlocal n_bytes
+            n_bytes += len(text)
+            return text
+
+        encode = self.plugin._json
+        with mock.patch.object(self.plugin, "_json", lambda value: count(encode(value))):
+            for number in range(1, 501):
+                self.plugin._fit("u" * 500, [], self.entries(number), unfinished=True)
+        self.assertLess(n_bytes, 500 * 5 * self.plugin.LIMIT)
+
+    def test_as_many_failures_are_told_as_fit(self):
+        entries = self.entries(12)
+        whole = len(self.plugin._encode("u" * 12, [], entries, 0))
+        for limit in range(100, whole + 1, 7):
+            text = self.plugin._fit("u" * 12, [], entries, limit)
+            self.assertLessEqual(len(text), limit)
+            for more in range(text.count(b"host\":") + 1, 13):
+                longer = self.plugin._encode("u" * 12, [], entries[:more], 12 - more)
+                self.assertGreater(len(longer), limit, f"{more} of 12 entries fit into {limit} bytes")
 
 
 if __name__ == "__main__":

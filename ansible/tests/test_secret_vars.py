@@ -64,5 +64,24 @@ class SecretVars(TemporaryDirectoryTest):
         self.assertEqual((found["n0"]["own"], found["n0.yaml"]["own"]), ("none", "of n0.yaml"))
 
 
+class ExtraVars(TemporaryDirectoryTest):
+    def test_a_marked_text_is_no_template_and_the_others_are(self):
+        marked = {"__ansible_unsafe": "{{ lookup('pipe', 'id') }}"}
+        self.write("extravars", json.dumps({"a": marked, "b": [{"c": marked}], "d": "{{ 1 + 1 }}"}))
+        self.write("play.yml", """
+            - hosts: localhost
+              connection: local
+              gather_facts: false
+              tasks:
+                - ansible.builtin.copy:
+                    dest: "{{ playbook_dir }}/found.json"
+                    content: "{{ {'a': a, 'b': b[0].c, 'd': d | int} | to_json }}"
+        """)
+        done = self.command(BIN / "ansible-playbook", "-i", "localhost,", "-e", "@extravars", "play.yml")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        found = json.loads((self.directory / "found.json").read_text())
+        self.assertEqual(found, {"a": "{{ lookup('pipe', 'id') }}", "b": "{{ lookup('pipe', 'id') }}", "d": 2})
+
+
 if __name__ == "__main__":
     unittest.main()

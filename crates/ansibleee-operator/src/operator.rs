@@ -15,7 +15,7 @@ use operator_runtime::workqueue::WorkQueue;
 
 use crate::args::Args;
 use crate::run::observe::{Caches, Runs, run_key};
-use crate::run::scheduler::{self, Logged, Scheduler};
+use crate::run::scheduler::{self, Logged, Scheduler, Verdicts};
 
 /// The operator's name, which is its field manager, its Lease and its user agent.
 pub const NAME: &str = "ansibleee-operator";
@@ -55,6 +55,7 @@ async fn work(args: &Args, builder: &ManagerBuilder, mut manager: Manager) -> Re
         term: manager.term().to_owned(),
         inherited,
         logged: Logged::default(),
+        verdicts: Verdicts::default(),
     };
     let controller = Runs { caches, api: Arc::clone(&api), settings };
     manager.run(scheduler, Arc::clone(&api), schedule).await;

@@ -6,6 +6,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+/// What an id in nova and placement looks like: those of computes are UUIDs.
+pub(crate) const ID: &str = "^[0-9A-Fa-f-]{1,64}$";
 /// What Kubernetes accepts as the name of most objects.
 pub(crate) const DNS_SUBDOMAIN: &str =
     r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$";

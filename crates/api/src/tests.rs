@@ -528,6 +528,20 @@ fn who_applies_the_spec_of_a_service_states_all_of_it() {
     assert_eq!(spec["x-kubernetes-map-type"], "atomic");
 }
 
+#[test]
+fn what_enters_runs_and_paths_from_a_status_has_a_pattern() {
+    let mut found = Vec::new();
+    each_schema(|path, schema| {
+        let name = path.rsplit('.').next().unwrap_or_default();
+        let is_named = name.starts_with("inventory") || name.starts_with("sharedInventory");
+        if path.contains(".status.") && (is_named || ["computeID", "serviceID"].contains(&name)) {
+            assert!(schema.get("pattern").is_some(), "{path}");
+            found.push(path.to_owned());
+        }
+    });
+    assert_eq!(found.len(), 9, "{found:?}");
+}
+
 /// The schema of a field at the top of a kind.
 fn schema_of(kind: &str, field: &str) -> Value {
     let mut found = Value::Null;

@@ -6,6 +6,10 @@ use percent_encoding::percent_decode_str;
 
 /// The port of a broker without one in the URL.
 const DEFAULT_PORT: u16 = 5672;
+/// The most brokers of a URL, each of which is logged in to; clusters of RabbitMQ have three to five.
+const MOST_BROKERS: usize = 32;
+/// The most bytes of a URL.
+const LONGEST: usize = 64 * 1024;
 
 /// A message bus: the brokers that a service may log in to, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,8 +54,12 @@ impl fmt::Debug for Broker {
 pub enum UrlFault {
     /// No `rabbit://` at its beginning.
     NotRabbit,
+    /// More bytes than a URL with the most brokers needs.
+    TooLong,
     /// No host at all, or an empty one.
     NoHost,
+    /// More brokers than are logged in to.
+    TooManyBrokers,
     /// A port that is not a number from 1 to 65535.
     Port,
     /// The apparent host is a part of the credentials, which contain an unescaped character.
@@ -71,6 +79,8 @@ impl UrlFault {
             Self::NotRabbit => {
                 "does not begin with rabbit://; write rabbit://USER:PASSWORD@HOST:PORT/VHOST"
             }
+            Self::TooLong => "is longer than 64 KiB; name at most 32 brokers",
+            Self::TooManyBrokers => "names more than 32 brokers; name some of them",
             Self::NoHost => "names no host; write rabbit://USER:PASSWORD@HOST:PORT/VHOST",
             Self::Port => {
                 "has a port that is not a number from 1 to 65535; if a user or password holds one \
@@ -97,6 +107,9 @@ impl fmt::Display for UrlFault {
 impl TransportUrl {
     /// Parses a URL as `oslo_messaging.TransportURL.parse` does.
     pub fn parse(url: &str) -> Result<Self, UrlFault> {
+        if url.len() > LONGEST {
+            return Err(UrlFault::TooLong);
+        }
         let (scheme, rest) = url.split_once("://").ok_or(UrlFault::NotRabbit)?;
         if !["rabbit", "kombu"].contains(&scheme.to_ascii_lowercase().as_str()) {
             return Err(UrlFault::NotRabbit);
@@ -109,11 +122,11 @@ impl TransportUrl {
         let rest = rest.split_once('#').map_or(rest, |(before, _)| before);
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (hosts, path) = rest.split_once('/').unwrap_or((rest, ""));
-        let brokers = hosts
-            .split(',')
-            .filter(|it| !it.is_empty())
-            .map(broker)
-            .collect::<Result<Vec<_>, _>>()?;
+        let hosts = hosts.split(',').filter(|it| !it.is_empty());
+        if hosts.clone().count() > MOST_BROKERS {
+            return Err(UrlFault::TooManyBrokers);
+        }
+        let brokers = hosts.map(broker).collect::<Result<Vec<_>, _>>()?;
         if brokers.is_empty() {
             return Err(UrlFault::NoHost);
         }
@@ -311,6 +324,16 @@ mod tests {
         }
         let long = format!("rabbit://u:p@h/{}", "v".repeat(256));
         assert_eq!(TransportUrl::parse(&long), Err(UrlFault::VirtualHost));
+    }
+
+    #[test]
+    fn a_url_has_at_most_32_brokers_and_64_kib() {
+        let brokers = |n: usize| format!("rabbit://{}/v", vec!["u:p@h"; n].join(","));
+        assert_eq!(TransportUrl::parse(&brokers(32)).unwrap().brokers.len(), 32);
+        assert_eq!(TransportUrl::parse(&brokers(33)), Err(UrlFault::TooManyBrokers));
+        let long = |n: usize| format!("rabbit://u:{}@h/v", "p".repeat(n - "rabbit://u:@h/v".len()));
+        assert!(TransportUrl::parse(&long(65536)).is_ok());
+        assert_eq!(TransportUrl::parse(&long(65537)), Err(UrlFault::TooLong));
     }
 
     #[test]

@@ -19,14 +19,15 @@ pub mod mappings;
 pub mod nova_api;
 pub mod observe;
 pub mod observed;
+pub mod probes;
 pub mod status;
 
 #[cfg(test)]
 mod tests;
 
 pub use decide::decide;
-pub use observe::Probes;
 pub use observed::Observed;
+pub use probes::Probes;
 
 use std::sync::Arc;
 
@@ -44,8 +45,8 @@ use crate::controller_names::CELL;
 pub struct CellHealth {
     /// All caches of the operator.
     pub caches: Arc<Caches>,
-    /// The results of the last probes.
-    pub probes: Probes,
+    /// The tasks that probe their services.
+    pub probes: Arc<Probes>,
 }
 
 impl Controller for CellHealth {

@@ -200,6 +200,7 @@ const CELL: &[ConditionSpec] = &[
             reasons::cell::NOT_KEYSTONE,
             reasons::cell::INVALID_URL,
             reasons::cell::NOT_ASKED,
+            reasons::cell::ANSWER_PENDING,
         ],
     ),
     condition(
@@ -301,4 +302,5 @@ const MESSAGE_BUS: &[Reason] = &[
     reasons::cell::NOT_AMQP,
     reasons::cell::CERTIFICATE_NOT_TRUSTED,
     reasons::cell::NOT_ASKED,
+    reasons::cell::ANSWER_PENDING,
 ];

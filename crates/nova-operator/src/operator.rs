@@ -316,7 +316,8 @@ async fn work(
         count(&mut manager, &caches, &queues).await;
     }
     if drives_cells {
-        let cells = CellHealth { caches: Arc::clone(&caches), probes: Probes::default() };
+        let probes = Probes::new(Arc::clone(&queues.cells));
+        let cells = CellHealth { caches: Arc::clone(&caches), probes };
         manager.run(cells, api(), Arc::clone(&queues.cells)).await;
     }
     manager.finish().await

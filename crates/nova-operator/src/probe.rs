@@ -1,8 +1,9 @@
 //! The two probes of a cell: a login to each of its brokers, and a request to its Keystone.
 //!
 //! # Guarantees
-//! Each probe ends within [`DEADLINE`] and leaves no task, thread or connection behind. No result
-//! contains a password, nor text from a server that contains one.
+//! A probe ends within [`DEADLINE`] for each server, a few of which are asked at a time, and leaves no
+//! task or connection behind; a look-up of a name ends when the resolver gives up. No result contains
+//! a password, nor text from a server that contains one.
 
 pub(crate) mod amqp;
 mod deadline;

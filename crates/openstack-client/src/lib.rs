@@ -23,6 +23,7 @@ pub use error::{Error, Fault, Service};
 pub use keystone::{Login, Token};
 pub use network::{Agent, Network};
 pub use placement::{Placement, Provider};
+pub use text::is_id;
 
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;

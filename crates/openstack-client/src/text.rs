@@ -15,7 +15,7 @@ const SEGMENT_LIMIT: usize = 255;
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// Returns whether a text can be an id in a path: those of nova and placement are UUIDs.
-pub(crate) fn is_id(text: &str) -> bool {
+pub fn is_id(text: &str) -> bool {
     !text.is_empty()
         && text.len() <= ID_LIMIT
         && text.chars().all(|it| it.is_ascii_hexdigit() || it == '-')

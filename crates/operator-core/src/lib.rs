@@ -17,4 +17,5 @@ pub mod rbac;
 pub mod reasons;
 pub mod rejected_write;
 pub mod run_engine;
+pub mod shares;
 pub mod upstream_hash;

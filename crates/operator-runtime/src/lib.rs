@@ -25,6 +25,7 @@ pub mod manager;
 pub mod metrics;
 pub mod object_size;
 pub mod optional_informer;
+pub mod places;
 pub mod runtime;
 pub mod shutdown;
 pub mod source_cache;

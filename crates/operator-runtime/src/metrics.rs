@@ -1,6 +1,11 @@
 //! The metrics of an operator process, in the Prometheus text format.
 
-use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::Arc,
+    time::Duration,
+};
 
 use operator_core::object_key::Key;
 use parking_lot::Mutex;
@@ -17,6 +22,9 @@ use prometheus_client::{
 };
 
 use crate::client::call::Call;
+
+/// How many cells of one namespace have series.
+const MOST_CELLS: usize = 32;
 
 #[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
 struct RequestLabels {
@@ -77,6 +85,9 @@ struct Inner {
     failed_readings: Family<FailedReadingsLabels, Gauge>,
     /// The result of the last reading by cell: its series is the only one of the cell.
     last_results: Mutex<BTreeMap<Key, &'static str>>,
+    /// The cells without series, because enough others of their namespaces have some.
+    left_out: Mutex<BTreeSet<Key>>,
+    cells_left_out: Gauge,
     unreadable: Family<KindLabels, Gauge>,
     leader: Gauge,
 }
@@ -110,7 +121,7 @@ impl Metrics {
         let nova = Family::new_with_constructor(openstack_histogram as fn() -> Histogram);
         let (unreadable, computes) = (Family::default(), Family::default());
         let failed_readings = Family::default();
-        let leader = Gauge::default();
+        let (leader, cells_left_out) = (Gauge::default(), Gauge::default());
         registry.register("api_requests", "Requests to the API server", requests.clone());
         registry.register("reconcile_seconds", "Duration of reconciles", reconciles.clone());
         registry.register("reconcile_errors", "Failed reconciles", failures.clone());
@@ -125,6 +136,8 @@ impl Metrics {
         let of_readings =
             "Readings of nova's API in a row that failed, by the result of the last one";
         registry.register("nova_failed_readings", of_readings, failed_readings.clone());
+        let of_left_out = "Cells without series of their own, as their namespaces have too many";
+        registry.register("nova_cells_left_out", of_left_out, cells_left_out.clone());
         let of_unreadable = "Objects that exist and cannot be read, which are left as they are";
         registry.register("unreadable_objects", of_unreadable, unreadable.clone());
         registry.register("leader", "1 where this process may write, else 0", leader.clone());
@@ -142,6 +155,8 @@ impl Metrics {
             computes,
             failed_readings,
             last_results: Mutex::default(),
+            left_out: Mutex::default(),
+            cells_left_out,
             unreadable,
             leader,
         }))
@@ -187,8 +202,12 @@ impl Metrics {
         self.0.nova.get_or_create(&NovaLabels { result }).observe(took.as_secs_f64());
     }
 
-    /// Sets how many hosts of a cell are up, down and unknown; `None` for a cell that does not exist.
+    /// Sets how many hosts of a cell are up, down and unknown, if [`Metrics::nova_failed_readings`] has
+    /// let it have series; `None` for a cell that does not exist.
     pub fn nova_computes(&self, cell: &Key, counts: Option<[usize; 3]>) {
+        if counts.is_some() && self.0.left_out.lock().contains(cell) {
+            return;
+        }
         for (idx, state) in ["up", "down", "unknown"].into_iter().enumerate() {
             let (namespace, cell) = (cell.namespace.clone(), cell.name.clone());
             let labels = ComputesLabels { namespace, cell, state };
@@ -202,13 +221,17 @@ impl Metrics {
     }
 
     /// Sets how many readings of nova's API for a cell have failed in a row, with the word of the last
-    /// error, or `Ok`; `None` for a cell that does not exist.
+    /// error, or `Ok`; `None` for a cell that does not exist. A namespace's cells beyond the first
+    /// [`MOST_CELLS`] have no series.
     pub fn nova_failed_readings(&self, cell: &Key, failed: Option<(&'static str, u32)>) {
         let labels = |result| {
             let (namespace, cell) = (cell.namespace.clone(), cell.name.clone());
             FailedReadingsLabels { namespace, cell, result }
         };
         let mut last = self.0.last_results.lock();
+        if !self.has_series(cell, failed.is_some(), &last) {
+            return;
+        }
         let before = match failed {
             Some((result, _)) => last.insert(cell.clone(), result),
             None => last.remove(cell),
@@ -220,6 +243,20 @@ impl Metrics {
         if let Some((result, n)) = failed {
             gauges.get_or_create(&labels(result)).set(i64::from(n));
         }
+    }
+
+    /// Notes whether a cell is left out; `known` are those with series.
+    fn has_series(&self, cell: &Key, exists: bool, known: &BTreeMap<Key, &'static str>) -> bool {
+        let of_namespace = known.keys().filter(|it| it.namespace == cell.namespace).count();
+        let has_series = !exists || known.contains_key(cell) || of_namespace < MOST_CELLS;
+        let mut left_out = self.0.left_out.lock();
+        if has_series {
+            left_out.remove(cell);
+        } else {
+            left_out.insert(cell.clone());
+        }
+        self.0.cells_left_out.set(i64::try_from(left_out.len()).unwrap_or(i64::MAX));
+        has_series
     }
 
     /// Sets the number of objects of a kind that cannot be deserialized.
@@ -309,6 +346,31 @@ mod tests {
         assert_eq!(series(Some(("Unreachable", 2))), [r#""Unreachable"} 2"#]);
         assert_eq!(series(Some(("Ok", 0))), [r#""Ok"} 0"#]);
         assert_eq!(series(None), [""; 0]);
+    }
+
+    #[test]
+    fn a_namespace_has_series_of_its_first_cells_alone() {
+        let metrics = Metrics::new("test");
+        let cell = |namespace: &str, number: usize| Key::new(namespace, format!("cell{number}"));
+        let read = |cell: &Key| {
+            metrics.nova_failed_readings(cell, Some(("Ok", 0)));
+            metrics.nova_computes(cell, Some([1, 0, 0]));
+        };
+        (0..1000).for_each(|it| read(&cell("hostile", it)));
+        read(&cell("honest", 1));
+        let counts = || {
+            let text = metrics.encode();
+            let of = |words: &str| text.lines().filter(|it| it.contains(words)).count();
+            let left_out = text.lines().find_map(|it| it.strip_prefix("edpm_nova_cells_left_out "));
+            (of(r#"namespace="hostile""#), of(r#"namespace="honest""#), left_out.map(str::to_owned))
+        };
+        assert_eq!(counts(), (4 * MOST_CELLS, 4, Some("968".to_owned())));
+        // One that goes makes room for another one.
+        metrics.nova_computes(&cell("hostile", 0), None);
+        metrics.nova_failed_readings(&cell("hostile", 0), None);
+        read(&cell("hostile", 999));
+        metrics.nova_failed_readings(&cell("hostile", 500), None);
+        assert_eq!(counts(), (4 * MOST_CELLS, 4, Some("966".to_owned())));
     }
 
     #[test]

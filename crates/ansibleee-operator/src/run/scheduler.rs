@@ -44,6 +44,32 @@ pub struct Scheduler {
     pub inherited: BTreeSet<String>,
     /// The waits for runs of other namespaces that were logged.
     pub logged: Logged,
+    /// Which specs were validated.
+    pub verdicts: Verdicts,
+}
+
+/// Whether the spec of each run that waited has faults, by UID, with its generation: it is validated
+/// once, not in each pass.
+#[derive(Default)]
+pub struct Verdicts(Mutex<BTreeMap<String, (Option<i64>, bool)>>);
+
+impl Verdicts {
+    fn has_faults(&self, run: &AnsibleEe, settings: &Settings) -> bool {
+        let (uid, generation) = (run.uid().unwrap_or_default(), run.metadata.generation);
+        let known = self.0.lock().get(&uid).filter(|it| it.0 == generation).map(|it| it.1);
+        known.unwrap_or_else(|| {
+            let has_faults = !faults_of(run, settings).is_empty();
+            self.0.lock().insert(uid, (generation, has_faults));
+            has_faults
+        })
+    }
+
+    /// Forgets all runs but these.
+    fn keep(&self, runs: &[Arc<AnsibleEe>]) {
+        let uids: BTreeSet<&str> =
+            runs.iter().filter_map(|it| it.metadata.uid.as_deref()).collect();
+        self.0.lock().retain(|uid, _| uids.contains(uid.as_str()));
+    }
 }
 
 /// The present waits for runs of other namespaces; each was logged when it began.
@@ -83,7 +109,9 @@ impl Controller for Scheduler {
             limits: self.limits,
             term: self.term.clone(),
         };
-        for run in self.caches.runs.all() {
+        let runs = self.caches.runs.all();
+        self.verdicts.keep(&runs);
+        for run in runs {
             let left = busy.remove(&Key::of(&*run));
             if let Some(view) = self.view(&run, left) {
                 seen.views.push(view);
@@ -175,7 +203,8 @@ impl Scheduler {
             return Some(State::Active);
         }
         let is_deleting = run.metadata.deletion_timestamp.is_some();
-        if stage == Stage::Finished || is_deleting || !faults_of(run, &self.settings).is_empty() {
+        if stage == Stage::Finished || is_deleting || self.verdicts.has_faults(run, &self.settings)
+        {
             return None;
         }
         let status = run.status.as_ref();
@@ -242,6 +271,7 @@ mod tests {
             term: "t/1".into(),
             inherited: BTreeSet::new(),
             logged: Logged::default(),
+            verdicts: Verdicts::default(),
         }
     }
 
@@ -289,6 +319,28 @@ mod tests {
             assert_eq!(waits.len(), usize::from(expected.is_some() && namespace == "else"));
             assert_eq!(scheduler.logged.begun(waits), [], "the pass has not logged it");
         }
+    }
+
+    #[test]
+    fn a_spec_is_validated_once_for_each_generation_and_forgotten_with_its_run() {
+        let scheduler = scheduler(&[]);
+        let n_queued = |version: u32, generation: i64, playbook: &str| {
+            let mut run = run("ns");
+            run["metadata"]["resourceVersion"] = json!(version.to_string());
+            run["metadata"]["generation"] = json!(generation);
+            run["spec"]["playbook"] = json!(playbook);
+            let cache: &dyn WriteThrough = &*scheduler.caches.runs;
+            cache.absorb(&run);
+            block_on(scheduler.observe(&key())).unwrap().unwrap().views.len()
+        };
+        assert_eq!(n_queued(3, 1, "a.yml"), 1);
+        // Under one generation a spec does not change, so the change shows that nobody looked again.
+        assert_eq!(n_queued(4, 1, "\u{1}"), 1);
+        assert_eq!(n_queued(5, 2, "\u{1}"), 0);
+        assert_eq!(n_queued(6, 3, "a.yml"), 1);
+        assert_eq!(scheduler.verdicts.0.lock().len(), 1);
+        scheduler.verdicts.keep(&[]);
+        assert_eq!(scheduler.verdicts.0.lock().len(), 0);
     }
 
     #[test]

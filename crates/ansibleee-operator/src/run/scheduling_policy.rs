@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use jiff::Timestamp;
+use operator_core::shares::is_full_for;
 
 /// How a run in another namespace is reported: without its name and namespace.
 const FOREIGN: &str = "a run in another namespace";
@@ -51,16 +52,6 @@ pub struct Limits {
     pub per_namespace: Option<usize>,
 }
 
-impl Limits {
-    /// Returns how many slots one namespace never takes from the others: a quarter, and at least
-    /// one if there are two or more.
-    ///
-    /// By that number the total may also be exceeded while one namespace holds all slots.
-    pub fn reserve(self) -> usize {
-        (self.total / 4).max(1).min(self.total.saturating_sub(1))
-    }
-}
-
 /// How many more runs may start.
 struct Room<'a> {
     limits: Limits,
@@ -84,15 +75,10 @@ impl<'a> Room<'a> {
     }
 
     /// Returns whether no further run of a namespace may start.
-    ///
-    /// Slots of another namespace beyond its share are not counted, so that this one gets slots
-    /// however many the other took while it was alone.
     fn is_full_for(&self, namespace: &str) -> bool {
-        let part = self.limits.total - self.limits.reserve();
-        let others = self.active.iter().filter(|(name, _)| **name != namespace);
-        let others: usize = others.map(|(_, n)| (*n).min(part)).sum();
-        let own = self.active(namespace);
-        own + others >= self.limits.total || self.limits.per_namespace.is_some_and(|it| own >= it)
+        let own_limit = self.limits.per_namespace;
+        is_full_for(namespace, &self.active, self.limits.total)
+            || own_limit.is_some_and(|it| self.active(namespace) >= it)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Tests of the scheduler: a table of single cases, and properties of whole histories.
 
+use operator_core::shares::reserve;
 use proptest::prelude::*;
 
 use super::*;
@@ -306,7 +307,7 @@ proptest! {
             let active: Vec<usize> =
                 (0..runs.len()).filter(|idx| runs[*idx].state == State::Active).collect();
             prop_assert!(!active.is_empty(), "nothing can start: {runs:#?}");
-            prop_assert!(active.len() <= total + limits.reserve());
+            prop_assert!(active.len() <= total + reserve(limits.total));
             for namespace in ["ns", "ns1"] {
                 let its = active.iter().filter(|idx| runs[**idx].namespace == namespace).count();
                 prop_assert!(per_namespace.is_none_or(|limit| its <= limit));
@@ -382,7 +383,7 @@ proptest! {
             }
             let active = |it: &usize| runs[*it].state == State::Active;
             let n_active = (0..runs.len()).filter(active).count();
-            prop_assert!(n_active <= total + limits.reserve());
+            prop_assert!(n_active <= total + reserve(limits.total));
             let of_others: Vec<usize> = (n_foreign..runs.len()).filter(active).collect();
             prop_assert!(!of_others.is_empty(), "nothing of the others can start: {runs:#?}");
             let ended = ends.next().unwrap();

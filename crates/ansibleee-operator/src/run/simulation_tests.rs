@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use leader::Leader;
+use operator_core::shares::reserve;
 use proptest::prelude::*;
 use world::World;
 
@@ -152,7 +153,7 @@ proptest! {
         let tale = play(story(seed));
         prop_assert!(tale.admissions.len() <= RUNS);
         let limits = story(seed).limits;
-        prop_assert!(tale.most_active <= limits.total + limits.reserve());
+        prop_assert!(tale.most_active <= limits.total + reserve(limits.total));
     }
 }
 

@@ -170,18 +170,22 @@ pub struct NodeStatus {
     pub conditions: Vec<Condition>,
     /// The ConfigMap with the node's inventory.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = DNS_SUBDOMAIN))]
     pub inventory_config_map_name: Option<String>,
     /// The Secret with those of its variables that come from Secrets, where there are any; it is
     /// mounted beside the inventory.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = DNS_SUBDOMAIN))]
     pub inventory_secret_name: Option<String>,
     /// The ConfigMap with the inventory of hosts of the node's role, this one among them, for runs on
     /// several of them.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = DNS_SUBDOMAIN))]
     pub shared_inventory_config_map_name: Option<String>,
     /// The Secret with those of their variables that come from Secrets, where there are any; it is
     /// mounted beside that inventory.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = DNS_SUBDOMAIN))]
     pub shared_inventory_secret_name: Option<String>,
     /// The Secret with the ssh key that is in effect.
     #[serde(skip_serializing_if = "Option::is_none")]

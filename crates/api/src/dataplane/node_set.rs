@@ -296,6 +296,7 @@ pub struct NodeSetStatus {
     pub terminating_addresses: BTreeMap<String, String>,
     /// The Secret with the hosts' inventory.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = DNS_SUBDOMAIN))]
     pub inventory_secret_name: Option<String>,
     /// Digest of everything that the inventory was made from.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::conditions::Condition;
-use crate::shared::{AnyMap, any_map, optional_any_map};
+use crate::shared::{AnyMap, ID, any_map, optional_any_map};
 
 /// Where the cell's services are, and with which credentials they are used.
 #[derive(Clone, CustomResource, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
@@ -226,10 +226,12 @@ pub struct Leftover {
     pub since: Time,
     /// UUID of its service in nova; absent where it was never read.
     #[serde(rename = "serviceID", default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = ID))]
     pub service_id: Option<String>,
     /// UUID of its compute node in nova, under which placement has its resource provider too; absent
     /// where it was never read. With a UUID, the operator deletes what is left.
     #[serde(rename = "computeID", default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = ID))]
     pub compute_id: Option<String>,
     /// Why what is left is not deleted yet; empty until nova's API was asked, and without UUIDs.
     #[serde(default, skip_serializing_if = "String::is_empty")]

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::conditions::Condition;
 use crate::dataplane::ServiceRun;
-use crate::shared::{DNS_SUBDOMAIN, VolMounts};
+use crate::shared::{DNS_SUBDOMAIN, ID, VolMounts};
 
 /// The host, its cell and its configuration.
 #[derive(Clone, CustomResource, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
@@ -154,9 +154,11 @@ pub struct ExternalComputeStatus {
     /// The UUID of the host's compute node in nova, as nova's API has it; placement has the host's
     /// resource provider under the same one.
     #[serde(rename = "computeID", skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = ID))]
     pub compute_id: Option<String>,
     /// The UUID of the host's service in nova, as nova's API has it.
     #[serde(rename = "serviceID", skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = ID))]
     pub service_id: Option<String>,
     /// Where the last attempt reached the host, as `host:port`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -178,6 +180,7 @@ pub struct ExternalComputeStatus {
 #[serde(rename_all = "camelCase")]
 pub struct ConfigFile {
     /// Name of the file.
+    #[schemars(length(max = 253), regex(pattern = r"^[-._A-Za-z0-9]+$"))]
     pub name: String,
     /// Kind, namespace and name of the object that it comes from.
     pub source: String,

@@ -67,8 +67,8 @@ fn of_part(seen: &Observed, part: &NodeSetPart) -> Vec<NewRun> {
     let new = |needs, is_drained: bool| {
         let template = |batch: &Batch| {
             let mut template = run_template(seen, part, &batch.service, &[part])?;
-            if is_drained {
-                template.extra_vars.entry(REBOOT_DRAINED.into()).or_insert(json!(true));
+            if is_drained && !template.template_vars.contains_key(REBOOT_DRAINED) {
+                template.extra_vars.insert(REBOOT_DRAINED.into(), json!(true));
             }
             Some(template)
         };
@@ -177,7 +177,7 @@ fn run_template(
     let node_set = part.node_set.as_deref()?;
     let spec = &seen.deployment.spec;
     let is_global = is_global(service);
-    let mut extra_vars = spec.ansible_extra_vars.clone();
+    let mut extra_vars = BTreeMap::new();
     if !spec.services_override.is_empty() {
         extra_vars.insert("edpm_services_override".into(), json!(spec.services_override));
     }
@@ -208,6 +208,7 @@ fn run_template(
         options: options(seen),
         fact_variables: service.spec.fact_variables.clone(),
         extra_vars,
+        template_vars: spec.ansible_extra_vars.clone(),
         deployed: deployed(seen, (&part.name, name), is_global, left_out),
     })
 }

@@ -208,6 +208,7 @@ pub fn run_template(
         options: effective.options.clone(),
         fact_variables: service.spec.fact_variables.clone(),
         extra_vars: BTreeMap::new(),
+        template_vars: BTreeMap::new(),
         deployed: DeploymentOptions::default(),
     })
 }

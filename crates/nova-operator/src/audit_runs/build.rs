@@ -110,6 +110,8 @@ fn template(owner: &Target, hosts: &[&AuditedHost]) -> Option<RunTemplate> {
     template.parent = owner.clone();
     template.extra_mounts.push(files(hosts));
     template.extra_vars = extra_vars(first);
+    let files = format!("{FILES_DIR}/{{{{ inventory_hostname }}}}");
+    template.template_vars = [("edpm_nova_config_src".to_owned(), json!(files))].into();
     template.deployed = DeploymentOptions { lets_jobs_go: true, ..DeploymentOptions::default() };
     Some(template)
 }
@@ -130,7 +132,6 @@ fn extra_vars(host: &AuditedHost) -> BTreeMap<String, Value> {
     let vars = [
         ("edpm_nova_compute_image", json!(spec.nova_compute_container_image)),
         ("edpm_nova_libvirt_image", json!(spec.nova_libvirt_container_image)),
-        ("edpm_nova_config_src", json!(format!("{FILES_DIR}/{{{{ inventory_hostname }}}}"))),
     ];
     vars.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }

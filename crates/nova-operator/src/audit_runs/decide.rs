@@ -8,6 +8,7 @@ use kube::ResourceExt;
 use operator_core::finalizers;
 use operator_core::plan::{Plan, Step, Target};
 use operator_core::rejected_write::RejectedWrite;
+use operator_core::shares::is_full_for;
 
 use crate::audit::condition::is_out_of_sync;
 use crate::audit::report::Verdict;
@@ -48,7 +49,7 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     if due.is_empty() || seen.audits.iter().any(|it| is_open(&it.run)) {
         return plan;
     }
-    if seen.n_open >= seen.max_open {
+    if is_full_for(&seen.owner.namespace, &seen.n_open, seen.max_open) {
         plan.requeue_in(PLACE_RETRY);
         return plan;
     }

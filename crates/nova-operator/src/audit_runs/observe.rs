@@ -1,5 +1,6 @@
 //! Reads the hosts of a scope and their audits, all from the caches but changed ssh Secrets.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::ansibleee::AnsibleEe;
@@ -37,7 +38,7 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
             is_open(&run) && run.spec.hosts.iter().any(|it| is_busy(&shared, &it.address));
         Audit { run, is_in_the_way }
     });
-    let n_open = shared.runs.indexed(BY_OPEN_AUDIT, &open_key()).len();
+    let n_open = open_by_namespace(&shared);
     Ok(Some(Observed {
         owner,
         hosts,
@@ -45,6 +46,26 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
         n_open,
         max_open: caches.audit_limits.max_open,
     }))
+}
+
+/// Returns how many audits of each namespace have not ended: those with the label that a role or a node
+/// controls, for others are not ours.
+fn open_by_namespace(caches: &SharedCaches) -> BTreeMap<String, usize> {
+    let mut n_open = BTreeMap::new();
+    for run in caches.runs.indexed(BY_OPEN_AUDIT, &open_key()) {
+        let namespace = run.namespace().unwrap_or_default();
+        let mut owners = run.owner_references().iter().filter(|it| it.controller == Some(true));
+        if owners.any(|it| is_scope(caches, &Key::new(&namespace, &it.name), &it.uid)) {
+            *n_open.entry(namespace).or_default() += 1;
+        }
+    }
+    n_open
+}
+
+fn is_scope(caches: &SharedCaches, key: &Key, uid: &str) -> bool {
+    let (role, node) = (caches.roles.get(key), caches.nodes.get(key));
+    role.and_then(|it| it.uid()).as_deref() == Some(uid)
+        || node.and_then(|it| it.uid()).as_deref() == Some(uid)
 }
 
 /// The object of a scope, the role where it is one, and the nodes.
@@ -91,4 +112,52 @@ async fn host(
 fn is_busy(caches: &SharedCaches, address: &str) -> bool {
     let open: Vec<Arc<AnsibleEe>> = caches.runs.indexed(BY_OPEN_ADDRESS, &address_key(address));
     open.iter().any(|it| !is_audit(it))
+}
+
+#[cfg(test)]
+mod tests {
+    use operator_runtime::cache::WriteThrough as _;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::audit::run::LABEL;
+
+    #[test]
+    fn an_audit_counts_in_its_namespace_and_only_if_a_role_or_a_node_controls_it() {
+        let caches = SharedCaches::default();
+        let role = |namespace: &str| {
+            json!({
+                "apiVersion": "dataplane.openstack.org/v1beta1", "kind": "OpenStackDataPlaneRole",
+                "metadata": {
+                    "name": "compute", "namespace": namespace, "uid": "r", "resourceVersion": "1",
+                },
+                "spec": {},
+            })
+        };
+        caches.roles.absorb(&role("a"));
+        caches.roles.absorb(&role("b"));
+        let audit = |namespace: &str, name: &str, owners: Value| {
+            caches.runs.absorb(&json!({
+                "apiVersion": "ansibleee.openstack.org/v1beta1", "kind": "OpenStackAnsibleEE",
+                "metadata": {
+                    "name": name, "namespace": namespace, "uid": name, "resourceVersion": "1",
+                    "labels": { LABEL: "interval" }, "ownerReferences": owners,
+                },
+                "spec": { "hosts": [{ "name": "n0", "address": "192.0.2.1:22" }] },
+            }));
+        };
+        let owner = |uid: &str, is_controller: bool| {
+            json!([{
+                "apiVersion": "dataplane.openstack.org/v1beta1", "kind": "OpenStackDataPlaneRole",
+                "name": "compute", "uid": uid, "controller": is_controller,
+            }])
+        };
+        audit("a", "ours", owner("r", true));
+        audit("b", "ours", owner("r", true));
+        audit("b", "hand-made", json!([]));
+        audit("b", "of-another-role", owner("x", true));
+        audit("b", "not-controlled", owner("r", false));
+        let counts = [("a".to_owned(), 1), ("b".to_owned(), 1)].into();
+        assert_eq!(open_by_namespace(&caches), counts);
+    }
 }

@@ -1,5 +1,6 @@
 //! What was observed of the audits of a scope, as plain data.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::ansibleee::AnsibleEe;
@@ -46,8 +47,8 @@ pub struct Observed {
     pub hosts: Vec<AuditedHost>,
     /// Its audits.
     pub audits: Vec<Audit>,
-    /// How many audits of all scopes have not ended.
-    pub n_open: usize,
+    /// How many audits of all scopes have not ended, by namespace.
+    pub n_open: BTreeMap<String, usize>,
     /// How many may be open at a time.
     pub max_open: usize,
 }

@@ -105,7 +105,8 @@ impl World {
             uid: Some(UID.into()),
         };
         let hosts = names.iter().map(|it| host(it)).collect();
-        let seen = Observed { owner, hosts, audits: Vec::new(), n_open: 0, max_open: 4 };
+        let seen =
+            Observed { owner, hosts, audits: Vec::new(), n_open: <_>::default(), max_open: 4 };
         Self { seen, now: slot_start(HOUR, UID, "2026-01-01T12:00:00Z".parse().unwrap()) }
     }
 
@@ -339,9 +340,18 @@ fn hosts_with_long_names_share_a_run_with_fewer() {
 #[test]
 fn few_audits_run_at_a_time_whatever_the_number_of_roles() {
     let mut world = World::new(&["n1"]);
-    world.seen.n_open = 4;
+    world.seen.n_open = [("ns".to_owned(), 4)].into();
+    assert_eq!(world.pass(), (None, 0));
+    world.seen.n_open = [("other".to_owned(), 3), ("ns".to_owned(), 1)].into();
     assert_eq!(world.pass(), (None, 0));
     world.seen.max_open = 5;
+    assert_eq!(world.created(), Some(named(&["n1"])));
+}
+
+#[test]
+fn audits_of_another_namespace_leave_a_place() {
+    let mut world = World::new(&["n1"]);
+    world.seen.n_open = [("other".to_owned(), 40)].into();
     assert_eq!(world.created(), Some(named(&["n1"])));
 }
 

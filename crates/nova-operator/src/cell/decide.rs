@@ -1,4 +1,4 @@
-//! The decisions on a cell: the time of the next probe, its files, and its finalizer.
+//! The decisions on a cell: its files, its status, and its finalizer.
 
 use jiff::Timestamp;
 use operator_core::finalizers::{add_finalizer, is_terminating, remove_finalizer};
@@ -15,9 +15,6 @@ use crate::finalizers;
 /// Returns the plan for a cell.
 pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
     let mut plan = Plan::with_resync();
-    if let Some(pause) = seen.ask_in {
-        plan.requeue_in(pause);
-    }
     let cell = &seen.cell;
     if let Some(because) = goes(seen) {
         plan.steps.extend(remove_finalizer(&**cell, finalizers::CELL, because));
@@ -42,7 +39,7 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     }
     // Files that cannot be written do not affect computes, which have their own files.
     drafts.extend(rejected.map(|it| it.condition(WRITES_ACCEPTED, &previous)));
-    drafts.extend(status::conditions(seen, view.as_ref()));
+    drafts.extend(status::conditions(seen, view.as_ref(), &previous));
     let digests = status::digests(seen, &present, config.hash);
     let up_to_date = count.map(|it| it.up_to_date());
     let mut desired = status::desired(seen, drafts, &digests, up_to_date, now);

@@ -27,8 +27,7 @@ fn api(seen: &Observed, health: &ApiHealth, previous: &[Condition]) -> Condition
         }
         ApiHealth::Pending => {
             // Without its inputs the API is not read any more.
-            let is_read = seen.answers.is_some();
-            let before = find(previous, NOVA_API_READY).filter(|_| is_read);
+            let before = find(previous, NOVA_API_READY).filter(|_| seen.is_probed);
             let before = before.map(ConditionDraft::repeated);
             before.unwrap_or_else(|| {
                 let text = "Nova's API is read once every input is there.";

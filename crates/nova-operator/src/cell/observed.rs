@@ -18,9 +18,9 @@ use crate::nova_monitor::objects::SetHost;
 use crate::probe::amqp::outcome::HostOutcome;
 use crate::probe::keystone_fault::KeystoneFault;
 
-/// How long a successful result is reused.
+/// How long after a successful probe the next one follows.
 const PACE_GOOD: Duration = Duration::from_secs(30);
-/// How long a failed result is reused.
+/// How long after a failed probe the next one follows.
 const PACE_BAD: Duration = Duration::from_secs(10);
 
 /// The results of probing a cell's services.
@@ -37,6 +37,7 @@ impl Answers {
         self.keystone.is_ok() && self.message_bus.iter().all(|it| it.login.is_ok())
     }
 
+    /// Returns the time until the next probe.
     pub(super) fn count_for(&self) -> Duration {
         if self.are_good() { PACE_GOOD } else { PACE_BAD }
     }
@@ -60,7 +61,9 @@ pub struct Observed {
     pub secret: NamedSecret,
     /// The Secret with the message bus.
     pub message_bus: NamedSecret,
-    /// The results of the probes, or `None` when the inputs for them are incomplete.
+    /// Whether its services are probed, because the inputs for that are complete.
+    pub is_probed: bool,
+    /// The last results of the probes with these inputs, or `None` without any.
     pub answers: Option<Answers>,
     /// What is known of nova's API, or `None` where that API is not read.
     pub nova_api: Option<ApiHealth>,
@@ -71,8 +74,6 @@ pub struct Observed {
     pub discovery: Option<discovery::observed::Seen>,
     /// What was observed in nova of its hosts, or `None` where it has none or nova's API is not used.
     pub hosts: Option<HostsSeen>,
-    /// The time until the next probe.
-    pub ask_in: Option<Duration>,
     /// The Secret with the files that the cell's computes share, or `None` when it does not exist.
     pub rendered: Option<Rendered>,
     /// The computes that name the cell, by name.

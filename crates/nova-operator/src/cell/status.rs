@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use api::conditions::{self, ConditionDraft, READY, merge_conditions};
+use api::conditions::{self, Condition, ConditionDraft, READY, find, merge_conditions};
 use api::nova::{Cell, CellStatus};
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -76,11 +76,15 @@ fn hashes(seen: &Observed, digests: &Inputs) -> BTreeMap<String, String> {
 pub fn conditions(
     seen: &Observed,
     view: Option<&Result<CellView, Vec<CellFault>>>,
+    previous: &[Condition],
 ) -> Vec<ConditionDraft> {
     let input = input(&seen.cell, &seen.secret, &seen.message_bus, view);
     let (message_bus, keystone) = match &seen.answers {
         Some(answers) => (message_bus(seen, answers), keystone(seen, answers)),
-        None => (not_asked(MESSAGE_BUS_READY), not_asked(KEYSTONE_READY)),
+        None => (
+            unanswered(seen, MESSAGE_BUS_READY, previous),
+            unanswered(seen, KEYSTONE_READY, previous),
+        ),
     };
     let name = seen.cell.name_any();
     let text = format!("NovaCell {name} can be used: its message bus and Keystone answer.");
@@ -187,6 +191,17 @@ fn keystone(seen: &Observed, answers: &Answers) -> ConditionDraft {
     }
 }
 
-fn not_asked(type_: &str) -> ConditionDraft {
-    reasons::cell::NOT_ASKED.condition(type_, "It is asked once every input is there.")
+/// Returns the condition of a service without a result for the present inputs. Until there is one,
+/// what was found for the same spec stays: after a restart, and after a change of a Secret.
+fn unanswered(seen: &Observed, type_: &str, previous: &[Condition]) -> ConditionDraft {
+    if !seen.is_probed {
+        return reasons::cell::NOT_ASKED.condition(type_, "It is asked once every input is there.");
+    }
+    let generation = seen.cell.metadata.generation;
+    let before = find(previous, type_).filter(|it| it.observed_generation == generation);
+    let before = before.filter(|it| it.reason != reasons::cell::NOT_ASKED.word);
+    before.map_or_else(
+        || reasons::cell::ANSWER_PENDING.condition(type_, "It is asked; its answer is awaited."),
+        ConditionDraft::repeated,
+    )
 }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use api::conditions::{Condition, ConditionStatus, find};
 use api::nova::{Cell, CellStatus, ExternalCompute};
@@ -93,6 +92,7 @@ fn seen() -> Observed {
         cell: Arc::new(cell),
         secret: secret("nova-cell1", &[("ServicePassword", "keystone-password")]),
         message_bus: secret("bus", &[("transport_url", &url)]),
+        is_probed: true,
         answers: Some(Answers {
             message_bus: vec![
                 answer("192.0.2.2:5672", Login::Ok),
@@ -104,7 +104,6 @@ fn seen() -> Observed {
         set_hosts: Some(vec![]),
         discovery: None,
         hosts: None,
-        ask_in: Some(Duration::from_secs(30)),
         rendered: None,
         computes: vec![compute("n0"), compute("n1")],
         namespace_goes: false,
@@ -187,12 +186,28 @@ fn a_cell_is_ready_when_every_broker_and_keystone_answer() {
 }
 
 #[test]
-fn nothing_is_written_while_nothing_changes_and_it_is_asked_again_at_its_pace() {
+fn nothing_is_written_while_nothing_changes() {
     let mut seen = seen();
     assert!(pass(&mut seen));
-    let plan = recorded(decide(&seen, None, Timestamp::UNIX_EPOCH));
-    assert_eq!(plan.steps, []);
-    assert_eq!(plan.requeue_after, Some(Duration::from_secs(30)));
+    assert!(!pass(&mut seen));
+}
+
+#[test]
+fn a_cell_waits_for_its_first_answers_and_keeps_the_last_ones_while_its_spec_is_the_same() {
+    let mut seen = seen();
+    let answers = seen.answers.take();
+    let is_ready = |seen: &Observed| condition(seen, "Ready").status;
+    assert_eq!(is_ready(&seen), ConditionStatus::Unknown);
+    assert_eq!(condition(&seen, "KeystoneReady").reason, "AnswerPending");
+    assert!(pass(&mut seen));
+    assert!(!pass(&mut seen), "it waits");
+    seen.answers = answers;
+    assert!(pass(&mut seen));
+    // The operator was restarted.
+    seen.answers = None;
+    assert!(!pass(&mut seen), "what was found stays");
+    Arc::make_mut(&mut seen.cell).metadata.generation = Some(2);
+    assert_eq!(is_ready(&seen), ConditionStatus::Unknown, "nobody was asked for this spec");
 }
 
 #[test]
@@ -224,7 +239,7 @@ fn a_keystone_that_does_not_answer_is_named_with_its_address() {
 fn a_missing_secret_and_a_missing_key_are_named_with_the_next_step() {
     let mut missing = seen();
     missing.secret.content = None;
-    missing.answers = None;
+    (missing.is_probed, missing.answers) = (false, None);
     let input = condition(&missing, "InputReady");
     assert_eq!(input.reason, "SecretNotFound");
     assert!(input.message.contains("create secret generic -n ns nova-cell1"), "{}", input.message);
@@ -232,7 +247,7 @@ fn a_missing_secret_and_a_missing_key_are_named_with_the_next_step() {
 
     let mut lacking = seen();
     lacking.message_bus = secret("bus", &[("other", "x")]);
-    lacking.answers = None;
+    (lacking.is_probed, lacking.answers) = (false, None);
     let input = condition(&lacking, "Ready");
     assert_eq!(input.reason, "SecretIncomplete");
     assert!(input.message.contains("transport_url"), "{}", input.message);
@@ -439,7 +454,7 @@ fn a_conductor_that_did_not_answer_a_compute_is_told_by_the_cell() {
 fn without_complete_inputs_nobody_counts() {
     let mut seen = seen();
     seen.secret.content = None;
-    seen.answers = None;
+    (seen.is_probed, seen.answers) = (false, None);
     let found = status(&seen);
     assert_eq!((found.computes, found.up_to_date_computes), (Some(2), None));
     assert_eq!(

@@ -82,6 +82,7 @@ pub fn host_run_template(
         options: AnsibleOptions::default(),
         fact_variables: Vec::new(),
         extra_vars: BTreeMap::new(),
+        template_vars: BTreeMap::new(),
         deployed: DeploymentOptions::default(),
     }
 }

@@ -5,6 +5,7 @@ use api::conditions::{ConditionDraft, Reason, first_names};
 use api::nova::ExternalCompute;
 use nova_config::conditions::DEPLOYMENT_READY;
 use nova_config::services::{NOVA, NOVA_REGISTERED};
+use openstack_client::is_id;
 use operator_core::run_engine::DesiredService;
 use operator_core::run_engine::outcome::FailureReason;
 use serde_json::Value;
@@ -27,7 +28,7 @@ const NAMED: usize = 5;
 /// not used, because it is not known then whether the host has servers.
 pub fn recorded(seen: &Observed) -> Option<&str> {
     seen.drain.as_ref()?;
-    seen.compute.status.as_ref()?.compute_id.as_deref()
+    seen.compute.status.as_ref()?.compute_id.as_deref().filter(|it| is_id(it))
 }
 
 /// Returns what has to be free before the compute can be deployed, as its last run found.

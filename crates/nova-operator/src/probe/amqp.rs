@@ -10,7 +10,7 @@ mod wire;
 
 use std::time::Duration;
 
-use futures::future::join_all;
+use futures::stream::{self, StreamExt as _};
 use nova_config::transport_url::{Broker, TransportUrl};
 use operator_runtime::tls_stream::{CaTrust, ConnectFault, Stream, connect};
 use outcome::{HostOutcome, Login};
@@ -21,17 +21,21 @@ use super::deadline::DEADLINE;
 /// Time limit for the broker's response to the logout.
 const LOGOUT: Duration = Duration::from_secs(1);
 
-/// Logs in to every broker of the URL concurrently, and logs out again.
+/// How many brokers of one URL are logged in to at a time.
+const AT_A_TIME: usize = 8;
+
+/// Logs in to every broker of the URL, a few at a time, and logs out again.
 ///
 /// # Guarantees
-/// One outcome per broker in the URL's order, within [`DEADLINE`] and a second for the logout.
+/// One outcome per broker in the URL's order, each within [`DEADLINE`] and a second for the logout.
 pub async fn amqp_login(url: &TransportUrl, trust: &CaTrust) -> Vec<HostOutcome> {
     let trust = url.tls.then_some(trust);
     let outcome = |broker| async move {
         let login = outcome(broker, &url.virtual_host, trust).await;
         HostOutcome { address: Broker::address(broker), login }
     };
-    join_all(url.brokers.iter().map(outcome)).await
+    let logins: Vec<_> = url.brokers.iter().map(outcome).collect();
+    stream::iter(logins).buffered(AT_A_TIME).collect().await
 }
 
 async fn outcome(broker: &Broker, virtual_host: &str, trust: Option<&CaTrust>) -> Login {

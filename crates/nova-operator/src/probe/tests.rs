@@ -2,7 +2,10 @@
 
 use std::{
     net::SocketAddr,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
     time::{Duration, Instant},
 };
 
@@ -10,6 +13,7 @@ use nova_config::transport_url::TransportUrl;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
+    sync::Barrier,
 };
 
 use super::{
@@ -68,7 +72,7 @@ async fn login_to(host: SocketAddr) -> Login {
 #[tokio::test]
 async fn brokers_that_accept_and_say_nothing_are_unreachable_in_time() {
     let mut brokers = Vec::new();
-    for _ in 0..12 {
+    for _ in 0..8 {
         brokers.push(silent().await);
     }
     let started = Instant::now();
@@ -77,7 +81,26 @@ async fn brokers_that_accept_and_say_nothing_are_unreachable_in_time() {
     // One after the other they take twice as long.
     assert!(started.elapsed() < 6 * DEADLINE, "asked one after the other");
     let late = Login::Unreachable("no answer within 5 s".to_owned());
-    assert_eq!(outcome.iter().map(|it| &it.login).collect::<Vec<_>>(), [&late; 12]);
+    assert_eq!(outcome.iter().map(|it| &it.login).collect::<Vec<_>>(), [&late; 8]);
+}
+
+#[tokio::test]
+async fn eight_brokers_are_asked_at_a_time() {
+    let (open, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let together = Arc::new(Barrier::new(8));
+    let (counted, all) = (Arc::clone(&most), Arc::clone(&together));
+    let broker = server(move |stream| {
+        let (open, most, together) = (Arc::clone(&open), Arc::clone(&counted), Arc::clone(&all));
+        async move {
+            most.fetch_max(open.fetch_add(1, Relaxed) + 1, Relaxed);
+            together.wait().await;
+            open.fetch_sub(1, Relaxed);
+            drop(stream);
+        }
+    })
+    .await;
+    assert_eq!(login(&[broker; 32], "").await.len(), 32);
+    assert_eq!(most.load(Relaxed), 8);
 }
 
 #[tokio::test]

@@ -20,6 +20,12 @@ pub(crate) const NOT_ASKED: Reason = Reason::unknown(
     "Yes.",
     "See `InputReady`.",
 );
+pub(crate) const ANSWER_PENDING: Reason = Reason::unknown(
+    "AnswerPending",
+    "It is being asked for the first time with these inputs.",
+    "Yes.",
+    "Wait: a service that swallows packets counts as silent after some seconds.",
+);
 pub(crate) const READY: Reason = Reason::good("Ready", "Message bus and Keystone answer.");
 pub(crate) const INPUT_COMPLETE: Reason =
     Reason::good("InputComplete", "Both Secrets are there and complete.");

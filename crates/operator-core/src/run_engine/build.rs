@@ -184,7 +184,7 @@ fn extra_vars(template: &RunTemplate) -> Value {
         ("edpm_any_errors_fatal".into(), json!(false)),
         ("edpm_max_fail_percentage".into(), json!(100)),
     ]);
-    vars.extend(template.extra_vars.clone());
+    vars.extend(template.template_vars.clone());
     let hosts = if template.deployed.is_everywhere {
         // Ansible's pattern for all hosts except for these.
         let left_out = template.deployed.left_out.iter().map(|it| format!(":!{it}"));
@@ -192,9 +192,26 @@ fn extra_vars(template: &RunTemplate) -> Value {
     } else {
         RUN_GROUP.to_owned()
     };
-    vars.insert("edpm_override_hosts".into(), json!(hosts));
-    vars.insert("edpm_service_type".into(), json!(template.service_type));
+    let mut literals = template.extra_vars.clone();
+    literals.insert("edpm_override_hosts".into(), json!(hosts));
+    literals.insert("edpm_service_type".into(), json!(template.service_type));
+    vars.extend(literals.iter().map(|(name, value)| (name.clone(), literal(value))));
     json!(vars)
+}
+
+/// Returns a value whose texts Ansible does not evaluate: each that could hold an expression is an
+/// object that Ansible reads as an unsafe text.
+fn literal(value: &Value) -> Value {
+    match value {
+        Value::String(text) if text.contains('{') || text.starts_with('#') => {
+            json!({ "__ansible_unsafe": text })
+        }
+        Value::Array(items) => items.iter().map(literal).collect(),
+        Value::Object(fields) => {
+            fields.iter().map(|(name, value)| (name.clone(), literal(value))).collect()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
+    }
 }
 
 #[cfg(test)]
@@ -243,8 +260,25 @@ mod tests {
             options: AnsibleOptions::default(),
             fact_variables: Vec::new(),
             extra_vars: BTreeMap::new(),
+            template_vars: BTreeMap::new(),
             deployed: DeploymentOptions::default(),
         }
+    }
+
+    #[test]
+    fn what_operators_derive_is_no_template_and_what_a_human_wrote_stays_one() {
+        let text = "{{ lookup('pipe', 'id') }}";
+        let vars = || BTreeMap::from([("id".to_owned(), json!(text))]);
+        let by_user = RunTemplate { template_vars: vars(), ..recipe() };
+        assert_eq!(extra_vars(&by_user)["id"], text);
+        let marked = json!({ "__ansible_unsafe": text });
+        assert_eq!(extra_vars(&RunTemplate { extra_vars: vars(), ..by_user })["id"], marked);
+        let service_type = "#jinja2:variable_start_string:'['".to_owned();
+        let derived = extra_vars(&RunTemplate { service_type, ..recipe() });
+        assert!(derived["edpm_service_type"].is_object(), "{derived}");
+        assert_eq!(derived["edpm_override_hosts"], RUN_GROUP);
+        let inner = json!([{ "a": [text, "a", 1] }]);
+        assert_eq!(literal(&inner), json!([{ "a": [marked, "a", 1] }]));
     }
 
     fn reach(has_known_hosts: bool, scan: Option<HostKeyScan>, trusted: &str) -> HostConnection {
@@ -316,7 +350,8 @@ mod tests {
             ("edpm_override_hosts".to_owned(), json!("n0")),
             ("edpm_max_fail_percentage".to_owned(), json!(0)),
         ]);
-        let step = run(&RunTemplate { extra_vars, deployed, ..recipe() }, &batch, &all);
+        let template = RunTemplate { template_vars: extra_vars, deployed, ..recipe() };
+        let step = run(&template, &batch, &all);
         let crate::plan::Write::Create { object, .. } = step.write else { panic!("no creation") };
         let run: AnsibleEe = serde_json::from_value(object).unwrap();
         assert_eq!(run.spec.hosts.len(), 90);

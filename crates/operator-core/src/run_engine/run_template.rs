@@ -103,8 +103,11 @@ pub struct RunTemplate {
     pub options: AnsibleOptions,
     /// Facts of the hosts that the plays get as variables.
     pub fact_variables: Vec<String>,
-    /// Variables that take precedence over all others except those that select the run's hosts.
+    /// Variables that take precedence over all others except those that select the run's hosts;
+    /// Ansible evaluates no text in them.
     pub extra_vars: BTreeMap<String, Value>,
+    /// The same with texts that Ansible evaluates: their author is trusted like a playbook's.
+    pub template_vars: BTreeMap<String, Value>,
     /// Options that only runs of deployments use.
     pub deployed: DeploymentOptions,
 }

@@ -1,13 +1,14 @@
-//! TLS server with connection limits: a slow client, or many connections from one address, cannot
-//! lock others out.
+//! TLS server with a limit of connections: a slow client, or many connections from few networks,
+//! cannot lock others out.
 //!
 //! Anyone who can reach the port may connect. So a connection serves a single request, is closed
-//! after the response, and has an overall time limit.
+//! after the response, and has an overall time limit. Where all places are taken, the network with
+//! the most connections gives one to a network with fewer.
 
 use std::{
     collections::BTreeMap,
     convert::Infallible,
-    net::{IpAddr, SocketAddr},
+    net::{IpAddr, Ipv6Addr},
     pin::pin,
     sync::Arc,
     time::Duration,
@@ -21,7 +22,7 @@ use parking_lot::Mutex;
 use rustls::ServerConfig;
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::watch,
+    sync::{oneshot, watch},
     task::JoinSet,
     time::timeout,
 };
@@ -40,10 +41,9 @@ const READ_AHEAD: usize = 64 << 10;
 /// Resource limits of one server.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Concurrent connections; further ones wait until one ends.
+    /// Concurrent connections of clients that have shown no certificate; for a further one, another
+    /// one is closed, or itself.
     pub connections: usize,
-    /// Concurrent connections from one address; further ones are closed at once.
-    pub of_one_peer: usize,
     /// Time limit of the TLS handshake, and separately of reading the request's head.
     pub head: Duration,
     /// Time limit of a whole connection. The API server itself waits for 5 s.
@@ -52,12 +52,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self {
-            connections: 256,
-            of_one_peer: 64,
-            head: Duration::from_secs(5),
-            connection: Duration::from_secs(10),
-        }
+        Self { connections: 256, head: Duration::from_secs(5), connection: Duration::from_secs(10) }
     }
 }
 
@@ -71,26 +66,25 @@ pub async fn serve(
     stop: impl Future<Output = ()>,
 ) {
     let mut stop = pin!(stop);
-    let (coordinator, mut connections) = (Peers::default(), JoinSet::new());
+    let (places, mut connections) = (Places::default(), JoinSet::new());
     loop {
         tokio::select! {
             () = &mut stop => break,
             Some(_) = connections.join_next() => {}
-            (stream, address) = axum::serve::Listener::accept(&mut listener),
-                if connections.len() < limits.connections =>
-            {
-                let Some(peer) = coordinator.enter(address, limits.of_one_peer) else {
-                    debug!(%address, "closed, for this address has too many connections");
+            (stream, address) = axum::serve::Listener::accept(&mut listener) => {
+                let Some((place, displaced)) = places.enter(address.ip(), limits.connections) else {
+                    debug!(%address, "closed, for its network has most of the connections");
                     continue;
                 };
                 let Some(config) = presented.borrow().clone() else { continue };
-                let router = router.clone();
+                let conversation = conversation((stream, place), config, router.clone(), limits);
                 connections.spawn(async move {
-                    let conversation = conversation((stream, peer.address), config, router, limits);
-                    if timeout(limits.connection, conversation).await.is_err() {
-                        debug!(%address, "closed, for it took too long");
+                    tokio::select! {
+                        ended = timeout(limits.connection, conversation) => if ended.is_err() {
+                            debug!(%address, "closed, for it took too long");
+                        },
+                        Ok(()) = displaced => debug!(%address, "closed for another network"),
                     }
-                    drop(peer);
                 });
             }
         }
@@ -101,7 +95,7 @@ pub async fn serve(
 
 /// Serves one connection: a handshake, one request and its response.
 async fn conversation(
-    (stream, peer): (TcpStream, IpAddr),
+    (stream, place): (TcpStream, Place),
     config: Arc<ServerConfig>,
     router: Router,
     limits: Limits,
@@ -111,8 +105,11 @@ async fn conversation(
         Ok(Err(error)) => return debug!("handshake failed: {error}"),
         Err(_) => return debug!("handshake took too long"),
     };
+    let network = place.network;
+    // Whoever shows one that the client authorities vouch for is waited for by none and counts to none.
+    let _place = stream.get_ref().1.peer_certificates().is_none().then_some(place);
     let answer = service_fn(move |mut request: Request<Incoming>| {
-        request.extensions_mut().insert(PeerAddress(peer));
+        request.extensions_mut().insert(PeerAddress(network));
         let router = router.clone();
         async move {
             let answer: Result<Response<Body>, Infallible> =
@@ -131,38 +128,93 @@ async fn conversation(
     }
 }
 
-/// Number of open connections by address.
+/// The open connections that are counted.
 #[derive(Clone, Debug, Default)]
-struct Peers(Arc<Mutex<BTreeMap<IpAddr, usize>>>);
+struct Places(Arc<Mutex<Open>>);
 
-impl Peers {
-    /// Counts one more connection until the result is dropped. Returns `None` when the address
-    /// already has `most`.
-    fn enter(&self, address: SocketAddr, most: usize) -> Option<Peer> {
-        let address = address.ip().to_canonical();
-        let mut counts = self.0.lock();
-        let n_open = counts.entry(address).or_default();
-        if *n_open >= most {
-            return None;
+/// By network, in the order of their begin, with what tells each one to go.
+#[derive(Debug, Default)]
+struct Open {
+    networks: BTreeMap<IpAddr, BTreeMap<u64, oneshot::Sender<()>>>,
+    n_begun: u64,
+}
+
+impl Places {
+    /// Counts one more connection until the place is dropped; the receiver is told when it has to go.
+    ///
+    /// Where `most` are open, the oldest one of the network with the most goes. Returns `None` where
+    /// that would leave it with fewer than the network of the new one has.
+    fn enter(&self, address: IpAddr, most: usize) -> Option<(Place, oneshot::Receiver<()>)> {
+        let network = network(address);
+        let mut open = self.0.lock();
+        let n_own = open.networks.get(&network).map_or(0, BTreeMap::len);
+        if open.networks.values().map(BTreeMap::len).sum::<usize>() >= most {
+            let largest = open.networks.values_mut().max_by_key(|it| it.len());
+            let (_, oldest) = largest.filter(|it| it.len() > n_own + 1)?.pop_first()?;
+            // One that has just ended does not listen any more.
+            let _ = oldest.send(());
         }
-        *n_open += 1;
-        Some(Peer { coordinator: self.clone(), address })
+        open.n_begun += 1;
+        let (number, (displace, displaced)) = (open.n_begun, oneshot::channel());
+        open.networks.entry(network).or_default().insert(number, displace);
+        Some((Place { places: self.clone(), network, number }, displaced))
     }
 }
 
-/// One counted connection of an address.
-struct Peer {
-    coordinator: Peers,
-    address: IpAddr,
+/// Returns what one client has many addresses of: with IPv6 a /64, with IPv4 the address itself.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(it) => Ipv6Addr::from_bits(it.to_bits() >> 64 << 64).into(),
+        it @ IpAddr::V4(_) => it,
+    }
 }
 
-impl Drop for Peer {
+/// The place of one counted connection.
+struct Place {
+    places: Places,
+    network: IpAddr,
+    number: u64,
+}
+
+impl Drop for Place {
     fn drop(&mut self) {
-        let mut counts = self.coordinator.0.lock();
-        let Some(n_open) = counts.get_mut(&self.address) else { return };
-        *n_open = n_open.saturating_sub(1);
-        if *n_open == 0 {
-            counts.remove(&self.address);
+        let mut open = self.places.0.lock();
+        let Some(of_network) = open.networks.get_mut(&self.network) else { return };
+        of_network.remove(&self.number);
+        if of_network.is_empty() {
+            open.networks.remove(&self.network);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_networks_cannot_hold_all_places() {
+        let places = Places::default();
+        let mut held = Vec::new();
+        // One /64 counts as one, however many addresses it has.
+        let networks = ["192.0.2.1", "192.0.2.2", "::ffff:192.0.2.3", "2001:db8::"];
+        for number in 0..64_u16 {
+            for network in networks {
+                let mut address: IpAddr = network.parse().unwrap();
+                if network.starts_with("2001") {
+                    address = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, number, 0, 0, number).into();
+                }
+                held.push(places.enter(address, 256).unwrap());
+            }
+        }
+        for address in networks {
+            assert!(places.enter(address.parse().unwrap(), 256).is_none(), "{address}");
+        }
+        let api_server: IpAddr = "192.0.2.9".parse().unwrap();
+        let mine: Vec<_> = std::iter::from_fn(|| places.enter(api_server, 256)).collect();
+        assert_eq!(mine.len(), 51);
+        let displaced = held.iter_mut().filter_map(|it| it.1.try_recv().ok()).count();
+        assert_eq!(displaced, mine.len());
+        drop((held, mine));
+        assert!(places.0.lock().networks.is_empty());
     }
 }

@@ -17,7 +17,7 @@ use super::world::{Id, World};
 use crate::objects::{Job, Pod};
 use crate::run::decide::{Observed, Stage, current_job, recorded_uid, stage};
 use crate::run::observe::{Caches, Runs};
-use crate::run::scheduler::{self, Logged, Scheduler};
+use crate::run::scheduler::{self, Logged, Scheduler, Verdicts};
 use crate::run::settings::Settings;
 
 /// The watched kinds; each informer has its own pace.
@@ -138,6 +138,7 @@ impl Leader {
             term: format!("leader-{}", self.number),
             inherited: self.inherited.clone(),
             logged: Logged::default(),
+            verdicts: Verdicts::default(),
         };
         let seen = block_on(scheduler.observe(&scheduler::key())).unwrap().unwrap();
         Scheduler::decide(&seen, None, world.now).steps

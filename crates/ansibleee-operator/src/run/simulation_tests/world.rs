@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 use operator_core::plan::{Step, Target, Write};
+use operator_core::shares::reserve;
 use serde_json::{Value, json};
 
 use super::leader::Leader;
@@ -280,7 +281,7 @@ impl World {
             }
         }
         let limits = self.story.limits;
-        assert!(busy.len() <= limits.total + limits.reserve(), "{:?}: {busy:?}", self.story);
+        assert!(busy.len() <= limits.total + reserve(limits.total), "{:?}: {busy:?}", self.story);
         for namespace in ["one", "two"] {
             let count = busy.keys().filter(|it| it.0 == namespace).count();
             let is_within = limits.per_namespace.is_none_or(|it| count <= it);
@@ -322,7 +323,7 @@ impl World {
             });
             let in_namespace = busy.keys().filter(|it| it.0 == id.1).count();
             // The other namespace's runs beyond three quarters of the slots do not count.
-            let others = (busy.len() - in_namespace).min(limits.total - limits.reserve());
+            let others = (busy.len() - in_namespace).min(limits.total - reserve(limits.total));
             let is_full = in_namespace + others >= limits.total
                 || limits.per_namespace.is_some_and(|it| in_namespace >= it);
             assert!(is_held || is_behind || is_full, "{:?}: {id:?} waits in vain", self.story);

@@ -115,7 +115,6 @@ fn hosts_that_come_while_one_is_read_share_the_next_reading_and_no_answer_is_los
 #[test]
 fn a_host_that_is_still_mapped_is_read_again_after_a_growing_pause() {
     let mut world = World::new();
-    world.seen.ask_in = None;
     remove(&mut world, "n0");
     world.settle();
     for attempt in 1..=4 {

@@ -240,3 +240,15 @@ fn a_run_that_waits_to_restore_an_identity_goes_when_something_reports_under_the
         says(&world, reason, "");
     }
 }
+
+#[test]
+fn what_is_no_id_in_a_status_is_given_to_no_run() {
+    let mut world = world();
+    world.seen.health = None;
+    let text = "{{ lookup('pipe', 'cat /runner/env/ssh_key') }}";
+    let status = Arc::make_mut(&mut world.seen.compute).status.as_mut().unwrap();
+    status.compute_id = Some(text.to_owned());
+    world.configure(None);
+    world.settle();
+    assert_eq!(given(&world), (Value::Null, Value::Null));
+}

@@ -80,6 +80,7 @@ fn template(set: &NodeSet, report: &HostReadiness, extent: Extent) -> RunTemplat
         options: AnsibleOptions::default(),
         fact_variables: Vec::new(),
         extra_vars: extent.variables(),
+        template_vars: BTreeMap::new(),
         deployed: DeploymentOptions::default(),
     }
 }

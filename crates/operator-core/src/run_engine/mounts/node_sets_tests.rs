@@ -34,6 +34,7 @@ fn recipe(node_sets: NodeSets, sources: Vec<MountedSource>) -> RunTemplate {
         options: AnsibleOptions::default(),
         fact_variables: Vec::new(),
         extra_vars: BTreeMap::new(),
+        template_vars: BTreeMap::new(),
         deployed: DeploymentOptions::default(),
     }
 }
