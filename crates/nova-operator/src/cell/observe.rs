@@ -11,6 +11,7 @@ use operator_core::finalizers::{has_finalizer, is_terminating};
 use operator_core::object_key::Key;
 use operator_runtime::api::Api;
 use operator_runtime::error::Result;
+use operator_runtime::http_client::HttpClients;
 use operator_runtime::source_cache::SourceCache;
 use parking_lot::Mutex;
 use tokio::time::Instant;
@@ -25,13 +26,20 @@ use crate::probe::keystone_fault::KeystoneFault;
 use crate::probe::{CaTrust, amqp_login, keystone_answers};
 
 /// The last results for each cell, with their inputs and their time.
-#[derive(Default)]
-pub struct Probes(Mutex<BTreeMap<Key, (CellView, Answers, Instant)>>);
+pub struct Probes {
+    http: HttpClients,
+    known: Mutex<BTreeMap<Key, (CellView, Answers, Instant)>>,
+}
 
 impl Probes {
+    /// Creates it without results.
+    pub fn new(http: HttpClients) -> Self {
+        Self { http, known: Mutex::default() }
+    }
+
     /// Returns the results for the same inputs and how long they stay valid; `None` when outdated.
     fn known(&self, key: &Key, view: &CellView) -> Option<(Answers, Duration)> {
-        let probes = self.0.lock();
+        let probes = self.known.lock();
         let (_, answers, at) = probes.get(key).filter(|(asked, ..)| asked == view)?;
         let rest = answers.count_for().checked_sub(at.elapsed()).filter(|it| !it.is_zero())?;
         Some((answers.clone(), rest))
@@ -44,7 +52,8 @@ impl Probes {
         let answers = match CaTrust::new(view.ca_bundle.as_deref()) {
             Ok(trust) => {
                 let bus = amqp_login(&view.message_bus, &trust);
-                let keystone = keystone_answers(&cell.spec.keystone_auth_url, &trust);
+                let http = self.http.of(&key.namespace, trust.clone());
+                let keystone = keystone_answers(&cell.spec.keystone_auth_url, &http);
                 let (message_bus, keystone) = tokio::join!(bus, keystone);
                 Answers { message_bus, keystone }
             }
@@ -55,7 +64,7 @@ impl Probes {
             },
         };
         let pause = answers.count_for();
-        self.0.lock().insert(key.clone(), (view, answers.clone(), Instant::now()));
+        self.known.lock().insert(key.clone(), (view, answers.clone(), Instant::now()));
         (answers, pause)
     }
 }
@@ -64,7 +73,7 @@ impl Probes {
 pub async fn observe(caches: &Caches, probes: &Probes, key: &Key) -> Result<Option<Observed>> {
     let Some(cell) = caches.cells.get(key) else {
         caches.sources.depends(CELL, key, BTreeSet::new());
-        probes.0.lock().remove(key);
+        probes.known.lock().remove(key);
         hosts::observe::forget(caches, key);
         return Ok(None);
     };
