@@ -207,7 +207,7 @@ fn platform_users() -> Result<()> {
 }
 
 /// The expected environment of each operator with the values of [`values`].
-const EXPECTED_ENV: [(&str, &str, &str); 20] = [
+const EXPECTED_ENV: [(&str, &str, &str); 22] = [
     ("ansibleee-operator", "RELATED_IMAGE_ANSIBLEEE_IMAGE_URL_DEFAULT", "r/runner:1"),
     ("ansibleee-operator", "MAX_ACTIVE_RUNS", "1000"),
     ("ansibleee-operator", "TASK_TIMEOUT", "1800"),
@@ -218,6 +218,8 @@ const EXPECTED_ENV: [(&str, &str, &str); 20] = [
     ),
     ("ansibleee-operator", "MAX_ACTIVE_RUNS_PER_NAMESPACE", "10"),
     ("dataplane-operator", "SERVICE_NETWORKS", "192.0.2.0/24,fd00::/64"),
+    ("dataplane-operator", "ALLOWED_ENDPOINT_NETWORKS", "169.254.1.0/24,::1/128"),
+    ("nova-operator", "ALLOWED_ENDPOINT_NETWORKS", "169.254.1.0/24,::1/128"),
     ("ansibleee-operator", "RUN_DEADLINE_SECONDS", "31536000"),
     ("ansibleee-operator", "ALLOWED_SERVICE_ACCOUNTS", "runner,other"),
     ("ansibleee-operator", "RUNNER_UID", "1001"),
@@ -244,6 +246,7 @@ fn values() -> Result<()> {
         "ansibleee.maxActiveRuns=1000",
         "ansibleee.maxActiveRunsPerNamespace=10",
         "dataplane.serviceNetworks={192.0.2.0/24,fd00::/64}",
+        "allowedEndpointNetworks={169.254.1.0/24,::1/128}",
         "ansibleee.runDeadlineSeconds=31536000",
         "ansibleee.allowedServiceAccounts={runner,other}",
         "ansibleee.taskTimeout=1800",
@@ -317,6 +320,7 @@ fn typos() -> Result<()> {
         ("dataplane.serviceNetworks={10.0.0.0/33}", "serviceNetworks"),
         ("dataplane.serviceNetworks={fd00::/129}", "serviceNetworks"),
         ("dataplane.serviceNetworks={192.0.2.1}", "serviceNetworks"),
+        ("allowedEndpointNetworks={127.0.0.1}", "allowedEndpointNetworks"),
     ] {
         refused(&[IMAGE, wrong], named).with_context(|| wrong.to_owned())?;
     }

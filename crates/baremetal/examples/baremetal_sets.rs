@@ -21,6 +21,7 @@ use kube::ResourceExt as _;
 use operator_core::object_key::Key;
 use operator_core::plan::{Step, Write};
 use operator_runtime::clock;
+use operator_runtime::http_client::HttpClients;
 use operator_runtime::source_cache::Values;
 use serde::Deserialize;
 use serde_json::json;
@@ -79,25 +80,26 @@ async fn followed(question: Question) -> Result<Course> {
     let Question { set, secrets, until, deaths, ahead, at_its_pace } = question;
     let secrets: Secrets = secrets.into_iter().map(|(name, it)| (name, content(it))).collect();
     let mut provisioning = Course { set: Some(set), ..Course::default() };
-    let (mut pool, mut pauses) = (Pool::default(), RequestBackoff::default());
+    let pool = || Pool::new(HttpClients::with_loopback());
+    let (mut of_ironics, mut pauses) = (pool(), RequestBackoff::default());
     for pass in 0..PASSES {
         let Some(set) = provisioning.set.clone() else { return Ok(provisioning) };
         let key = Key::of(&set);
         let mut seen = Observed::new(Arc::new(set), &secrets, Vec::new());
         if let Some(ironic) = &seen.set.spec.ironic {
-            seen.machines = list_nodes::list_nodes(&pool, &key, ironic, &secrets).await;
+            seen.machines = list_nodes::list_nodes(&of_ironics, &key, ironic, &secrets).await;
         }
         let now = clock::now() + SignedDuration::from_secs(ahead);
         recall(&pauses, &mut seen);
         let orders = orders(&seen, now);
         provisioning.requested.extend(orders.iter().map(word));
-        if let Some(session) = pool.of(&key.to_string()) {
+        if let Some(session) = of_ironics.of(&key.to_string()) {
             let asked = requests::send_requests(&session, orders, || true).await;
             pauses.note(&IronicScope::of(&seen.set), asked, now);
             recall(&pauses, &mut seen);
         }
         if deaths.contains(&pass) {
-            (pool, pauses) = (Pool::default(), RequestBackoff::default());
+            (of_ironics, pauses) = (pool(), RequestBackoff::default());
             continue;
         }
         let plan = decide(&seen, None, now);

@@ -12,6 +12,7 @@ use kube::ResourceExt;
 use operator_core::applied::APPLIED;
 use operator_core::finalizers::{has_finalizer, is_terminating};
 use operator_core::keyed::Keys;
+use operator_runtime::answer_memory::Held;
 use operator_runtime::source_cache::Content;
 
 use crate::backoff::Refused;
@@ -51,7 +52,7 @@ pub struct Machines {
     /// The negotiated version of the API.
     pub version: ApiVersion,
     /// All nodes.
-    pub nodes: Arc<Vec<Node>>,
+    pub nodes: Arc<Held<Node>>,
 }
 
 /// Why the machines are unknown.

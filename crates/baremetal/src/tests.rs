@@ -158,7 +158,7 @@ impl Lab {
         let mut seen = Observed::new(set, &self.secrets, self.neighbours.clone());
         if seen.is_of_ironic() {
             let (version, nodes) = (self.version.parse().unwrap(), self.model.nodes.clone());
-            let machines = Machines { version, nodes: Arc::new(nodes) };
+            let machines = Machines { version, nodes: Arc::new(nodes.into()) };
             seen.machines = self.unseen.clone().map_or(Ok(machines), Err);
         }
         seen.is_abandoned = self.is_abandoned;

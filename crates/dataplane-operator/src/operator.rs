@@ -11,9 +11,10 @@ use clap::Parser;
 use ipnet::IpNet;
 use operator_core::keyed::Keys;
 use operator_runtime::api::Api;
-use operator_runtime::args::{CommonArgs, DigestArgs, WebhookArgs};
+use operator_runtime::args::{CommonArgs, DigestArgs, EndpointArgs, WebhookArgs};
 use operator_runtime::cache_registry::CacheRegistry;
 use operator_runtime::error::Result;
+use operator_runtime::http_client::HttpClients;
 use operator_runtime::manager::{Manager, ManagerBuilder};
 use operator_runtime::optional_informer::appears;
 use operator_runtime::runtime::Runtime;
@@ -49,6 +50,9 @@ pub struct Args {
     /// Settings for the digests of the content of Secrets.
     #[command(flatten)]
     pub digests: DigestArgs,
+    /// Where the servers may be that users name.
+    #[command(flatten)]
+    pub endpoints: EndpointArgs,
     /// Networks whose addresses may become endpoints of Kubernetes Services, as CIDRs separated by
     /// commas; every address is allowed when it is not set.
     #[arg(long, env = "SERVICE_NETWORKS", value_delimiter = ',', value_name = "CIDRS")]
@@ -61,7 +65,9 @@ pub struct Args {
 
 /// Runs until the process is asked to shut down.
 pub async fn run(args: Args) -> Result<()> {
-    let Args { common, webhook, digests, service_networks, default_service_gates } = args;
+    let Args { common, webhook, digests, endpoints, service_networks, default_service_gates } =
+        args;
+    let pool = Pool::new(HttpClients::new(endpoints.allowed_endpoint_networks));
     let defaults = DefaultServices::with_gates(&default_service_gates);
     let mut runtime = Runtime::start(NAME, &common).await?;
     let builder = ManagerBuilder::of(&runtime, NAME, &common);
@@ -76,7 +82,7 @@ pub async fn run(args: Args) -> Result<()> {
     }
     let work = async move |builder: &ManagerBuilder, manager: Manager| {
         let keys = builder.keys(&digests).await?;
-        work(builder, manager, (keys, known), (service_networks, defaults)).await
+        work(builder, manager, (keys, known), (service_networks, defaults), pool).await
     };
     runtime.spawn("controllers", builder.lead(work));
     runtime.run().await
@@ -99,6 +105,7 @@ async fn work(
     mut manager: Manager,
     (keys, known): (Keys, AdmissionCaches),
     settings: (Vec<IpNet>, DefaultServices),
+    pool: Pool,
 ) -> Result<()> {
     let mut registry = CacheRegistry::default();
     let caches = Caches::new(builder, &mut registry, NAME, &keys, settings);
@@ -106,7 +113,7 @@ async fn work(
         sets: Arc::clone(&caches.baremetal_sets),
         sources: Arc::clone(&caches.sources),
         metal3: Arc::clone(&caches.metal3),
-        pool: Pool::counted(builder.metrics()),
+        pool: pool.counted(builder.metrics()),
         pauses: RequestBackoff::default(),
         api: Arc::clone(&caches.api),
     });

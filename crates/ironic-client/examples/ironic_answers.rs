@@ -15,6 +15,7 @@ use ironic::{
 };
 use ironic_client::{Credentials, Session};
 use operator_runtime::clock;
+use operator_runtime::http_client::HttpClients;
 use operator_runtime::tls_stream::CaTrust;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -99,7 +100,8 @@ async fn main() -> Result<()> {
 async fn answer(question: &Question) -> Result<Value> {
     let Question { endpoint, authentication, secret, task } = question;
     let credentials = Credentials::of(*authentication, "ironic", secret)?;
-    let session = Session::new(endpoint, credentials, CaTrust::new(None).map_err(message)?);
+    let http = HttpClients::with_loopback().of("", CaTrust::new(None).map_err(message)?);
+    let session = Session::new(endpoint, credentials, http);
     match task {
         Task::Version => Ok(json!({"version": session.version().await?.to_string()})),
         Task::Fields(version) => {

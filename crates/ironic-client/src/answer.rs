@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use http::Response;
-use hyper::body::Bytes;
 use ironic::Error;
+use operator_runtime::answer_memory::NoMemory;
 use operator_runtime::http_client::HttpFault;
 use operator_runtime::object_size;
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -33,16 +33,22 @@ pub(crate) fn of_web(fault: HttpFault) -> Error {
     }
 }
 
+/// Converts what is said where an answer does not fit.
+pub(crate) fn no_memory(left: NoMemory) -> Error {
+    Error::TooLarge(left.to_string())
+}
+
 /// Returns a response's body, which is empty or JSON within the limits.
-pub(crate) fn content(answer: Response<Bytes>) -> Result<Bytes, Error> {
+pub(crate) fn content<B: AsRef<[u8]>>(answer: Response<B>) -> Result<B, Error> {
     let (head, body) = answer.into_parts();
-    if let Some(error) = Error::of_answer(head.status.as_u16(), &body) {
+    let text = body.as_ref();
+    if let Some(error) = Error::of_answer(head.status.as_u16(), text) {
         return Err(error);
     }
-    if !body.is_empty() && serde_json::from_slice::<IgnoredAny>(&body).is_err() {
+    if !text.is_empty() && serde_json::from_slice::<IgnoredAny>(text).is_err() {
         return Err(Error::NotIronic);
     }
-    match object_size::fault(&body, COST) {
+    match object_size::fault(text, COST) {
         Some(fault) => Err(Error::TooLarge(format!("an answer that {fault}"))),
         None => Ok(body),
     }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ironic::Error;
+use operator_runtime::http_client::{HttpClient, HttpClients};
 use operator_runtime::metrics::Metrics;
+use operator_runtime::tls_stream::CaTrust;
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
@@ -31,31 +33,18 @@ const ALL: usize = 8;
 /// take.
 const SLOW_FROM: Duration = Duration::from_secs(12);
 
-/// Maximum memory of all cached lists in bytes; beyond it the largest ones are evicted.
-const MAX_LIST_BYTES: usize = 96 * 1024 * 1024;
+/// How old a list may be that is returned to another caller; an older one is of no use.
+pub const FRESH: Duration = Duration::from_secs(2);
 
 /// Sessions by the hash of their parameters, and their users.
 #[derive(Debug)]
 pub struct Pool {
     inner: Mutex<Inner>,
+    http: HttpClients,
     metrics: Option<Metrics>,
     slow: Semaphore,
     new: Semaphore,
     slow_from: Duration,
-    max_list_bytes: usize,
-}
-
-impl Default for Pool {
-    fn default() -> Self {
-        Self {
-            inner: Mutex::default(),
-            metrics: None,
-            slow: Semaphore::new(SLOW),
-            new: Semaphore::new(NEW),
-            slow_from: SLOW_FROM,
-            max_list_bytes: MAX_LIST_BYTES,
-        }
-    }
 }
 
 /// What a caller waits for.
@@ -99,16 +88,42 @@ impl Drop for WorkerPermit<'_> {
 
 #[derive(Debug, Default)]
 struct Inner {
-    sessions: BTreeMap<String, Arc<Session>>,
+    sessions: BTreeMap<String, Used>,
+    /// The hash of the parameters of each user's session.
     users: BTreeMap<String, String>,
     /// The semaphore of each namespace with a waiting caller.
     namespaces: BTreeMap<String, Arc<Semaphore>>,
 }
 
+/// A session, and how many users it has.
+#[derive(Debug)]
+struct Used {
+    session: Arc<Session>,
+    n_users: usize,
+}
+
 impl Pool {
-    /// Creates an empty pool whose sessions count their requests.
-    pub fn counted(metrics: Metrics) -> Self {
-        Self { metrics: Some(metrics), ..Self::default() }
+    /// Creates an empty pool whose sessions use clients of `http`.
+    pub fn new(http: HttpClients) -> Self {
+        Self {
+            inner: Mutex::default(),
+            http,
+            metrics: None,
+            slow: Semaphore::new(SLOW),
+            new: Semaphore::new(NEW),
+            slow_from: SLOW_FROM,
+        }
+    }
+
+    /// Lets sessions count their requests.
+    #[must_use]
+    pub fn counted(self, metrics: Metrics) -> Self {
+        Self { metrics: Some(metrics), ..self }
+    }
+
+    /// Returns the client of a session that users of a namespace share.
+    pub fn http(&self, namespace: &str, trust: CaTrust) -> HttpClient {
+        self.http.of(namespace, trust)
     }
 
     /// Returns a permit for a caller in a namespace to wait for an Ironic.
@@ -123,7 +138,7 @@ impl Pool {
         purpose: Purpose,
     ) -> Option<WorkerPermit<'a>> {
         if purpose == Purpose::List {
-            self.evict_largest();
+            self.evict_old();
         }
         let waits = purpose.waits(session);
         let of_session = waits.places.try_acquire().ok()?;
@@ -145,18 +160,9 @@ impl Pool {
         })
     }
 
-    /// Makes room for a list: the author of a set names an Ironic, and may name many.
-    fn evict_largest(&self) {
-        let inner = self.inner.lock();
-        let mut by_size: Vec<&Arc<Session>> = inner.sessions.values().collect();
-        by_size.sort_by_key(|it| it.list_bytes());
-        let mut kept: usize = by_size.iter().map(|it| it.list_bytes()).sum();
-        while kept > self.max_list_bytes
-            && let Some(largest) = by_size.pop()
-        {
-            kept -= largest.list_bytes();
-            largest.evict_list();
-        }
+    /// Makes room for a list.
+    fn evict_old(&self) {
+        self.inner.lock().sessions.values().for_each(|it| it.session.evict_list(FRESH));
     }
 
     /// Returns the session of a user.
@@ -170,41 +176,55 @@ impl Pool {
         make: impl FnOnce() -> Result<Session, Error>,
     ) -> Result<Arc<Session>, Error> {
         let mut inner = self.inner.lock();
-        if let Some(session) = inner.sessions.get(&made_from).cloned() {
-            inner.used_by(user, Some(made_from));
+        if inner.users.get(user).is_some_and(|it| *it != made_from) {
+            inner.leave(user);
+        }
+        if let Some(session) = inner.use_session(user, &made_from) {
             return Ok(session);
         }
-        inner.used_by(user, None);
         let session = make()?;
         let session = Arc::new(match &self.metrics {
             Some(metrics) => session.counted(metrics.clone()),
             None => session,
         });
-        inner.sessions.insert(made_from.clone(), Arc::clone(&session));
-        inner.used_by(user, Some(made_from));
+        let used = Used { session: Arc::clone(&session), n_users: 1 };
+        inner.sessions.insert(made_from.clone(), used);
+        inner.users.insert(user.to_owned(), made_from);
         Ok(session)
     }
 
     /// Returns the session that a user was given last.
     pub fn of(&self, user: &str) -> Option<Arc<Session>> {
         let inner = self.inner.lock();
-        inner.sessions.get(inner.users.get(user)?).cloned()
+        inner.sessions.get(inner.users.get(user)?).map(|it| Arc::clone(&it.session))
     }
 
     /// Removes a user.
     pub fn leave(&self, user: &str) {
-        self.inner.lock().used_by(user, None);
+        self.inner.lock().leave(user);
     }
 }
 
 impl Inner {
-    fn used_by(&mut self, user: &str, made_from: Option<String>) {
-        match made_from {
-            Some(made_from) => self.users.insert(user.to_owned(), made_from),
-            None => self.users.remove(user),
-        };
-        let Self { sessions, users, .. } = self;
-        sessions.retain(|it, _| users.values().any(|used| used == it));
+    /// Returns the session made from these parameters for a user, who has it or none; `None` when there
+    /// is none.
+    fn use_session(&mut self, user: &str, made_from: &str) -> Option<Arc<Session>> {
+        let used = self.sessions.get_mut(made_from)?;
+        if !self.users.contains_key(user) {
+            self.users.insert(user.to_owned(), made_from.to_owned());
+            used.n_users += 1;
+        }
+        Some(Arc::clone(&used.session))
+    }
+
+    /// Removes a user, and a session without users.
+    fn leave(&mut self, user: &str) {
+        let Some(made_from) = self.users.remove(user) else { return };
+        let Some(used) = self.sessions.get_mut(&made_from) else { return };
+        used.n_users = used.n_users.saturating_sub(1);
+        if used.n_users == 0 {
+            self.sessions.remove(&made_from);
+        }
     }
 
     /// Takes a permit of a namespace.
@@ -225,33 +245,12 @@ impl Inner {
 
 #[cfg(test)]
 mod tests {
-    use operator_runtime::tls_stream::CaTrust;
-
     use super::*;
     use crate::credentials::Credentials;
 
     #[test]
-    fn lists_that_take_too_much_memory_together_are_forgotten_the_largest_first() {
-        let pool = Pool { max_list_bytes: 100, ..Pool::default() };
-        let sessions: Vec<_> = [50, 30, 40].map(|it| (it, format!("{it}"))).into();
-        let sessions: Vec<_> = sessions
-            .into_iter()
-            .map(|(kept, name)| {
-                let session = session(&pool, &name, &name);
-                session.set_list_bytes(kept);
-                session
-            })
-            .collect();
-        let list_bytes = || sessions.iter().map(|it| it.list_bytes()).collect::<Vec<_>>();
-        drop(leave_for(&pool, &sessions[1], Purpose::Requests));
-        assert_eq!(list_bytes(), [50, 30, 40]);
-        drop(leave_for(&pool, &sessions[1], Purpose::List));
-        assert_eq!(list_bytes(), [0, 30, 40]);
-    }
-
-    #[test]
     fn ironics_that_hang_leave_workers_to_others_and_to_those_that_are_new() {
-        let mut pool = Pool { slow_from: Duration::ZERO, ..Pool::default() };
+        let mut pool = Pool { slow_from: Duration::ZERO, ..pool() };
         let sessions: Vec<_> =
             (0..9).map(|it| session(&pool, &it.to_string(), &it.to_string())).collect();
         let leaves = |pool: &Pool, of: &[Arc<Session>]| {
@@ -284,7 +283,7 @@ mod tests {
 
     #[test]
     fn two_wait_for_one_ironic_and_the_others_come_back_later() {
-        let pool = Pool::default();
+        let pool = pool();
         let (first, second) = (session(&pool, "a", "1"), session(&pool, "b", "2"));
         let held: Vec<_> = (0..8).filter_map(|_| leave_for(&pool, &first, Purpose::List)).collect();
         assert_eq!(held.len(), 2);
@@ -295,7 +294,7 @@ mod tests {
 
     #[test]
     fn ironics_that_are_just_not_slow_leave_workers_to_other_namespaces() {
-        let pool = Pool { slow_from: Duration::from_mins(1), ..Pool::default() };
+        let pool = Pool { slow_from: Duration::from_mins(1), ..pool() };
         let sessions: Vec<_> =
             (0..9).map(|it| session(&pool, &it.to_string(), &it.to_string())).collect();
         for session in &sessions {
@@ -323,15 +322,19 @@ mod tests {
         pool.leave_for(session, &format!("{session:p}"), purpose)
     }
 
+    fn pool() -> Pool {
+        Pool::new(HttpClients::default())
+    }
+
     fn session(pool: &Pool, user: &str, made_from: &str) -> Arc<Session> {
-        let make =
-            || Ok(Session::new("http://ironic", Credentials::None, CaTrust::new(None).unwrap()));
+        let http = pool.http("ns", CaTrust::new(None).unwrap());
+        let make = || Ok(Session::new("http://ironic", Credentials::None, http));
         pool.session(user, made_from.to_owned(), make).unwrap()
     }
 
     #[test]
     fn whoever_asks_alike_shares_a_session_and_whoever_asks_otherwise_has_another() {
-        let pool = Pool::default();
+        let pool = pool();
         let first = session(&pool, "a", "1");
         assert!(Arc::ptr_eq(&first, &session(&pool, "b", "1")));
         assert!(Arc::ptr_eq(&first, &pool.of("b").unwrap()));
@@ -339,8 +342,25 @@ mod tests {
     }
 
     #[test]
+    fn a_session_has_as_many_users_as_have_it_now() {
+        let pool = pool();
+        let n_users = |made_from| pool.inner.lock().sessions.get(made_from).map(|it| it.n_users);
+        for (user, made_from) in [("a", "1"), ("b", "1"), ("a", "1"), ("a", "2"), ("a", "2")] {
+            session(&pool, user, made_from);
+        }
+        assert_eq!((n_users("1"), n_users("2")), (Some(1), Some(1)));
+        session(&pool, "b", "2");
+        assert_eq!((n_users("1"), n_users("2")), (None, Some(2)));
+        pool.leave("a");
+        pool.leave("a");
+        assert_eq!(n_users("2"), Some(1));
+        pool.leave("b");
+        assert_eq!(n_users("2"), None);
+    }
+
+    #[test]
     fn a_session_that_nobody_uses_is_forgotten_and_one_that_cannot_be_made_is_nobodys() {
-        let pool = Pool::default();
+        let pool = pool();
         let first = Arc::downgrade(&session(&pool, "a", "1"));
         session(&pool, "b", "1");
         pool.leave("a");

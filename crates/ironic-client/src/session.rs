@@ -3,24 +3,22 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use config_drive::ApiVersion;
 use http::{StatusCode, header};
-use hyper::body::Bytes;
 use ironic::{Error, Method, Node, Request, version};
 use openstack_client::Token;
-use operator_runtime::http_client;
+use operator_runtime::answer_memory::Held;
+use operator_runtime::http_client::{Body, HttpClient, is_base_url};
 use operator_runtime::metrics::Metrics;
-use operator_runtime::tls_stream::CaTrust;
 use parking_lot::{Mutex, MutexGuard};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 use tokio::sync::{Mutex as AsyncMutex, Semaphore, SemaphorePermit};
 
-use crate::answer::{DEADLINE, LARGEST_ANSWER, content, of_web, read};
+use crate::answer::{DEADLINE, LARGEST_ANSWER, content, no_memory, of_web, read};
 use crate::credentials::Credentials;
 use crate::keystone_error::of_keystone;
 use crate::timed::Timed;
@@ -44,7 +42,7 @@ const VERSION: &str = "X-OpenStack-Ironic-API-Version";
 pub struct Session {
     endpoint: String,
     credentials: Credentials,
-    trust: CaTrust,
+    http: HttpClient,
     version: AsyncMutex<Option<(ApiVersion, Instant)>>,
     known_for: Duration,
     most: Most,
@@ -52,8 +50,6 @@ pub struct Session {
     list_waits: Waits,
     request_waits: Waits,
     listed: AsyncMutex<Option<Listed>>,
-    /// The memory of the cached list, in bytes.
-    list_bytes: AtomicUsize,
     /// Machine reads from before one of these changes may be stale.
     changes: Mutex<Changes>,
     metrics: Option<Metrics>,
@@ -118,7 +114,7 @@ struct Listed {
     since: Instant,
     /// Machine UUID → when it was requested individually since.
     since_of: BTreeMap<String, Instant>,
-    outcome: Result<Arc<Vec<Node>>, Error>,
+    outcome: Result<Arc<Held<Node>>, Error>,
 }
 
 /// When machines were last changed.
@@ -131,12 +127,12 @@ struct Changes {
 
 impl Session {
     /// Creates a session without sending anything; `endpoint` is the API's URL without a version.
-    pub fn new(endpoint: &str, credentials: Credentials, trust: CaTrust) -> Self {
+    pub fn new(endpoint: &str, credentials: Credentials, http: HttpClient) -> Self {
         let endpoint = endpoint.trim_end_matches('/').trim_end_matches("/v1").to_owned();
         Self {
             endpoint,
             credentials,
-            trust,
+            http,
             version: AsyncMutex::new(None),
             known_for: KNOWN_FOR,
             most: MOST,
@@ -144,7 +140,6 @@ impl Session {
             list_waits: Waits::default(),
             request_waits: Waits::default(),
             listed: AsyncMutex::new(None),
-            list_bytes: AtomicUsize::new(0),
             changes: Mutex::default(),
             metrics: None,
         }
@@ -170,12 +165,6 @@ impl Session {
     #[cfg(test)]
     pub(crate) fn reading(self, most: Most) -> Self {
         Self { most, ..self }
-    }
-
-    /// Sets the recorded memory of the list.
-    #[cfg(test)]
-    pub(crate) fn set_list_bytes(&self, n_bytes: usize) {
-        self.list_bytes.store(n_bytes, Relaxed);
     }
 
     /// Counts each request in `metrics`.
@@ -221,7 +210,7 @@ impl Session {
     /// Concurrent callers share one list, or its error.
     /// Lists need no [`SessionSlot`], because only one runs at a time. Machines that were changed
     /// meanwhile are read one by one, so that a change does not cost all others their list.
-    pub async fn nodes(&self, at_most: Duration) -> Result<Arc<Vec<Node>>, Error> {
+    pub async fn nodes(&self, at_most: Duration) -> Result<Arc<Held<Node>>, Error> {
         let mut listed = self.listed.lock().await;
         if let Some(list) = listed.as_mut().filter(|it| it.since.elapsed() <= at_most) {
             let changed = self.changes().since(list);
@@ -231,6 +220,8 @@ impl Session {
                 return outcome;
             }
         }
+        // What is not returned any more makes room for the new list.
+        *listed = None;
         let since = Instant::now();
         let outcome = self.list().await.map(Arc::new);
         // Earlier changes are included in the list.
@@ -239,16 +230,10 @@ impl Session {
         outcome
     }
 
-    /// Returns the memory of the cached list, in bytes.
-    pub(crate) fn list_bytes(&self) -> usize {
-        self.list_bytes.load(Relaxed)
-    }
-
-    /// Drops the cached list, unless it is being requested.
-    pub(crate) fn evict_list(&self) {
+    /// Drops the cached list if it is older, unless it is being requested.
+    pub(crate) fn evict_list(&self, older_than: Duration) {
         if let Ok(mut listed) = self.listed.try_lock() {
-            *listed = None;
-            self.list_bytes.store(0, Relaxed);
+            listed.take_if(|it| it.since.elapsed() > older_than);
         }
     }
 
@@ -257,12 +242,15 @@ impl Session {
         &self,
         list: &mut Listed,
         changed: Vec<String>,
-    ) -> Option<Result<Arc<Vec<Node>>, Error>> {
+    ) -> Option<Result<Arc<Held<Node>>, Error>> {
         let Ok(nodes) = &mut list.outcome else {
             return changed.is_empty().then(|| list.outcome.clone());
         };
         if changed.len() > ONE_BY_ONE {
             return None;
+        }
+        if !changed.is_empty() && Arc::get_mut(nodes).is_none() {
+            *nodes = Arc::new(nodes.copy().ok()?);
         }
         for uuid in changed {
             let since = Instant::now();
@@ -272,34 +260,34 @@ impl Session {
                 Err(Error::NotFound) => None,
                 Err(_) => return None,
             };
-            let nodes = Arc::make_mut(nodes);
-            let place = nodes.iter().position(|it| it.uuid == uuid).unwrap_or(nodes.len());
-            nodes.splice(place..nodes.len().min(place + 1), found);
+            let n_bytes = found.as_ref().map_or(0, Node::footprint);
+            Arc::get_mut(nodes)?.replace(|it| it.uuid == uuid, found, n_bytes).ok()?;
             list.since_of.insert(uuid, since);
         }
         Some(list.outcome.clone())
     }
 
-    async fn list(&self) -> Result<Vec<Node>, Error> {
-        let mut nodes: Vec<Node> = Vec::new();
+    async fn list(&self) -> Result<Held<Node>, Error> {
+        let mut nodes: Held<Node> = Held::of(self.http.share());
         let Most { pages, machines, bytes, memory } = self.most;
-        let (mut n_bytes, mut in_memory) = (0, 0);
+        let mut n_bytes = 0;
         for _ in 0..pages {
             let after = nodes.last().map(|it| it.uuid.clone());
             let request = |it| Cow::Owned(Request::nodes(it, after.as_deref()));
             let answer = self.send(request).await?;
             n_bytes += answer.len();
             let page: Page = read(&answer)?;
+            drop(answer);
             // Ironic links the next page only if there is one; a page without an end would never
             // end.
             let is_last = page.nodes.is_empty() || page.next.is_none();
-            in_memory += page.nodes.iter().map(Node::footprint).sum::<usize>();
-            if in_memory > memory {
+            let in_memory = page.nodes.iter().map(Node::footprint).sum::<usize>();
+            if in_memory.saturating_add(nodes.n_bytes()) > memory {
                 let mib = memory >> 20;
                 let text = format!("a list that takes more than {mib} MiB in memory");
                 return Err(Error::TooLarge(text));
             }
-            nodes.extend(page.nodes);
+            nodes.add(page.nodes, in_memory).map_err(no_memory)?;
             if nodes.len() > machines {
                 return Err(Error::TooLarge(format!("a list of more than {machines} machines")));
             }
@@ -308,7 +296,6 @@ impl Session {
                 return Err(Error::TooLarge(format!("a list of more than {mib} MiB")));
             }
             if is_last {
-                self.list_bytes.store(in_memory, Relaxed);
                 return Ok(nodes);
             }
         }
@@ -321,7 +308,7 @@ impl Session {
     async fn send<'a>(
         &self,
         request: impl Fn(ApiVersion) -> Cow<'a, Request>,
-    ) -> Result<Bytes, Error> {
+    ) -> Result<Body, Error> {
         let (version, token) = (self.version().await?, self.token().await?);
         let with = Some((version, token.as_ref()));
         let (status, answer) = self.exchange(&request(version), with).await?;
@@ -346,7 +333,7 @@ impl Session {
     async fn token(&self) -> Result<Option<Token>, Error> {
         match &self.credentials {
             Credentials::Keystone(login) => {
-                login.token(&self.trust).await.map(Some).map_err(of_keystone)
+                login.token(&self.http).await.map(Some).map_err(of_keystone)
             }
             Credentials::None | Credentials::HttpBasic(_) => Ok(None),
         }
@@ -358,7 +345,10 @@ impl Session {
         &self,
         request: &Request,
         with: Option<(ApiVersion, Option<&Token>)>,
-    ) -> Result<(StatusCode, Result<Bytes, Error>), Error> {
+    ) -> Result<(StatusCode, Result<Body, Error>), Error> {
+        if !is_base_url(&self.endpoint) {
+            return Err(Error::NotUrl);
+        }
         let body = request.body.as_ref().map(|it| it.expose().to_string()).unwrap_or_default();
         let mut sent = http::Request::builder()
             .method(request.method.word())
@@ -376,7 +366,7 @@ impl Session {
         }
         let sent = sent.body(body.into()).map_err(|_| Error::NotUrl)?;
         let timed = Timed::begin(self.metrics.as_ref(), request.method);
-        let answer = http_client::send(sent, &self.trust, DEADLINE, LARGEST_ANSWER).await;
+        let answer = self.http.send(sent, DEADLINE, LARGEST_ANSWER).await;
         let (status, said) = match answer.map_err(of_web) {
             Ok(answer) => (Ok(answer.status()), content(answer)),
             Err(error) => (Err(error.clone()), Err(error)),

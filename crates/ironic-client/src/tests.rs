@@ -8,6 +8,7 @@ use std::time::Duration;
 use api::baremetal::Authentication;
 use api::secret::Secret;
 use ironic::{Error, Request};
+use operator_runtime::http_client::{HttpClient, HttpClients};
 use operator_runtime::metrics::Metrics;
 use operator_runtime::tls_stream::CaTrust;
 use testkit::http_server::{Asked, ok, request, server};
@@ -19,8 +20,8 @@ use crate::{Credentials, Pool, Session};
 
 const VERSIONS: &str = r#"{"default_version": {"min_version": "1.1", "version": "1.115"}}"#;
 
-fn trust() -> CaTrust {
-    CaTrust::new(None).unwrap()
+fn http() -> HttpClient {
+    HttpClients::with_loopback().of("ns", CaTrust::new(None).unwrap())
 }
 
 fn secret(entries: &[(&str, &str)]) -> BTreeMap<String, Secret<String>> {
@@ -39,7 +40,7 @@ async fn those_who_look_together_share_one_list_of_all_pages() {
         }
     })
     .await;
-    let session = Session::new(&format!("http://{address}/v1/"), Credentials::None, trust());
+    let session = Session::new(&format!("http://{address}/v1/"), Credentials::None, http());
     let minute = Duration::from_mins(1);
     let (first, second) = tokio::join!(session.nodes(minute), session.nodes(minute));
     let uuids: Vec<_> = first.unwrap().iter().map(|it| it.uuid.clone()).collect();
@@ -64,7 +65,7 @@ async fn a_list_without_an_end_ends_at_a_bound_and_says_so() {
         (Most { machines: 3, ..most }, "a list of more than 3 machines", 2),
         (Most { bytes: 60, ..most }, "a list of more than 0 MiB", 2),
     ] {
-        let session = Session::new(&format!("http://{address}"), Credentials::None, trust());
+        let session = Session::new(&format!("http://{address}"), Credentials::None, http());
         let error = session.reading(most).nodes(Duration::ZERO).await.unwrap_err();
         assert_eq!(error.to_string(), format!("Ironic returns more than the limit: {words}"));
         let mut asked = asked.lock();
@@ -82,7 +83,7 @@ async fn pages_that_cost_little_each_are_not_read_once_all_of_them_take_too_much
     let (address, asked) =
         server(move |text: &str| ok(if text.starts_with("get / ") { VERSIONS } else { &page }))
             .await;
-    let session = Session::new(&format!("http://{address}"), Credentials::None, trust());
+    let session = Session::new(&format!("http://{address}"), Credentials::None, http());
     let error = session.nodes(Duration::ZERO).await.unwrap_err();
     let words = "Ironic returns more than the limit: a list that takes more than 48 MiB in memory";
     assert_eq!(error.to_string(), words);
@@ -96,6 +97,58 @@ async fn pages_that_cost_little_each_are_not_read_once_all_of_them_take_too_much
     assert!(honest.footprint() * 10_000 < 48 << 20, "{}", honest.footprint());
 }
 
+/// Answers to a list of one machine, whose text takes some 7 MiB.
+fn large(text: &str) -> (u16, String, String) {
+    let error = "x".repeat(7 << 20);
+    let page = || format!(r#"{{"nodes": [{{"uuid": "a", "last_error": "{error}"}}]}}"#);
+    ok(&if text.starts_with("get / ") { VERSIONS.to_owned() } else { page() })
+}
+
+#[tokio::test]
+async fn lists_that_are_in_use_are_bounded_in_sum_and_an_old_one_leaves_before_the_new_one_comes() {
+    let (address, _) = server(large).await;
+    let clients = HttpClients::with_loopback();
+    let trust = || CaTrust::new(None).unwrap();
+    let of = |namespace: &str| {
+        let http = clients.of(namespace, trust());
+        Session::new(&format!("http://{address}"), Credentials::None, http)
+    };
+    let mut lists = Vec::new();
+    let words = "Ironic returns more than the limit: more than is left of the operator's memory \
+                 for answers";
+    let full = loop {
+        let session = of("a");
+        match session.nodes(Duration::ZERO).await {
+            Ok(list) => lists.push((session, list)),
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(full.to_string(), words);
+    assert_eq!(lists.len(), 9, "half of the memory");
+    assert!(of("b").nodes(Duration::ZERO).await.is_ok(), "another namespace has its share");
+    // The session's own list is dropped, and the caller's counts on.
+    let (session, list) = lists.pop().unwrap();
+    assert_eq!(session.nodes(Duration::ZERO).await.unwrap_err().to_string(), words);
+    drop(list);
+    assert!(session.nodes(Duration::ZERO).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_list_that_is_read_again_in_part_counts_twice_where_a_caller_has_it() {
+    let (address, _) = server(|text| {
+        if text.starts_with("put ") { (202, String::new(), String::new()) } else { large(text) }
+    })
+    .await;
+    let session = Session::new(&format!("http://{address}"), Credentials::None, http());
+    let minute = Duration::from_mins(1);
+    let first = session.nodes(minute).await.unwrap();
+    session.ask(&Request::power_on("b")).await.unwrap();
+    let _ = session.nodes(minute).await.unwrap();
+    assert_eq!(first.n_bytes() >> 20, 7);
+    let second = session.nodes(minute).await.unwrap();
+    assert!(!Arc::ptr_eq(&first, &second) && second.n_bytes() > first.n_bytes());
+}
+
 #[tokio::test]
 async fn an_answer_that_is_long_or_costs_much_is_not_read() {
     let long = format!(r#"{{"nodes": [], "x": "{}"}}"#, "x".repeat(9 << 20));
@@ -105,7 +158,7 @@ async fn an_answer_that_is_long_or_costs_much_is_not_read() {
         let answer =
             move |text: &str| ok(if text.starts_with("get / ") { VERSIONS } else { &page });
         let (address, _) = server(answer).await;
-        let session = Session::new(&format!("http://{address}"), Credentials::None, trust());
+        let session = Session::new(&format!("http://{address}"), Credentials::None, http());
         let error = session.nodes(Duration::ZERO).await.unwrap_err();
         assert_eq!(error.reason().word, "AnswerTooLarge");
         assert!(error.to_string().ends_with(words), "{error}");
@@ -124,7 +177,7 @@ async fn a_list_is_not_given_to_anybody_after_a_change_and_neither_is_an_error_a
         }
     })
     .await;
-    let session = Session::new(&format!("http://{address}"), Credentials::None, trust());
+    let session = Session::new(&format!("http://{address}"), Credentials::None, http());
     let minute = Duration::from_mins(1);
     let lists = || asked.lock().iter().filter(|it| it.contains("/v1/nodes?")).count();
     assert_eq!(session.nodes(minute).await.unwrap_err().reason().word, "IronicBusy");
@@ -163,7 +216,7 @@ fn first_lines(asked: &Asked) -> Vec<String> {
 #[tokio::test]
 async fn who_changes_a_machine_has_that_one_read_anew_and_not_the_list_of_all() {
     let (address, asked) = server(two_machines).await;
-    let session = Session::new(&format!("http://{address}"), Credentials::None, trust());
+    let session = Session::new(&format!("http://{address}"), Credentials::None, http());
     let minute = Duration::from_mins(1);
     let before = session.nodes(minute).await.unwrap();
     session.ask(&Request::power_on("a")).await.unwrap();
@@ -205,7 +258,7 @@ async fn a_change_that_is_given_up_is_not_forgotten() {
             }
         }
     });
-    let session = Session::new(&format!("http://{address}"), Credentials::None, trust());
+    let session = Session::new(&format!("http://{address}"), Credentials::None, http());
     let minute = Duration::from_mins(1);
     session.nodes(minute).await.unwrap();
     let power_on = Request::power_on("a");
@@ -238,7 +291,7 @@ async fn speaking(newest: &Arc<Mutex<&'static str>>) -> (SocketAddr, Asked) {
 async fn a_version_that_is_not_spoken_any_more_is_asked_for_anew() {
     let newest = Arc::new(Mutex::new("1.61"));
     let (address, asked) = speaking(&newest).await;
-    let session = Session::new(&format!("http://{address}"), Credentials::None, trust());
+    let session = Session::new(&format!("http://{address}"), Credentials::None, http());
     assert_eq!(session.nodes(Duration::ZERO).await.unwrap().len(), 1);
     assert_eq!(session.version().await.unwrap().to_string(), "1.61");
     *newest.lock().unwrap() = "1.58";
@@ -255,7 +308,7 @@ async fn a_version_that_is_not_spoken_any_more_is_asked_for_anew() {
 async fn an_ironic_that_was_upgraded_is_found_to_speak_a_newer_version() {
     let newest = Arc::new(Mutex::new("1.58"));
     let (address, asked) = speaking(&newest).await;
-    let session = || Session::new(&format!("http://{address}"), Credentials::None, trust());
+    let session = || Session::new(&format!("http://{address}"), Credentials::None, http());
     let (fresh, old) = (session(), session().knowing_for(Duration::ZERO));
     for it in [&fresh, &old] {
         assert_eq!(it.version().await.unwrap().to_string(), "1.58");
@@ -269,7 +322,7 @@ async fn an_ironic_that_was_upgraded_is_found_to_speak_a_newer_version() {
 #[tokio::test]
 async fn lists_wait_for_nobodys_turn() {
     let (address, _) = server(two_machines).await;
-    let session = Session::new(&format!("http://{address}"), Credentials::None, trust());
+    let session = Session::new(&format!("http://{address}"), Credentials::None, http());
     let mut turns = Vec::new();
     for _ in 0..8 {
         turns.push(session.slot().await);
@@ -303,7 +356,7 @@ async fn a_token_is_kept_and_asked_for_anew_when_it_is_refused() {
     ]);
     let credentials = Credentials::of(Authentication::Keystone, "ironic", &data).unwrap();
     assert!(!format!("{credentials:?}").contains("hunter2"));
-    let session = Session::new(&format!("http://{address}"), credentials, trust());
+    let session = Session::new(&format!("http://{address}"), credentials, http());
     session.node("a").await.unwrap();
     session.node("b").await.unwrap();
     assert_eq!(session.node("gone").await.unwrap_err(), Error::Unauthorized);
@@ -324,7 +377,7 @@ async fn user_and_password_go_with_each_request_but_the_first() {
     .await;
     let data = secret(&[("username", "u"), ("password", "p")]);
     let credentials = Credentials::of(Authentication::HttpBasic, "ironic", &data).unwrap();
-    let session = Session::new(&format!("http://{address}"), credentials, trust());
+    let session = Session::new(&format!("http://{address}"), credentials, http());
     assert!(session.ask(&Request::power_on("a")).await.unwrap().is_null());
     let asked = asked.lock().clone();
     assert!(!asked[0].contains("authorization") && asked[1].contains("authorization: basic dtpw"));
@@ -357,12 +410,14 @@ fn a_secret_that_lacks_something_says_which_key() {
 
 #[tokio::test]
 async fn what_is_no_ironic_or_nobody_says_so() {
-    let session = |url: &str| Session::new(url, Credentials::None, trust());
+    let session = |url: &str| Session::new(url, Credentials::None, http());
     let (page, _) = server(|_| ok("<html>hello</html>")).await;
     let error = session(&format!("http://{page}")).version().await.unwrap_err();
     assert_eq!(error, Error::NotIronic);
     assert_eq!(session("ironic:6385").version().await.unwrap_err(), Error::NotUrl);
-    assert_eq!(session("http://u:p@127.0.0.1").version().await.unwrap_err(), Error::NotUrl);
+    for url in ["http://u:p@127.0.0.1", "http://127.0.0.1/?a=", "http://127.0.0.1/#"] {
+        assert_eq!(session(url).version().await.unwrap_err(), Error::NotUrl, "{url}");
+    }
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let closed = listener.local_addr().unwrap();
     drop(listener);
@@ -386,8 +441,9 @@ async fn each_request_is_counted_with_what_came_of_it() {
     })
     .await;
     let metrics = Metrics::new("test");
-    let make = || Ok(Session::new(&format!("http://{address}"), Credentials::None, trust()));
-    let session = Pool::counted(metrics.clone()).session("a", "1".into(), make).unwrap();
+    let make = || Ok(Session::new(&format!("http://{address}"), Credentials::None, http()));
+    let pool = Pool::new(HttpClients::default()).counted(metrics.clone());
+    let session = pool.session("a", "1".into(), make).unwrap();
     session.nodes(Duration::ZERO).await.unwrap();
     session.ask(&Request::power_on("a")).await.unwrap_err();
     let asked = Request::power_on("b");

@@ -117,13 +117,29 @@ impl Node {
         entries.map(|(key, value)| (key.trim(), value.trim())).collect()
     }
 
-    /// Returns an upper estimate of its maps' memory in bytes.
+    /// Returns an upper estimate of its memory in bytes.
     ///
     /// A map is a tree node with room for several entries.
     pub fn footprint(&self) -> usize {
         let maps = [&self.instance_info, &self.properties, &self.extra];
         let traits = self.traits.iter().map(|it| it.len() + ENTRY).sum::<usize>();
-        maps.into_iter().map(footprint_of_object).sum::<usize>() + traits + size_of::<Self>()
+        let texts = [
+            &self.name,
+            &self.instance_uuid,
+            &self.resource_class,
+            &self.target_provision_state,
+            &self.provision_updated_at,
+            &self.power_state,
+            &self.target_power_state,
+            &self.maintenance_reason,
+            &self.last_error,
+            &self.reservation,
+        ];
+        let texts = texts.into_iter().flatten().chain([&self.uuid]).map(String::len).sum::<usize>();
+        maps.into_iter().map(footprint_of_object).sum::<usize>()
+            + traits
+            + texts
+            + size_of::<Self>()
     }
 
     /// Returns whether it is reserved by that UUID.

@@ -15,6 +15,7 @@ use operator_core::object_key::Key;
 use operator_runtime::api::Api;
 use operator_runtime::cache::Cache;
 use operator_runtime::cache_registry::CacheRegistry;
+use operator_runtime::http_client::HttpClients;
 use operator_runtime::manager::ManagerBuilder;
 use operator_runtime::source_cache::SourceCache;
 use operator_runtime::workqueue::WorkQueue;
@@ -25,11 +26,21 @@ use crate::conflicting_service::{self, ConflictingService};
 use crate::indexes::BY_CELL_UID;
 use crate::node_set_caches::NodeSetCaches;
 use crate::nova_monitor::objects::MonitoredObjects;
-use crate::nova_monitor::{MonitorQueues, NovaMonitor};
+use crate::nova_monitor::{ClientSettings, MonitorQueues, NovaMonitor};
 use crate::nova_orders::NovaOrders;
 use crate::queues::Queues;
 use crate::rollout_coordinator::RolloutCoordinator;
 use crate::shared_caches::SharedCaches;
+
+/// How nova's API is read.
+pub struct NovaApi<'a> {
+    /// The time between two readings.
+    pub interval: Duration,
+    /// How requests are sent.
+    pub http: HttpClients,
+    /// The queues that a change in it enters.
+    pub queues: &'a Queues,
+}
 
 /// All caches of the operator.
 pub struct Caches {
@@ -72,16 +83,15 @@ impl Caches {
     /// Returns empty caches, whose informers `registry` starts.
     ///
     /// `manager` is the field manager by which a Secret is recognized as unchanged: it still owns
-    /// the fields it wrote. `keys` are the keys of the digests of Secret contents. `nova_api` is the
-    /// interval at which nova's API is read, and the queues that a change in it enters.
-    /// `audit_limits` are the limits of all audits.
+    /// the fields it wrote. `keys` are the keys of the digests of Secret contents. `nova_api` is how
+    /// nova's API is read; `None` where it is not. `audit_limits` are the limits of all audits.
     pub fn new(
         builder: &ManagerBuilder,
         registry: &mut CacheRegistry,
         manager: &'static str,
         keys: &Keys,
         cells_are_ours: bool,
-        nova_api: Option<(Duration, &Queues)>,
+        nova_api: Option<NovaApi<'_>>,
         audit_limits: AuditLimits,
     ) -> Arc<Self> {
         let shared = SharedCaches::new(registry);
@@ -92,8 +102,8 @@ impl Caches {
         let (services, cells) = (registry.cache::<Service>(vec![]), registry.owned(vec![]));
         let coordinator = RolloutCoordinator::new(shared.clone());
         let discovery_jobs = nova_api.is_some().then(|| discovery_jobs(registry));
-        let node_sets = nova_api.map(|_| Arc::new(NodeSetCaches::new(builder, registry)));
-        let nova = nova_api.zip(node_sets.as_ref()).map(|((interval, queues), of_sets)| {
+        let node_sets = nova_api.as_ref().map(|_| Arc::new(NodeSetCaches::new(builder, registry)));
+        let nova = nova_api.as_ref().zip(node_sets.as_ref()).map(|(nova_api, of_sets)| {
             let objects = MonitoredObjects {
                 caches: shared.clone(),
                 node_sets: Arc::clone(of_sets.node_sets.cache()),
@@ -102,12 +112,17 @@ impl Caches {
                 cells: Arc::clone(&cells),
                 cells_are_ours,
             };
-            let process = (builder.metrics(), builder.leadership());
-            NovaMonitor::new(interval, process, objects, MonitorQueues::of(queues))
+            let settings = ClientSettings {
+                metrics: builder.metrics(),
+                leadership: builder.leadership(),
+                http: nova_api.http.clone(),
+            };
+            let queues = MonitorQueues::of(nova_api.queues);
+            NovaMonitor::new(nova_api.interval, settings, objects, queues)
         });
         let orders_of = |queue: fn(&Queues) -> &Arc<WorkQueue>| {
-            let (monitor, (_, queues)) = nova.as_ref().zip(nova_api)?;
-            Some(NovaOrders::new(Arc::clone(monitor), Arc::clone(queue(queues))))
+            let (monitor, nova_api) = nova.as_ref().zip(nova_api.as_ref())?;
+            Some(NovaOrders::new(Arc::clone(monitor), Arc::clone(queue(nova_api.queues))))
         };
         let (orders, cell_orders) = (orders_of(|it| &it.computes), orders_of(|it| &it.cells));
         let SharedCaches { nodes, roles, computes, runs } = shared;

@@ -1,12 +1,14 @@
 //! What follows from consecutive readings of nova's services and hypervisors.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use openstack_client::compute::{KnownService, Liveness};
 use openstack_client::error::Fault;
 use openstack_client::{ComputeService, Error, Hypervisor, ServiceState};
+use operator_runtime::answer_memory::{Held, Kept};
 
 /// How many readings in a row fail before nothing is known any more.
 pub const FAILED: u32 = 3;
@@ -137,10 +139,18 @@ impl HostHealth {
 type States = BTreeMap<String, ServiceState>;
 
 /// The services as they were read at one time.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Reading {
     begun: Timestamp,
     states: States,
+    _kept: Kept,
+}
+
+/// Host of each hypervisor → its UUID.
+#[derive(Debug)]
+struct Mapped {
+    hosts: BTreeMap<String, String>,
+    _kept: Kept,
 }
 
 /// Readings in a row that failed.
@@ -168,20 +178,20 @@ impl Failure {
     }
 }
 
-/// The last readings of one API.
+/// The last readings of one API; copies share them.
 #[derive(Clone, Debug, Default)]
 pub struct Readings {
     /// The last reading of the services that succeeded, and the one before it.
-    last: Option<Reading>,
-    before: Option<Reading>,
+    last: Option<Arc<Reading>>,
+    before: Option<Arc<Reading>>,
     /// Why the readings since then failed, and how many did.
     failure: Option<Failure>,
-    /// Host of each hypervisor → its UUID, `None` unless the last reading succeeded.
-    mapped: Option<BTreeMap<String, String>>,
+    /// The hypervisors, `None` unless the last reading succeeded.
+    mapped: Option<Arc<Mapped>>,
     /// Each host that nova lists a service of and no hypervisor, since the reading that found it so
     /// first: `Timestamp::MIN` for the first reading of all, which does not know since when. `None`
     /// before that.
-    unmapped: Option<BTreeMap<String, Timestamp>>,
+    unmapped: Option<Arc<BTreeMap<String, Timestamp>>>,
     /// Why the last readings of hypervisors alone failed, and how many did.
     unlisted: Option<Failure>,
     /// How many readings in a row were not whole, whatever time they took.
@@ -194,24 +204,28 @@ impl Readings {
     /// as one.
     pub fn take(
         &mut self,
-        services: Result<Vec<ComputeService>, Fault>,
-        hypervisors: Result<Vec<Hypervisor>, Fault>,
+        services: Result<Held<ComputeService>, Fault>,
+        hypervisors: Result<Held<Hypervisor>, Fault>,
         begun: Timestamp,
         n_intervals: u32,
     ) {
-        let hosts =
-            |all: Vec<Hypervisor>| all.into_iter().map(|it| (it.service.host, it.id)).collect();
+        let mapped = |all: Held<Hypervisor>| {
+            let (all, kept) = all.into_parts();
+            let hosts = all.into_iter().map(|it| (it.service.host, it.id)).collect();
+            Arc::new(Mapped { hosts, _kept: kept })
+        };
         let unlisted = hypervisors.as_ref().err().filter(|_| services.is_ok());
         let unlisted =
             unlisted.map(|it| Failure::after(self.unlisted.as_ref(), Some(it.clone()), 1));
         self.unlisted = unlisted;
         let is_whole = services.is_ok() && hypervisors.is_ok();
         self.n_not_whole = if is_whole { 0 } else { self.n_not_whole.saturating_add(1) };
-        self.mapped = hypervisors.ok().map(hosts);
+        self.mapped = hypervisors.ok().map(mapped);
         match services {
             Ok(services) => {
+                let (services, kept) = services.into_parts();
                 let states = services.into_iter().map(|it| (it.host, it.state)).collect();
-                self.before = self.last.replace(Reading { begun, states });
+                self.before = self.last.replace(Arc::new(Reading { begun, states, _kept: kept }));
                 self.failure = None;
                 self.take_unmapped(begun);
             }
@@ -227,12 +241,13 @@ impl Readings {
             None => Timestamp::MIN,
         };
         let is_unmapped = |(host, state): &(&String, &ServiceState)| match state {
-            ServiceState::Known(_) => !mapped.contains_key(*host),
+            ServiceState::Known(_) => !mapped.hosts.contains_key(*host),
             // Hypervisors of a cell that does not answer are not listed.
             ServiceState::Unknown => earlier.as_ref().is_some_and(|it| it.contains_key(*host)),
         };
         let unmapped = last.states.iter().filter(is_unmapped);
-        self.unmapped = Some(unmapped.map(|(host, _)| (host.clone(), since(host))).collect());
+        let unmapped = unmapped.map(|(host, _)| (host.clone(), since(host))).collect();
+        self.unmapped = Some(Arc::new(unmapped));
     }
 
     /// Returns since when a host is not mapped to its cell, which is named as its service is
@@ -301,7 +316,7 @@ impl Readings {
             (None, Some(last)) => self.service(host, &last.states),
             _ => ServiceHealth::Pending,
         };
-        let compute_id = self.mapped.as_ref().and_then(|it| it.get(host).cloned());
+        let compute_id = self.mapped.as_ref().and_then(|it| it.hosts.get(host).cloned());
         let api_fails = service == ServiceHealth::ApiFails;
         let mapping = if api_fails { MappingHealth::ApiFails } else { self.mapping(host) };
         let known = self.known(host);
@@ -381,7 +396,7 @@ impl Readings {
             });
         };
         match state {
-            _ if mapped.contains_key(host) => MappingHealth::Mapped,
+            _ if mapped.hosts.contains_key(host) => MappingHealth::Mapped,
             Some(ServiceState::Known(_)) => MappingHealth::NotMapped,
             // Hypervisors of a cell that does not answer are not listed.
             Some(ServiceState::Unknown) | None => MappingHealth::Pending,

@@ -16,15 +16,15 @@ use nova_config::conf::CellView;
 use openstack_client::{Compute, ComputeService, Fault, Hypervisor};
 use operator_core::node_set_host::{canonical_host_name, hosts};
 use operator_core::object_key::Key;
+use operator_runtime::answer_memory::Held;
 use operator_runtime::clock;
-use operator_runtime::lease::LeadershipWatch;
-use operator_runtime::metrics::Metrics;
 use operator_runtime::workqueue::WorkQueue;
 use parking_lot::Mutex;
 use tokio::time::{Instant, sleep_until};
 
 use crate::nova_health::{ApiHealth, HostHealth, Readings, ServiceHealth};
 use crate::nova_monitor::access::Access;
+pub use crate::nova_monitor::access::ClientSettings;
 pub use crate::nova_monitor::followed::{ApiHosts, SharedApi};
 use crate::nova_monitor::followed::{Followed, FollowedCells, Lost, Reader};
 use crate::nova_monitor::objects::{MonitoredObjects, Registered, SetHost};
@@ -48,7 +48,7 @@ pub enum CellInputs<'a> {
 }
 
 /// What nova answers for services, and how many intervals it took to do so.
-type TimedServices = (Result<Vec<ComputeService>, Fault>, u32);
+type TimedServices = (Result<Held<ComputeService>, Fault>, u32);
 
 /// The queues of the objects to reconcile when a reading changes what is known of them.
 pub struct MonitorQueues {
@@ -77,24 +77,22 @@ impl MonitorQueues {
 /// The readers of nova's APIs, which run as long as a cell uses them.
 pub struct NovaMonitor {
     interval: Duration,
-    metrics: Metrics,
-    leadership: LeadershipWatch,
+    settings: ClientSettings,
     objects: MonitoredObjects,
     queues: MonitorQueues,
     cells: Mutex<FollowedCells>,
 }
 
 impl NovaMonitor {
-    /// Creates a monitor that reads nothing yet. Its clients count their requests in the metrics of
-    /// the process, and change something only while it leads.
+    /// Creates a monitor that reads nothing yet.
     pub fn new(
         interval: Duration,
-        (metrics, leadership): (Metrics, LeadershipWatch),
+        settings: ClientSettings,
         objects: MonitoredObjects,
         queues: MonitorQueues,
     ) -> Arc<Self> {
         let cells = Mutex::default();
-        Arc::new(Self { interval, metrics, leadership, objects, queues, cells })
+        Arc::new(Self { interval, settings, objects, queues, cells })
     }
 
     /// Reads for a cell from now on, as its inputs say. The first reading begins at once, and nothing
@@ -135,8 +133,8 @@ impl NovaMonitor {
         followed.lost.insert(cell.clone(), Lost { cause: cause.to_owned(), access, reader });
         drop(followed);
         if is_gone {
-            self.metrics.nova_computes(cell, None);
-            self.metrics.nova_failed_readings(cell, None);
+            self.settings.metrics.nova_computes(cell, None);
+            self.settings.metrics.nova_failed_readings(cell, None);
             self.enqueue_hosts(cell);
         }
     }
@@ -163,7 +161,7 @@ impl NovaMonitor {
         let reader = if let Some(reader) = followed.readers.get(&access) {
             Arc::clone(reader)
         } else {
-            let Some(apis) = access.apis(&self.metrics, self.leadership.clone()) else {
+            let Some(apis) = access.apis(&self.settings, &cell.namespace) else {
                 drop(followed);
                 return self.lose(cell, &unusable(cell, secret), false);
             };
@@ -372,15 +370,15 @@ impl NovaMonitor {
         // Those of a cell that goes meanwhile go with it.
         let present = reader.cells.lock();
         for cell in present.keys() {
-            self.metrics.nova_failed_readings(cell, Some(failed));
+            self.settings.metrics.nova_failed_readings(cell, Some(failed));
             if let Some(counts) = counts.get(cell) {
-                self.metrics.nova_computes(cell, Some(*counts));
+                self.settings.metrics.nova_computes(cell, Some(*counts));
             }
         }
     }
 
     /// Reads services and hypervisors; with the services comes how many intervals they took.
-    async fn ask(&self, compute: &Compute) -> (TimedServices, Result<Vec<Hypervisor>, Fault>) {
+    async fn ask(&self, compute: &Compute) -> (TimedServices, Result<Held<Hypervisor>, Fault>) {
         let started = Instant::now();
         let services = async {
             let found = compute.services().await;

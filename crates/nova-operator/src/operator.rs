@@ -10,9 +10,10 @@ use nova_config::oslo::Release;
 use nova_config::release;
 use operator_core::keyed::Keys;
 use operator_core::rbac::{EVENTS, Rule, definitions};
-use operator_runtime::args::{CommonArgs, DigestArgs, WebhookArgs};
+use operator_runtime::args::{CommonArgs, DigestArgs, EndpointArgs, WebhookArgs};
 use operator_runtime::cache_registry::CacheRegistry;
 use operator_runtime::error::Result;
+use operator_runtime::http_client::HttpClients;
 use operator_runtime::manager::{Manager, ManagerBuilder};
 use operator_runtime::runtime::Runtime;
 use operator_runtime::webhook::stand_by;
@@ -21,7 +22,7 @@ use crate::admission;
 use crate::admission::caches::AdmissionCaches;
 use crate::audit::limits::AuditLimits;
 use crate::audit_runs::AuditRuns;
-use crate::caches::Caches;
+use crate::caches::{Caches, NovaApi};
 use crate::cell::{CellHealth, Probes};
 use crate::cell_readings::CellReadings;
 use crate::cleanup::orphans::Orphans;
@@ -54,6 +55,9 @@ pub struct Args {
     /// The admission webhooks.
     #[command(flatten)]
     pub webhook: WebhookArgs,
+    /// Where the servers may be that users name.
+    #[command(flatten)]
+    pub endpoints: EndpointArgs,
     /// Images of a compute that names none.
     #[command(flatten)]
     pub images: ImageArgs,
@@ -234,7 +238,8 @@ pub const DEFINITIONS: Rule =
 
 /// Runs the process until it receives a signal or fails.
 pub async fn run(args: Args) -> Result<()> {
-    let Args { common, digests, webhook, images, nova_release, .. } = args;
+    let Args { common, digests, webhook, endpoints, images, nova_release, .. } = args;
+    let http = HttpClients::new(endpoints.allowed_endpoint_networks);
     let images = Images::from(images);
     let nova_api = args.read_nova_api.then_some(Duration::from_secs(args.nova_api_interval));
     let reconcile_novacell = args.reconcile_novacell;
@@ -257,7 +262,8 @@ pub async fn run(args: Args) -> Result<()> {
     }
     let work = async move |builder: &ManagerBuilder, manager: Manager| {
         let keys = builder.keys(&digests).await?;
-        let options = Options { images, releases, reconcile_novacell, nova_api, audit_limits };
+        let options =
+            Options { images, releases, reconcile_novacell, nova_api, http, audit_limits };
         work(builder, manager, keys, known, options).await
     };
     runtime.spawn("controllers", builder.lead(work));
@@ -271,6 +277,7 @@ struct Options {
     reconcile_novacell: bool,
     /// The interval at which nova's API is read, or `None` where it is not read.
     nova_api: Option<Duration>,
+    http: HttpClients,
     audit_limits: AuditLimits,
 }
 
@@ -282,12 +289,13 @@ async fn work(
     known: AdmissionCaches,
     options: Options,
 ) -> Result<()> {
-    let Options { images, releases, reconcile_novacell, nova_api, audit_limits } = options;
+    let Options { images, releases, reconcile_novacell, nova_api, http, audit_limits } = options;
     let drives_computes = builder.drives::<ExternalCompute>().await?;
     let drives_cells = reconcile_novacell && builder.drives::<Cell>().await?;
     let mut registry = CacheRegistry::default();
     let queues = Queues::default();
-    let nova_api = nova_api.map(|interval| (interval, &queues));
+    let nova_api =
+        nova_api.map(|interval| NovaApi { interval, http: http.clone(), queues: &queues });
     let caches =
         Caches::new(builder, &mut registry, NAME, &keys, drives_cells, nova_api, audit_limits);
     map_events(&caches, &queues);
@@ -316,7 +324,7 @@ async fn work(
         count(&mut manager, &caches, &queues).await;
     }
     if drives_cells {
-        let probes = Probes::new(Arc::clone(&queues.cells));
+        let probes = Probes::new(http, Arc::clone(&queues.cells));
         let cells = CellHealth { caches: Arc::clone(&caches), probes };
         manager.run(cells, api(), Arc::clone(&queues.cells)).await;
     }

@@ -6,13 +6,16 @@ use std::sync::Arc;
 use nova_config::conf::{CellInput, CellView, SecretView};
 use openstack_client::keystone::{UserInProject, tokens_url};
 use openstack_client::{Compute, Login, Network, Placement};
+use operator_runtime::http_client::HttpClients;
 use operator_runtime::lease::{Leadership, LeadershipWatch};
+use operator_runtime::metrics::Metrics;
 use operator_runtime::tls_stream::CaTrust;
 use serde_json::{Map, Value, json};
 use testkit::http_server;
 use tokio::sync::watch;
 
 use crate::drain::remove::Apis;
+use crate::nova_monitor::ClientSettings;
 
 /// The region of cells that name none.
 const REGION: &str = "regionOne";
@@ -27,6 +30,11 @@ pub(crate) fn leads() -> LeadershipWatch {
     watch::channel(Leadership::Leading { term: "me/0".to_owned(), until: None }).1
 }
 
+/// Returns how clients of local servers are made.
+pub(crate) fn settings(metrics: &Metrics, leadership: LeadershipWatch) -> ClientSettings {
+    ClientSettings { metrics: metrics.clone(), leadership, http: HttpClients::with_loopback() }
+}
+
 /// Returns the clients of the services at an address.
 pub(crate) fn apis(address: SocketAddr) -> Apis {
     let user = UserInProject {
@@ -37,11 +45,11 @@ pub(crate) fn apis(address: SocketAddr) -> Apis {
     };
     let url = tokens_url(&format!("http://{address}")).unwrap();
     let login = Arc::new(Login::new(url, user.identity("password")));
-    let trust = || CaTrust::new(None).unwrap();
+    let http = HttpClients::with_loopback().of("ns", CaTrust::new(None).unwrap());
     Apis {
-        compute: Compute::new(Arc::clone(&login), trust(), REGION),
-        placement: Placement::new(Arc::clone(&login), trust(), REGION),
-        network: Network::new(login, trust(), REGION),
+        compute: Compute::new(Arc::clone(&login), http.clone(), REGION),
+        placement: Placement::new(Arc::clone(&login), http.clone(), REGION),
+        network: Network::new(login, http, REGION),
     }
 }
 
@@ -99,13 +107,15 @@ pub(crate) fn with_version(line: &str, (status, _, body): Answer) -> Answer {
     (status, format!("OpenStack-API-Version: {version}\r\n"), body)
 }
 
-/// Returns the versions that nova or placement describes itself with; `None` for another request.
+/// Returns the versions that nova, placement or neutron describes itself with; `None` for another
+/// request.
 pub(crate) fn versions(line: &str) -> Option<Answer> {
     let body = match line {
         "get /v2.1/" => json!({"version": {"version": "2.100", "min_version": "2.1"}}),
         "get /placement/" => json!({"versions": [
             {"id": "v1.0", "max_version": "1.39", "min_version": "1.0"},
         ]}),
+        "get /network/" => json!({"versions": [{"id": "v2.0", "status": "CURRENT"}]}),
         _ => return None,
     };
     Some(said(200, &body))

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 
 use crate::error::Service;
+use crate::text::footprint;
 
 /// The interfaces that are used, the first one that exists: the operator is inside the deployment.
 const INTERFACES: [&str; 2] = ["internal", "public"];
@@ -52,6 +53,13 @@ impl Catalog {
             }
         }
         Self(kept)
+    }
+
+    /// Returns an upper estimate of its memory in bytes.
+    pub(crate) fn footprint(&self) -> usize {
+        let of =
+            |it: &Endpoint| 2 * size_of::<Endpoint>() + footprint(&it.region) + footprint(&it.url);
+        self.0.iter().map(of).sum()
     }
 
     /// Returns the URL of a service in a region: internal, else public.

@@ -5,16 +5,18 @@ use std::time::Instant;
 
 use http::{HeaderMap, Method, Request, StatusCode, header};
 use hyper::body::Bytes;
-use operator_runtime::http_client;
+use operator_runtime::answer_memory::{Held, NoMemory};
+use operator_runtime::http_client::{Body, HttpClient, is_base_url};
 use operator_runtime::metrics::Metrics;
-use operator_runtime::tls_stream::CaTrust;
 use serde_json::Value;
 
 use crate::error::{Error, Fault, Service};
+use crate::footprint::Footprint;
 use crate::keystone::{Login, Token};
 use crate::microversion::{self, Microversion};
 use crate::negotiation::Negotiation;
 use crate::response::{DEADLINE, LARGEST};
+use crate::text::shown;
 
 /// Error word of a request that was abandoned.
 const GIVEN_UP: &str = "GivenUp";
@@ -32,7 +34,7 @@ pub(crate) struct Client {
 /// What requests are sent by.
 #[derive(Clone, Debug)]
 struct Transport {
-    trust: CaTrust,
+    http: HttpClient,
     metrics: Option<Metrics>,
 }
 
@@ -47,8 +49,8 @@ struct Call<'a> {
 
 impl Client {
     /// Creates the client without sending anything.
-    pub(crate) fn new(service: Service, login: Arc<Login>, trust: CaTrust, region: &str) -> Self {
-        let transport = Transport { trust, metrics: None };
+    pub(crate) fn new(service: Service, login: Arc<Login>, http: HttpClient, region: &str) -> Self {
+        let transport = Transport { http, metrics: None };
         let negotiation = Negotiation::new();
         Self { service, login, region: region.to_owned(), transport, negotiation }
     }
@@ -75,6 +77,38 @@ impl Client {
         of(&body).map_err(|it| self.fault(it))
     }
 
+    /// Reads the list that is at a path, and parses it by `of`.
+    pub(crate) async fn list<T: Footprint>(
+        &self,
+        path: &str,
+        of: impl FnOnce(&Bytes) -> Result<Vec<T>, Error>,
+    ) -> Result<Held<T>, Fault> {
+        let mut list = self.held();
+        let entries = self.get(path, of).await?;
+        self.add(&mut list, entries)?;
+        Ok(list)
+    }
+
+    /// Returns an empty list.
+    pub(crate) fn held<T>(&self) -> Held<T> {
+        Held::of(self.transport.http.share())
+    }
+
+    /// Adds entries to a list, as long as it takes no more memory than such a list may.
+    pub(crate) fn add<T: Footprint>(
+        &self,
+        list: &mut Held<T>,
+        entries: Vec<T>,
+    ) -> Result<(), Fault> {
+        let n_bytes = entries.iter().map(T::footprint).sum::<usize>();
+        if n_bytes.saturating_add(list.n_bytes()) > T::MOST {
+            let (plural, mib) = (T::PLURAL, T::MOST >> 20);
+            let what = format!("{plural} that take more than {mib} MiB of memory");
+            return Err(self.fault(Error::TooLarge(what)));
+        }
+        list.add(entries, n_bytes).map_err(|it| self.fault(no_memory(it)))
+    }
+
     /// Deletes what is at a path; it is no error when nothing is there.
     pub(crate) async fn delete(&self, path: &str) -> Result<(), Fault> {
         match self.send(&Method::DELETE, path, None).await {
@@ -85,7 +119,8 @@ impl Client {
     }
 
     /// Sends a request and returns the body of a successful response; once more with a new token if
-    /// the service rejects the cached one, because it has done nothing then.
+    /// the service rejects the cached one, because it has done nothing then, and the new token's catalog
+    /// has the service at the same place.
     ///
     /// # Errors
     /// [`Error::NotLeader`], without a request, for one that changes something while another process
@@ -95,24 +130,28 @@ impl Client {
         method: &Method,
         path: &str,
         body: Option<&Value>,
-    ) -> Result<Bytes, Fault> {
+    ) -> Result<Body, Fault> {
         let call = Call { method, path, body, microversion: Microversion::of(self.service) };
         let token = self.token().await?;
         match self.attempt(call, &token).await {
             Err(fault) if fault == self.fault(Error::Unauthorized) => {
                 self.login.forget(&token);
-                self.attempt(call, &self.token().await?).await
+                let renewed = self.token().await?;
+                if self.url(&renewed) != self.url(&token) {
+                    return Err(fault);
+                }
+                self.attempt(call, &renewed).await
             }
             answer => answer,
         }
     }
 
     async fn token(&self) -> Result<Token, Fault> {
-        let token = self.login.token(&self.transport.trust).await;
+        let token = self.login.token(&self.transport.http).await;
         token.map_err(|it| Fault::of(Service::Identity, it))
     }
 
-    async fn attempt(&self, call: Call<'_>, token: &Token) -> Result<Bytes, Fault> {
+    async fn attempt(&self, call: Call<'_>, token: &Token) -> Result<Body, Fault> {
         let of_service = |it| self.fault(it);
         let endpoint = self.endpoint(token).await.map_err(of_service)?;
         if call.method != Method::GET && !self.login.may_write() {
@@ -125,22 +164,30 @@ impl Client {
         match used {
             Some(used) if used == microversion.header_value() => Ok(body),
             Some(used) => {
-                let (needed, supported) = (microversion.text, used.to_owned());
+                let (needed, supported) = (microversion.text, shown(used));
                 Err(self.fault(Error::Version { needed, supported }))
             }
             None => Err(self.fault(Error::NotTheService)),
         }
     }
 
-    /// Returns the endpoint of the API, whose microversions are checked once.
+    /// Returns the URL that a token's catalog has for the service.
+    fn url<'a>(&self, token: &'a Token) -> Option<&'a str> {
+        token.catalog().endpoint(self.service, &self.region)
+    }
+
+    /// Returns the endpoint of the API, whose versions are checked once: what has no description of
+    /// them gets no other request.
     ///
-    /// Their description is requested without a microversion: an API that does not support the
-    /// needed one would reject the request instead of describing what it supports.
+    /// It is requested without a microversion: an API that does not support the needed one would
+    /// reject the request instead of describing what it supports.
     async fn endpoint<'a>(&self, token: &'a Token) -> Result<&'a str, Error> {
-        let url = token.catalog().endpoint(self.service, &self.region);
+        let url = self.url(token);
         let url = url.ok_or_else(|| Error::NoEndpoint { region: self.region.clone() })?;
-        let url = base(self.service, url);
-        let Some(microversion) = Microversion::of(self.service) else { return Ok(url) };
+        if !is_base_url(url) {
+            return Err(Error::NotUrl);
+        }
+        let (service, url) = (self.service, base(self.service, url));
         let request = || {
             let (transport, endpoint, token) =
                 (self.transport.clone(), url.to_owned(), token.clone());
@@ -151,12 +198,17 @@ impl Client {
                 // object that it is gone.
                 let (_, document) = answer
                     .map_err(|it| if it == Error::NotFound { Error::NotTheService } else { it })?;
-                microversion.check(&document)
+                microversion::check(service, &document)
             }
         };
         self.negotiation.check(url, request).await?;
         Ok(url)
     }
+}
+
+/// Converts what is said where an answer does not fit.
+pub(crate) fn no_memory(left: NoMemory) -> Error {
+    Error::TooLarge(left.to_string())
 }
 
 impl Transport {
@@ -165,10 +217,10 @@ impl Transport {
         endpoint: &str,
         call: Call<'_>,
         token: &Token,
-    ) -> Result<(HeaderMap, Bytes), Error> {
+    ) -> Result<(HeaderMap, Body), Error> {
         let request = request(endpoint, call, token)?;
         let timed = Timed::begin(self.metrics.as_ref());
-        let answer = http_client::send(request, &self.trust, DEADLINE, LARGEST).await;
+        let answer = self.http.send(request, DEADLINE, LARGEST).await;
         let answer = answer.map_err(|it| Error::of_http(it, LARGEST)).and_then(|answer| {
             let (parts, body) = answer.into_parts();
             match Error::of_response(parts.status, &body) {

@@ -11,8 +11,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use http::Method;
+use operator_runtime::answer_memory::Held;
+use operator_runtime::http_client::HttpClient;
 use operator_runtime::metrics::Metrics;
-use operator_runtime::tls_stream::CaTrust;
 use serde_json::{Value, json};
 
 use crate::client::Client;
@@ -45,8 +46,8 @@ pub struct Compute(Client);
 
 impl Compute {
     /// Creates the client without sending anything. Clients of several services may share a login.
-    pub fn new(login: impl Into<Arc<Login>>, trust: CaTrust, region: &str) -> Self {
-        Self(Client::new(Service::Compute, login.into(), trust, region))
+    pub fn new(login: impl Into<Arc<Login>>, http: HttpClient, region: &str) -> Self {
+        Self(Client::new(Service::Compute, login.into(), http, region))
     }
 
     /// Counts each request in `metrics`.
@@ -56,24 +57,25 @@ impl Compute {
     }
 
     /// Returns all nova-compute services, in one request.
-    pub async fn services(&self) -> Result<Vec<ComputeService>, Fault> {
+    pub async fn services(&self) -> Result<Held<ComputeService>, Fault> {
         self.list_services("/os-services?binary=nova-compute").await
     }
 
     /// Returns the nova-compute services of a host: none, or one, unless something is wrong.
     ///
     /// `host` is the host's option `host`, exactly.
-    pub async fn services_on(&self, host: &str) -> Result<Vec<ComputeService>, Fault> {
+    pub async fn services_on(&self, host: &str) -> Result<Held<ComputeService>, Fault> {
         let host = query_value(host);
         self.list_services(&format!("/os-services?binary=nova-compute&host={host}")).await
     }
 
-    async fn list_services(&self, path: &str) -> Result<Vec<ComputeService>, Fault> {
+    async fn list_services(&self, path: &str) -> Result<Held<ComputeService>, Fault> {
         let begun = Instant::now();
-        let services = self.0.get(path, services_of).await?;
-        let is_late = begun.elapsed() >= LATE;
-        let judged = |it: ComputeService| if is_late { it.late() } else { it };
-        Ok(services.into_iter().map(judged).collect())
+        let mut services = self.0.list(path, services_of).await?;
+        if begun.elapsed() >= LATE {
+            services.iter_mut().for_each(ComputeService::late);
+        }
+        Ok(services)
     }
 
     /// Disables a service, so that the scheduler leaves it out; one that is disabled gets the
@@ -98,7 +100,7 @@ impl Compute {
     }
 
     /// Returns all hypervisors, page by page.
-    pub async fn hypervisors(&self) -> Result<Vec<Hypervisor>, Fault> {
+    pub async fn hypervisors(&self) -> Result<Held<Hypervisor>, Fault> {
         let list = format!("/os-hypervisors/detail?limit={PAGE}");
         pages::read(&self.0, &list, hypervisors_of).await
     }
@@ -118,17 +120,16 @@ impl Compute {
     /// (`reclaim_instance_interval`) are among them: nova keeps the service of their host.
     ///
     /// Nova leaves out the servers of a cell whose database does not answer, without an error.
-    pub async fn servers_on(&self, host: &str) -> Result<Vec<String>, Fault> {
+    pub async fn servers_on(&self, host: &str) -> Result<Held<String>, Fault> {
         let list = format!("/servers?{}", of_host(host));
-        let servers = pages::read(&self.0, &list, server_ids_of).await?;
-        Ok(servers.into_iter().map(|it| it.id).collect())
+        pages::read(&self.0, &list, server_ids_of).await
     }
 
     /// Returns the same servers with their states, page by page. Nova reads their security groups
     /// from neutron for this list.
     ///
     /// Nova leaves out the servers of a cell whose database does not answer, without an error.
-    pub async fn server_states_on(&self, host: &str) -> Result<Vec<Server>, Fault> {
+    pub async fn server_states_on(&self, host: &str) -> Result<Held<Server>, Fault> {
         let list = format!("/servers/detail?{}", of_host(host));
         pages::read(&self.0, &list, servers_of).await
     }
@@ -136,11 +137,9 @@ impl Compute {
     /// Returns the migrations from or to a host that are not at their end, page by page.
     ///
     /// Nova leaves out the migrations of a cell whose database does not answer, without an error.
-    pub async fn migrations_on(&self, host: &str) -> Result<Vec<Migration>, Fault> {
+    pub async fn migrations_on(&self, host: &str) -> Result<Held<Migration>, Fault> {
         let list = format!("/os-migrations?host={}&limit={PAGE}", query_value(host));
-        let mut migrations = pages::read(&self.0, &list, migrations_of).await?;
-        migrations.retain(Migration::is_open);
-        Ok(migrations)
+        pages::read(&self.0, &list, migrations_of).await
     }
 
     /// Begins the live migration of a server to a host that the scheduler chooses.
@@ -151,8 +150,8 @@ impl Compute {
     }
 
     /// Returns the names of the aggregates that list a host.
-    pub async fn aggregates_with(&self, host: &str) -> Result<Vec<String>, Fault> {
-        self.0.get("/os-aggregates", |body| aggregates_with(body, host)).await
+    pub async fn aggregates_with(&self, host: &str) -> Result<Held<String>, Fault> {
+        self.0.list("/os-aggregates", |body| aggregates_with(body, host)).await
     }
 
     async fn change_service(&self, service_id: &str, body: &Value) -> Result<(), Fault> {

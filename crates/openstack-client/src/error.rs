@@ -49,7 +49,7 @@ impl Service {
 /// Why a request failed; it does not say of which service, see [`Fault`].
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Error {
-    /// The text is not an http or https URL.
+    /// The text is not an http or https URL, or one with a user, query or fragment.
     NotUrl,
     /// No connection, or no response in time; the text says which.
     Unreachable(String),
@@ -172,7 +172,10 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.service.name();
         match &self.error {
-            Error::NotUrl => write!(f, "the URL of {name} is not an http or https URL"),
+            Error::NotUrl => write!(
+                f,
+                "the URL of {name} is not an http or https URL without user, query and fragment"
+            ),
             Error::Unreachable(cause) => write!(f, "{name} cannot be reached: {cause}"),
             Error::Untrusted(cause) => {
                 write!(f, "the certificate of {name} is not trusted: {cause}")

@@ -5,15 +5,16 @@ use std::time::{Duration, Instant};
 
 use api::secret::Secret;
 use http::{Request, Response, Uri, header};
-use hyper::body::Bytes;
 use jiff::{SignedDuration, Timestamp};
+use operator_runtime::answer_memory::Kept;
+use operator_runtime::clock;
+use operator_runtime::http_client::{HttpClient, is_base_url};
 use operator_runtime::lease::LeadershipWatch;
-use operator_runtime::tls_stream::CaTrust;
-use operator_runtime::{clock, http_client};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::catalog::{Catalog, Entry};
+use crate::client::no_memory;
 use crate::error::Error;
 use crate::shared_request::SharedRequest;
 
@@ -98,6 +99,7 @@ pub struct Token {
     text: Secret<String>,
     ends: Timestamp,
     catalog: Arc<Catalog>,
+    _kept: Arc<Kept>,
 }
 
 impl Clone for Login {
@@ -114,11 +116,11 @@ pub fn root_url(auth_url: &str) -> &str {
     auth_url.trim_end_matches('/').trim_end_matches("/v3").trim_end_matches('/')
 }
 
-/// Returns where a Keystone issues tokens; `None` when the text is not an http or https URL.
+/// Returns where a Keystone issues tokens; `None` when the text is not an http or https URL, or one with
+/// a user, query or fragment.
 pub fn tokens_url(auth_url: &str) -> Option<Uri> {
-    let url: Uri = format!("{}/v3/auth/tokens", root_url(auth_url)).parse().ok()?;
-    let is_http = matches!(url.scheme_str(), Some("http" | "https"));
-    (is_http && url.query().is_none() && url.host().is_some()).then_some(url)
+    let url = format!("{}/v3/auth/tokens", root_url(auth_url));
+    if is_base_url(&url) { url.parse().ok() } else { None }
 }
 
 impl Login {
@@ -154,7 +156,7 @@ impl Login {
     /// # Errors
     /// [`Error::Unauthorized`] when Keystone refuses the credentials, or has refused them a while
     /// ago, see [`Login::pausing`].
-    pub async fn token(&self, trust: &CaTrust) -> Result<Token, Error> {
+    pub async fn token(&self, http: &HttpClient) -> Result<Token, Error> {
         let known = |last: &Last| match last {
             Last::Issued(token) if token.is_good(clock::now()) => Some(Ok(token.clone())),
             Last::Refused(at) if at.elapsed() < self.pause => Some(Err(Error::Unauthorized)),
@@ -165,7 +167,7 @@ impl Login {
             Err(Error::Unauthorized) => Last::Refused(Instant::now()),
             Err(_) => Last::Nothing,
         };
-        self.last.get("token", known, || self.ask(trust.clone()), learned).await
+        self.last.get("token", known, || self.ask(http.clone()), learned).await
     }
 
     /// Discards a token that a server rejected, unless it was renewed since.
@@ -174,7 +176,7 @@ impl Login {
         self.last.forget_if(is_it);
     }
 
-    fn ask(&self, trust: CaTrust) -> impl Future<Output = Answer> + Send + use<> {
+    fn ask(&self, http: HttpClient) -> impl Future<Output = Answer> + Send + use<> {
         let (url, body) = (self.url.clone(), self.identity.expose().to_string());
         async move {
             let request = Request::post(url)
@@ -182,25 +184,36 @@ impl Login {
                 .header(header::ACCEPT, "application/json")
                 .body(body.into())
                 .map_err(|_| Error::NotUrl)?;
-            let answer = http_client::send(request, &trust, DEADLINE, LARGEST_ANSWER).await;
-            Token::of(&answer.map_err(|it| Error::of_http(it, LARGEST_ANSWER))?)
+            let answer = http.send(request, DEADLINE, LARGEST_ANSWER).await;
+            let token = Token::of(&answer.map_err(|it| Error::of_http(it, LARGEST_ANSWER))?)?;
+            let kept = http.share().keep(token.footprint()).map_err(no_memory)?;
+            Ok(Token { _kept: Arc::new(kept), ..token })
         }
     }
 }
 
 impl Token {
     /// Reads the token of a response, or why there is none.
-    pub fn of(answer: &Response<Bytes>) -> Result<Self, Error> {
-        if let Some(error) = Error::of_response(answer.status(), answer.body()) {
+    pub fn of(answer: &Response<impl AsRef<[u8]>>) -> Result<Self, Error> {
+        let body = answer.body().as_ref();
+        if let Some(error) = Error::of_response(answer.status(), body) {
             return Err(error);
         }
         let text = answer.headers().get("x-subject-token").and_then(|it| it.to_str().ok());
-        let told = serde_json::from_slice(answer.body());
+        let told = serde_json::from_slice(body);
         let (Some(text), Ok(TokenResponse { token })) = (text, told) else {
             return Err(Error::NotTheService);
         };
-        let catalog = Arc::new(Catalog::of(token.catalog));
-        Ok(Self { text: Secret::new(text.to_owned()), ends: token.expires_at, catalog })
+        Ok(Self {
+            text: Secret::new(text.to_owned()),
+            ends: token.expires_at,
+            catalog: Arc::new(Catalog::of(token.catalog)),
+            _kept: Arc::default(),
+        })
+    }
+
+    fn footprint(&self) -> usize {
+        size_of::<Self>() + self.text().len() + self.catalog.footprint()
     }
 
     /// Returns whether it is valid for a while.
@@ -231,6 +244,9 @@ mod tests {
             ("ftp://k", None),
             ("k:5000", None),
             ("http://k/?a=b", None),
+            ("http://k/?", None),
+            ("http://k/#", None),
+            ("http://u:p@k", None),
         ] {
             let found = tokens_url(auth_url).map(|it| it.to_string());
             assert_eq!(found.as_deref(), expected, "{auth_url}");

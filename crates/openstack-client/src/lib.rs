@@ -1,13 +1,14 @@
 //! A client of OpenStack: tokens and catalog of Keystone, and what the life of a compute needs of
 //! nova, placement and neutron.
 //!
-//! Every response has a time limit and a size limit, and what a server says is repeated only from
-//! where that service puts its messages.
+//! Every response has a time limit and a size limit, and all lists of a namespace share memory. What a
+//! server says is repeated only from where that service puts its messages.
 
 pub mod catalog;
 mod client;
 pub mod compute;
 pub mod error;
+mod footprint;
 pub mod keystone;
 mod message;
 mod microversion;

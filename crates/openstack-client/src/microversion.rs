@@ -1,4 +1,4 @@
-//! Microversions: which one each service is used with, and whether an API supports it.
+//! Versions: which microversion each service is used with, and whether an API supports it.
 
 use hyper::body::Bytes;
 use serde::Deserialize;
@@ -46,6 +46,26 @@ struct Described {
     #[serde(alias = "version")]
     max_version: String,
     min_version: String,
+}
+
+/// Neutron's description of itself.
+#[derive(Deserialize)]
+struct NeutronDocument {
+    versions: Vec<NeutronVersion>,
+}
+
+#[derive(Deserialize)]
+struct NeutronVersion {
+    id: String,
+}
+
+/// Checks that the API that describes itself so is that of the service, in a version that is used.
+pub(crate) fn check(service: Service, document: &Bytes) -> Result<(), Error> {
+    if let Some(microversion) = Microversion::of(service) {
+        return microversion.check(document);
+    }
+    let versions = parsed::<NeutronDocument>(document)?.versions;
+    if versions.iter().any(|it| it.id == "v2.0") { Ok(()) } else { Err(Error::NotTheService) }
 }
 
 impl Microversion {
@@ -128,6 +148,17 @@ mod tests {
         let microversion = Microversion::of(Service::Placement).unwrap();
         let none = microversion.check(&Bytes::from_static(br#"{"versions": []}"#));
         assert_eq!(none, Err(Error::NotTheService));
+    }
+
+    #[test]
+    fn neutron_describes_its_version_without_a_microversion() {
+        let check =
+            |it: &'static str| super::check(Service::Network, &Bytes::from_static(it.as_bytes()));
+        let links = r#"{"versions": [{"id": "v2.0", "status": "CURRENT", "links": []}]}"#;
+        assert_eq!(check(links), Ok(()));
+        for other in [r#"{"versions": []}"#, r#"{"versions": [{"id": "v2.1"}]}"#, "{}", "<html>"] {
+            assert_eq!(check(other), Err(Error::NotTheService), "{other}");
+        }
     }
 
     #[test]

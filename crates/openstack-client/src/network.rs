@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use hyper::body::Bytes;
-use operator_runtime::tls_stream::CaTrust;
+use operator_runtime::answer_memory::Held;
+use operator_runtime::http_client::HttpClient;
 use serde::Deserialize;
 
 use crate::client::Client;
 use crate::error::{Error, Fault, Service};
+use crate::footprint::Footprint;
 use crate::keystone::Login;
 use crate::response::parsed;
-use crate::text::{is_segment, not_an_id, query_value, shown};
+use crate::text::{footprint, is_segment, not_an_id, query_value, shown};
 
 /// Neutron's API at the endpoint that the catalog has for a region.
 #[derive(Debug)]
@@ -44,8 +46,8 @@ struct ListedAgent {
 
 impl Network {
     /// Creates the client without sending anything. Clients of several services may share a login.
-    pub fn new(login: impl Into<Arc<Login>>, trust: CaTrust, region: &str) -> Self {
-        Self(Client::new(Service::Network, login.into(), trust, region))
+    pub fn new(login: impl Into<Arc<Login>>, http: HttpClient, region: &str) -> Self {
+        Self(Client::new(Service::Network, login.into(), http, region))
     }
 
     /// Returns the agents of a host.
@@ -55,8 +57,8 @@ impl Network {
     ///
     /// # Errors
     /// [`Error::NoEndpoint`] in a cloud without neutron.
-    pub async fn agents_on(&self, host: &str) -> Result<Vec<Agent>, Fault> {
-        self.0.get(&format!("/v2.0/agents?host={}", query_value(host)), agents_of).await
+    pub async fn agents_on(&self, host: &str) -> Result<Held<Agent>, Fault> {
+        self.0.list(&format!("/v2.0/agents?host={}", query_value(host)), agents_of).await
     }
 
     /// Deletes an agent; it is no error when there is none.
@@ -67,6 +69,15 @@ impl Network {
             return Err(self.0.fault(not_an_id(id)));
         }
         self.0.delete(&format!("/v2.0/agents/{id}")).await
+    }
+}
+
+impl Footprint for Agent {
+    const PLURAL: &'static str = "agents";
+
+    fn footprint(&self) -> usize {
+        let texts = [&self.id, &self.agent_type, &self.binary];
+        size_of::<Self>() + texts.into_iter().map(|it| footprint(it)).sum::<usize>()
     }
 }
 

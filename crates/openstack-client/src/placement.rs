@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use http::Method;
 use hyper::body::Bytes;
-use operator_runtime::tls_stream::CaTrust;
+use operator_runtime::answer_memory::Held;
+use operator_runtime::http_client::HttpClient;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -67,8 +68,8 @@ struct Share {
 
 impl Placement {
     /// Creates the client without sending anything. Clients of several services may share a login.
-    pub fn new(login: impl Into<Arc<Login>>, trust: CaTrust, region: &str) -> Self {
-        Self(Client::new(Service::Placement, login.into(), trust, region))
+    pub fn new(login: impl Into<Arc<Login>>, http: HttpClient, region: &str) -> Self {
+        Self(Client::new(Service::Placement, login.into(), http, region))
     }
 
     /// Returns a provider; `None` when there is none of this UUID.
@@ -91,9 +92,9 @@ impl Placement {
     ///
     /// # Errors
     /// [`Error::NotFound`] when there is no provider of this UUID.
-    pub async fn allocations_of(&self, provider_uuid: &str) -> Result<Vec<String>, Fault> {
+    pub async fn allocations_of(&self, provider_uuid: &str) -> Result<Held<String>, Fault> {
         let path = format!("/resource_providers/{}/allocations", self.id(provider_uuid)?);
-        self.0.get(&path, consumers_of).await
+        self.0.list(&path, consumers_of).await
     }
 
     /// Takes away what a consumer has of one provider; its shares of others stay as they are, and

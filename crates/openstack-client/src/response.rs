@@ -11,7 +11,7 @@ use crate::error::Error;
 /// Time limit of one response: nova itself waits 60 seconds for a cell that does not answer.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(90);
 /// Maximum size of a response in bytes: a thousand hypervisors with 8 KiB of fields each.
-pub(crate) const LARGEST: usize = 16 * 1024 * 1024;
+pub(crate) const LARGEST: usize = 8 * 1024 * 1024;
 /// Limits for parsing one response.
 const COST: SizeLimit = SizeLimit { depth: 100, bytes: 96 * 1024 * 1024 };
 

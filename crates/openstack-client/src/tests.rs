@@ -1,5 +1,6 @@
 //! Tests of the client against a local server: what is sent, how often, and what responses mean.
 
+mod bounds;
 mod drain;
 mod network;
 mod placement;
@@ -11,6 +12,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use futures::FutureExt as _;
+use operator_runtime::http_client::{HttpClient, HttpClients};
 use operator_runtime::tls_stream::CaTrust;
 use testkit::http_server::{Asked, ok, server, token};
 
@@ -52,7 +54,11 @@ async fn keystone_and(services: impl Fn(&str) -> Answer + Send + 'static) -> (So
 }
 
 fn compute(address: SocketAddr, region: &str) -> Compute {
-    Compute::new(login(address), CaTrust::new(None).unwrap(), region)
+    Compute::new(login(address), http(), region)
+}
+
+fn http() -> HttpClient {
+    HttpClients::with_loopback().of("ns", CaTrust::new(None).unwrap())
 }
 
 fn login(address: SocketAddr) -> Login {
@@ -109,7 +115,8 @@ async fn services_are_read_in_one_request_after_one_login_and_one_negotiation() 
         assert_eq!(two.disabled_reason.as_deref(), Some("broken"));
         assert_eq!(found[2].state, ServiceState::Unknown);
         // One that is forced down is so however late the answer is.
-        let late: Vec<_> = found.into_iter().map(ComputeService::late).collect();
+        let mut late = found.into_parts().0;
+        late.iter_mut().for_each(ComputeService::late);
         let ServiceState::Known(two) = &late[1].state else { panic!("{late:?}") };
         assert_eq!(two.liveness, Liveness::Down);
     }
@@ -243,9 +250,8 @@ async fn a_refused_login_is_tried_again_after_its_pause_by_whichever_service() {
     for (pause, n_logins) in [(Duration::from_hours(1), 1), (Duration::ZERO, 4)] {
         let (address, asked) = server(|_| (401, String::new(), String::new())).await;
         let login = Arc::new(login(address).pausing(pause));
-        let trust = || CaTrust::new(None).unwrap();
-        let compute = Compute::new(Arc::clone(&login), trust(), "one");
-        let placement = Placement::new(login, trust(), "one");
+        let compute = Compute::new(Arc::clone(&login), http(), "one");
+        let placement = Placement::new(login, http(), "one");
         for _ in 0..2 {
             let expected = Fault::of(Service::Identity, Error::Unauthorized);
             assert_eq!(compute.services().await.unwrap_err(), expected);
@@ -272,13 +278,13 @@ async fn renewing(services: impl Fn(&str) -> Answer + Send + 'static) -> (Socket
 #[tokio::test]
 async fn a_late_refusal_of_an_old_token_leaves_the_renewed_one() {
     let (address, asked) = renewing(|_| nova("")).await;
-    let (login, trust) = (login(address), CaTrust::new(None).unwrap());
-    let old = login.token(&trust).await.unwrap();
+    let (login, http) = (login(address), http());
+    let old = login.token(&http).await.unwrap();
     login.forget(&old);
-    let renewed = login.token(&trust).await.unwrap();
+    let renewed = login.token(&http).await.unwrap();
     assert_ne!(old.text(), renewed.text());
     login.forget(&old);
-    assert_eq!(login.token(&trust).await.unwrap().text(), renewed.text());
+    assert_eq!(login.token(&http).await.unwrap().text(), renewed.text());
     assert_eq!(asked.lock().len(), 2);
 }
 
@@ -302,21 +308,21 @@ async fn two_refusals_of_one_token_cost_one_login() {
 #[tokio::test]
 async fn all_who_wait_for_a_login_get_what_came_of_it_and_the_next_one_asks_again() {
     let (address, asked) = server(|_| (503, String::new(), String::new())).await;
-    let (login, trust) = (login(address), CaTrust::new(None).unwrap());
-    let token = || login.token(&trust);
+    let (login, http) = (login(address), http());
+    let token = || login.token(&http);
     let (first, second, third) = tokio::join!(token(), token(), token());
     for answer in [first, second, third] {
         assert!(matches!(answer, Err(Error::Busy(_))), "{answer:?}");
     }
     assert_eq!(asked.lock().len(), 1);
-    assert!(login.token(&trust).await.is_err());
+    assert!(login.token(&http).await.is_err());
     assert_eq!(asked.lock().len(), 2);
 }
 
 #[tokio::test]
 async fn a_login_that_no_caller_waits_for_any_more_is_begun_anew() {
     let (address, _) = renewing(|_| nova("")).await;
-    let (login, trust) = (login(address), CaTrust::new(None).unwrap());
-    assert!(login.token(&trust).now_or_never().is_none(), "it is abandoned at once");
-    assert!(login.token(&trust).await.is_ok());
+    let (login, http) = (login(address), http());
+    assert!(login.token(&http).now_or_never().is_none(), "it is abandoned at once");
+    assert!(login.token(&http).await.is_ok());
 }

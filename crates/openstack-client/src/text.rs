@@ -1,7 +1,11 @@
 //! Texts of others: ids that go into paths, values in queries, and words that are shown.
 
+use std::fmt;
+
 use api::conditions::{one_line, printable};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::Deserializer;
+use serde::de::Visitor;
 
 use crate::error::Error;
 
@@ -11,6 +15,8 @@ const WORD_LIMIT: usize = 255;
 const ID_LIMIT: usize = 64;
 /// How long a name in a path can be.
 const SEGMENT_LIMIT: usize = 255;
+/// Memory of a text besides its characters and its place, in bytes.
+const ALLOCATION: usize = 32;
 /// What is encoded in the value of a query: all but the characters that RFC 3986 leaves unreserved.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
@@ -48,6 +54,34 @@ pub(crate) fn query_value(text: &str) -> String {
 /// terminal would execute.
 pub(crate) fn shown(text: &str) -> String {
     one_line(&printable(text), WORD_LIMIT)
+}
+
+/// Returns the memory of a text besides its place, in bytes.
+pub(crate) const fn footprint(text: &str) -> usize {
+    if text.is_empty() { 0 } else { text.len() + ALLOCATION }
+}
+
+/// Deserializes the name of a host, which has at most 255 bytes.
+pub(crate) fn name<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    from.deserialize_str(ShortText)
+}
+
+/// Takes a short text; a long one is not copied.
+struct ShortText;
+
+impl Visitor<'_> for ShortText {
+    type Value = String;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a text of at most {WORD_LIMIT} bytes")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<String, E> {
+        if text.len() > WORD_LIMIT {
+            return Err(E::invalid_length(text.len(), &self));
+        }
+        Ok(text.to_owned())
+    }
 }
 
 #[cfg(test)]

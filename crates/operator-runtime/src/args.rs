@@ -3,6 +3,7 @@
 use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{ArgAction, Args, ValueEnum};
+use ipnet::IpNet;
 
 /// Format of log lines.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
@@ -116,6 +117,15 @@ pub struct DigestArgs {
     pub rewrite_unkeyed_digests: bool,
 }
 
+/// Options of an operator that sends requests to servers that users name.
+#[derive(Args, Clone, Debug)]
+pub struct EndpointArgs {
+    /// Networks in which servers that users name may have a loopback, link-local or metadata address, as
+    /// CIDRs separated by commas; nothing is sent to such an address otherwise.
+    #[arg(long, env = "ALLOWED_ENDPOINT_NETWORKS", value_delimiter = ',', value_name = "CIDRS")]
+    pub allowed_endpoint_networks: Vec<IpNet>,
+}
+
 /// Options of an operator with admission webhooks.
 #[derive(Args, Clone, Debug)]
 pub struct WebhookArgs {
@@ -177,6 +187,8 @@ mod tests {
         common: CommonArgs,
         #[command(flatten)]
         webhook: WebhookArgs,
+        #[command(flatten)]
+        endpoints: EndpointArgs,
     }
 
     #[test]

@@ -1,18 +1,30 @@
 //! A single HTTP request to a server other than Kubernetes, over its own connection.
 //!
 //! Requests to such servers are rare, so connections are not reused: none becomes stale or outlives
-//! its request.
+//! its request. Users name these servers, so each answer is bounded, and some addresses are not
+//! connected to.
 
+use std::ops::Deref;
+use std::sync::Arc;
 use std::time::Duration;
 
-use http::{HeaderValue, Request, Response, header};
-use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
-use hyper::body::Bytes;
+use http::{HeaderValue, Request, Response, Uri, header};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
+use ipnet::IpNet;
 use tokio::time::timeout;
 
-use crate::tls_stream::{CaTrust, ConnectFault, Stream, connect};
+use crate::allowed_networks::AllowedNetworks;
+use crate::answer_memory::{AnswerMemory, LongAnswer, MemoryShare, SHORT};
+use crate::tls_stream::{CaTrust, ConnectFault, Stream, connect_within};
+
+/// How long a long answer may take once its rest is read: servers of OpenStack send an answer when all
+/// of it is there.
+const LONG: Duration = Duration::from_secs(20);
+/// How long a URL can be to which paths are appended, in bytes.
+const LONGEST_URL: usize = 2048;
 
 /// Why a request got no usable response.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,41 +41,190 @@ pub enum HttpFault {
     TooLong(u16),
 }
 
-/// Sends a request and reads the whole response, of at most `largest` bytes.
-///
-/// # Guarantees
-/// Returns within `deadline` and leaves no task or connection behind. The request is sent at most
-/// once; redirects are not followed.
-pub async fn send(
-    request: Request<Bytes>,
-    trust: &CaTrust,
-    deadline: Duration,
-    largest: usize,
-) -> Result<Response<Bytes>, HttpFault> {
-    timeout(deadline, exchange(request, trust, largest)).await.unwrap_or_else(|_| {
-        Err(HttpFault::Unreachable(format!("no answer within {} s", deadline.as_secs())))
-    })
+/// What all HTTP clients of an operator have in common: where they connect to, and the memory for
+/// what they get.
+#[derive(Clone, Debug, Default)]
+pub struct HttpClients {
+    networks: Arc<AllowedNetworks>,
+    memory: Arc<AnswerMemory>,
 }
 
-async fn exchange(
-    request: Request<Bytes>,
-    trust: &CaTrust,
-    largest: usize,
-) -> Result<Response<Bytes>, HttpFault> {
-    let url = request.uri();
-    let is_tls = match url.scheme_str() {
-        Some("https") => true,
-        Some("http") => false,
-        _ => return Err(HttpFault::NotUrl),
-    };
-    let host = url.host().ok_or(HttpFault::NotUrl)?.trim_matches(['[', ']']).to_owned();
-    let port = url.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
-    let request = origin_form(request)?;
-    let stream = connect(&host, port, is_tls.then_some(trust)).await.map_err(|it| match it {
-        ConnectFault::Unreachable(cause) => HttpFault::Unreachable(cause.to_string()),
-        ConnectFault::Tls(cause) => HttpFault::Untrusted(cause.to_string()),
-    })?;
-    send_over(stream, request, largest).await
+/// Sends requests of one namespace.
+#[derive(Clone, Debug)]
+pub struct HttpClient {
+    trust: CaTrust,
+    networks: Arc<AllowedNetworks>,
+    share: MemoryShare,
+}
+
+/// The body of a response. That of a long one holds back other long ones until it is dropped, so it is
+/// not kept.
+#[derive(Debug)]
+pub struct Body {
+    bytes: Bytes,
+    _long: Option<LongAnswer>,
+}
+
+impl Deref for Body {
+    type Target = Bytes;
+
+    fn deref(&self) -> &Bytes {
+        &self.bytes
+    }
+}
+
+impl AsRef<[u8]> for Body {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// Returns whether a text is a URL to which paths can be appended: http or https, with a host, and
+/// without user, query and fragment.
+pub fn is_base_url(text: &str) -> bool {
+    let url = text.parse::<Uri>().ok().filter(|_| text.len() <= LONGEST_URL);
+    let is_http = |it: &Uri| matches!(it.scheme_str(), Some("http" | "https"));
+    let is_whole = url.is_some_and(|it| is_http(&it) && it.host().is_some_and(|it| !it.is_empty()));
+    // The parser leaves out a fragment without an error.
+    is_whole && !text.contains(['@', '?', '#'])
+}
+
+impl HttpClients {
+    /// Lets clients connect to loopback, link-local and metadata addresses in these networks, and to
+    /// all others.
+    pub fn new(allowed: Vec<IpNet>) -> Self {
+        let networks = Arc::new(AllowedNetworks::new(allowed));
+        Self { networks, memory: Arc::default() }
+    }
+
+    /// Lets clients connect to loopback addresses too: for servers that run beside the program.
+    pub fn with_loopback() -> Self {
+        let loopback = ["127.0.0.0/8", "::1/128"].into_iter();
+        Self::new(loopback.filter_map(|it| it.parse().ok()).collect())
+    }
+
+    /// Returns the client of a namespace that trusts these CA certificates.
+    pub fn of(&self, namespace: &str, trust: CaTrust) -> HttpClient {
+        let networks = Arc::clone(&self.networks);
+        HttpClient { trust, networks, share: self.memory.share(namespace) }
+    }
+}
+
+impl HttpClient {
+    /// Returns the namespace's share of the memory for answers.
+    pub const fn share(&self) -> &MemoryShare {
+        &self.share
+    }
+
+    /// Sends a request and reads the whole response, of at most `largest` bytes.
+    ///
+    /// # Guarantees
+    /// Returns within `deadline` and leaves no task or connection behind. The request is sent at most
+    /// once; redirects are not followed.
+    pub async fn send(
+        &self,
+        request: Request<Bytes>,
+        deadline: Duration,
+        largest: usize,
+    ) -> Result<Response<Body>, HttpFault> {
+        let answer = async {
+            let _turn = self.share.request().await;
+            self.exchange(request, largest).await
+        };
+        timeout(deadline, answer).await.unwrap_or_else(|_| {
+            Err(HttpFault::Unreachable(format!("no answer within {} s", deadline.as_secs())))
+        })
+    }
+
+    async fn exchange(
+        &self,
+        request: Request<Bytes>,
+        largest: usize,
+    ) -> Result<Response<Body>, HttpFault> {
+        let url = request.uri();
+        let is_tls = match url.scheme_str() {
+            Some("https") => true,
+            Some("http") => false,
+            _ => return Err(HttpFault::NotUrl),
+        };
+        let host = url.host().ok_or(HttpFault::NotUrl)?.trim_matches(['[', ']']).to_owned();
+        let port = url.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
+        let request = origin_form(request)?;
+        let trust = is_tls.then_some(&self.trust);
+        let stream = connect_within(&self.networks, &host, port, trust).await;
+        let stream = stream.map_err(|it| match it {
+            ConnectFault::Unreachable(cause) => HttpFault::Unreachable(cause.to_string()),
+            ConnectFault::Tls(cause) => HttpFault::Untrusted(cause.to_string()),
+        })?;
+        self.send_over(stream, request, largest).await
+    }
+
+    async fn send_over(
+        &self,
+        stream: Box<dyn Stream>,
+        request: Request<Full<Bytes>>,
+        largest: usize,
+    ) -> Result<Response<Body>, HttpFault> {
+        let unreachable = |it: hyper::Error| HttpFault::Unreachable(it.to_string());
+        let mut http = http1::Builder::new();
+        let connecting = http.max_buf_size(SHORT).handshake(TokioIo::new(stream));
+        let (mut sender, connection) = connecting.await.map_err(unreachable)?;
+        let exchange = async {
+            let answer = sender.send_request(request).await.map_err(unreachable)?;
+            let (parts, body) = answer.into_parts();
+            let body = self.read(body, parts.status.as_u16(), largest).await?;
+            Ok(Response::from_parts(parts, body))
+        };
+        // The connection is driven here and not in a task, so that nothing outlives the request.
+        let mut exchange = std::pin::pin!(exchange);
+        tokio::select! {
+            biased;
+            result = &mut exchange => result,
+            _ = connection => exchange.await,
+        }
+    }
+
+    /// Reads a body; a long one when it is its turn, and then without a pause.
+    async fn read(
+        &self,
+        mut body: Incoming,
+        status: u16,
+        largest: usize,
+    ) -> Result<Body, HttpFault> {
+        let cut = |_| HttpFault::Cut(status);
+        let mut text = Vec::new();
+        let mut long = None;
+        let mut is_whole = append(&mut body, &mut text, SHORT.min(largest)).await.map_err(cut)?;
+        if !is_whole && text.len() <= largest {
+            long = Some(self.share.long_answer().await);
+            // Pages of memory that are not written are not used.
+            text.reserve_exact(largest);
+            let rest = timeout(LONG, append(&mut body, &mut text, largest)).await;
+            let late =
+                format!("the rest of its long answer did not come within {} s", LONG.as_secs());
+            is_whole = rest.map_err(|_| HttpFault::Unreachable(late))?.map_err(cut)?;
+        }
+        if !is_whole || text.len() > largest {
+            return Err(HttpFault::TooLong(status));
+        }
+        Ok(Body { bytes: text.into(), _long: long })
+    }
+}
+
+/// Appends parts of a body to a text until that is longer than `limit`; returns whether the body is at
+/// its end.
+async fn append(
+    body: &mut Incoming,
+    text: &mut Vec<u8>,
+    limit: usize,
+) -> Result<bool, hyper::Error> {
+    while text.len() <= limit {
+        let Some(frame) = body.frame().await else { return Ok(true) };
+        if let Ok(data) = frame?.into_data() {
+            text.extend_from_slice(&data);
+        }
+    }
+    Ok(false)
 }
 
 /// Converts the request to origin form: path and query as target, the host as a header.
@@ -82,30 +243,89 @@ fn origin_form(request: Request<Bytes>) -> Result<Request<Full<Bytes>>, HttpFaul
     Ok(Request::from_parts(parts, Full::new(body)))
 }
 
-async fn send_over(
-    stream: Box<dyn Stream>,
-    request: Request<Full<Bytes>>,
-    largest: usize,
-) -> Result<Response<Bytes>, HttpFault> {
-    let unreachable = |it: hyper::Error| HttpFault::Unreachable(it.to_string());
-    let (mut sender, connection) =
-        http1::handshake(TokioIo::new(stream)).await.map_err(unreachable)?;
-    let exchange = async {
-        let (parts, body) = sender.send_request(request).await.map_err(unreachable)?.into_parts();
-        let body = Limited::new(body, largest).collect().await;
-        let body = body.map_err(|error| {
-            let status = parts.status.as_u16();
-            let is_too_long = error.is::<LengthLimitError>();
-            if is_too_long { HttpFault::TooLong(status) } else { HttpFault::Cut(status) }
-        })?;
-        let body = body.to_bytes();
-        Ok(Response::from_parts(parts, body))
-    };
-    // The connection is driven here and not in a task, so that nothing outlives the request.
-    let mut exchange = std::pin::pin!(exchange);
-    tokio::select! {
-        biased;
-        result = &mut exchange => result,
-        _ = connection => exchange.await,
+#[cfg(test)]
+mod tests {
+    use testkit::http_server::server;
+
+    use super::*;
+
+    fn client(clients: &HttpClients, namespace: &str) -> HttpClient {
+        clients.of(namespace, CaTrust::new(None).unwrap())
+    }
+
+    async fn get(client: &HttpClient, url: &str) -> Result<Response<Body>, HttpFault> {
+        let request = Request::get(url).body(Bytes::new()).unwrap();
+        client.send(request, Duration::from_secs(5), 1 << 20).await
+    }
+
+    #[test]
+    fn paths_are_appended_to_urls_without_user_query_and_fragment() {
+        for text in ["http://n:8774/v2.1", "https://[fd00::1]:5000", "http://n/a/%2e"] {
+            assert!(is_base_url(text), "{text}");
+        }
+        let long = format!("http://n/{}", "a".repeat(LONGEST_URL));
+        for text in [
+            "",
+            "n:8774",
+            "ftp://n",
+            "http://",
+            "/v3",
+            "http://u:p@n",
+            "http://n/x?y=",
+            "http://n/?",
+            "http://n/#",
+            "http://n/x#y",
+            "http://n/ x",
+            &long,
+        ] {
+            assert!(!is_base_url(text), "{text}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_name_counts_as_the_address_that_it_resolves_to() {
+        let (address, asked) = server(|_| (200, String::new(), "x".to_owned())).await;
+        let (url, named) =
+            (format!("http://{address}"), format!("http://localhost:{}", address.port()));
+        let refusing = client(&HttpClients::default(), "a");
+        for url in [&url, &named] {
+            let fault = get(&refusing, url).await.unwrap_err();
+            let HttpFault::Unreachable(cause) = fault else { panic!("{fault:?}") };
+            assert!(cause.contains("loopback") && cause.contains("allowedEndpointNetworks"));
+        }
+        assert_eq!(asked.lock().len(), 0, "nothing was sent");
+        let allowing = client(&HttpClients::with_loopback(), "a");
+        assert_eq!(get(&allowing, &url).await.unwrap().body().as_ref(), b"x");
+    }
+
+    #[tokio::test]
+    async fn a_long_answer_waits_for_the_one_that_its_namespace_has_and_a_short_one_does_not() {
+        let (address, _) = server(|text| {
+            let n = if text.contains("/long") { 3 * SHORT } else { SHORT / 2 };
+            (200, String::new(), "x".repeat(n))
+        })
+        .await;
+        let clients = HttpClients::with_loopback();
+        let (own, other) = (client(&clients, "a"), client(&clients, "b"));
+        let (long, short) = (format!("http://{address}/long"), format!("http://{address}/"));
+        let held = get(&own, &long).await.unwrap();
+        assert_eq!(held.body().len(), 3 * SHORT);
+        let request = Request::get(&long).body(Bytes::new()).unwrap();
+        let waits = own.send(request, Duration::from_millis(300), 1 << 20).await;
+        assert!(matches!(waits, Err(HttpFault::Unreachable(_))), "{waits:?}");
+        assert!(get(&own, &short).await.is_ok() && get(&other, &long).await.is_ok());
+        drop(held);
+        assert!(get(&own, &long).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_body_beyond_the_limit_is_too_long() {
+        let (address, _) = server(|_| (200, String::new(), "x".repeat(1 + (1 << 20)))).await;
+        let client = client(&HttpClients::with_loopback(), "a");
+        let fault = get(&client, &format!("http://{address}")).await.unwrap_err();
+        assert_eq!(fault, HttpFault::TooLong(200));
+        let request = Request::get(format!("http://{address}")).body(Bytes::new()).unwrap();
+        let fault = client.send(request, Duration::from_secs(5), 100).await.unwrap_err();
+        assert_eq!(fault, HttpFault::TooLong(200));
     }
 }

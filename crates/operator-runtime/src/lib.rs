@@ -2,6 +2,8 @@
 //! this project's kinds.
 
 pub mod admin;
+pub mod allowed_networks;
+pub mod answer_memory;
 pub mod api;
 pub mod args;
 pub mod backoff;

@@ -1,6 +1,6 @@
 //! A client connection, plain or with TLS, and the CA certificates it trusts.
 
-use std::{fmt, io, sync::Arc};
+use std::{fmt, io, net::SocketAddr, sync::Arc};
 
 use rustls::{
     ClientConfig, RootCertStore,
@@ -9,9 +9,11 @@ use rustls::{
 };
 use tokio::{
     io::{AsyncRead, AsyncWrite},
-    net::TcpStream,
+    net::{TcpStream, lookup_host},
 };
 use tokio_rustls::TlsConnector;
+
+use crate::allowed_networks::{AllowedNetworks, REFUSED};
 
 /// A bidirectional byte stream.
 pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -95,6 +97,31 @@ pub async fn connect(
     trust: Option<&CaTrust>,
 ) -> Result<Box<dyn Stream>, ConnectFault> {
     let tcp = TcpStream::connect((host, port)).await.map_err(ConnectFault::Unreachable)?;
+    secured(tcp, host, trust).await
+}
+
+/// Connects to a server as [`connect`] does, at those of its addresses that are allowed: a name counts
+/// as what it resolves to.
+pub async fn connect_within(
+    networks: &AllowedNetworks,
+    host: &str,
+    port: u16,
+    trust: Option<&CaTrust>,
+) -> Result<Box<dyn Stream>, ConnectFault> {
+    let found = lookup_host((host, port)).await.map_err(ConnectFault::Unreachable)?;
+    let allowed: Vec<SocketAddr> = found.filter(|it| networks.allows(it.ip())).collect();
+    if allowed.is_empty() {
+        return Err(ConnectFault::Unreachable(io::Error::other(REFUSED)));
+    }
+    let tcp = TcpStream::connect(&*allowed).await.map_err(ConnectFault::Unreachable)?;
+    secured(tcp, host, trust).await
+}
+
+async fn secured(
+    tcp: TcpStream,
+    host: &str,
+    trust: Option<&CaTrust>,
+) -> Result<Box<dyn Stream>, ConnectFault> {
     let Some(CaTrust(config)) = trust else { return Ok(Box::new(tcp)) };
     let name = ServerName::try_from(host.to_owned())
         .map_err(|it| ConnectFault::Tls(io::Error::other(it)))?;

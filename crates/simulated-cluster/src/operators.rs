@@ -205,6 +205,11 @@ impl Operators {
         self.with(operator, |it| Ok(format!("127.0.0.1:{}", it.admin)))
     }
 
+    /// Returns the process id of the operator's current process.
+    pub fn pid(&self, operator: Operator) -> Result<u32> {
+        self.with(operator, |it| Ok(it.process.pid()))
+    }
+
     /// Returns the kubeconfig with the token of the operator's service account.
     pub fn kubeconfig(&self, operator: Operator) -> &Path {
         &self.kubeconfigs[&operator]

@@ -1,7 +1,6 @@
 //! One simulated cluster from start to end.
 
 use std::collections::BTreeMap;
-use std::iter;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -23,6 +22,8 @@ use crate::player::Player;
 use crate::processes::Processes;
 use crate::{ports, programs};
 
+/// Values of the chart that tests may change: most have no nova, and all servers are on this host.
+const DEFAULTS: [&str; 2] = ["nova.api.enabled=false", "allowedEndpointNetworks={127.0.0.0/8}"];
 /// The region of cells whose Secret names none.
 const REGION: &str = "regionOne";
 
@@ -72,7 +73,7 @@ impl Simulation {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let bin = programs::of_cluster()?;
         let values: Vec<String> =
-            iter::once("nova.api.enabled=false".to_owned()).chain(options.values.clone()).collect();
+            DEFAULTS.iter().map(|it| (*it).to_owned()).chain(options.values.clone()).collect();
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let folder = Folder::new(&format!("{}-{number}", std::process::id()))?;
         let processes = Processes::new();

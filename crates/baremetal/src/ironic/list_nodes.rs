@@ -6,7 +6,7 @@ use std::time::Duration;
 use api::baremetal::{BaremetalSet, Ironic};
 use api::secret::Secret;
 use ironic::Error;
-use ironic_client::pool::Purpose;
+use ironic_client::pool::{FRESH, Purpose};
 use ironic_client::{Credentials, Pool, Session};
 use operator_core::hash;
 use operator_core::keyed::Digest;
@@ -17,8 +17,6 @@ use tokio::time::timeout;
 
 use crate::observe::{Machines, Secrets, Unseen, texts};
 
-/// Maximum age of a shared list.
-const AT_MOST: Duration = Duration::from_secs(2);
 /// Timeout of a list. A pass has a minute in total, and the pool treats an Ironic that takes this
 /// long as slow.
 const DEADLINE: Duration = Duration::from_secs(25);
@@ -38,11 +36,11 @@ pub async fn list_nodes(
     ironic: &Ironic,
     secrets: &Secrets,
 ) -> Result<Machines, Unseen> {
-    let session = session(pool, &user.to_string(), ironic, secrets)?;
+    let session = session(pool, user, ironic, secrets)?;
     let _leave = pool.leave_for(&session, &user.namespace, Purpose::List).ok_or(Unseen::NotYet)?;
     let asked = async {
         let version = session.version().await?;
-        Ok(Machines { version, nodes: session.nodes(AT_MOST).await? })
+        Ok(Machines { version, nodes: session.nodes(FRESH).await? })
     };
     let late = || Error::Unreachable(format!("no list within {} s", DEADLINE.as_secs()));
     timeout(DEADLINE, asked).await.unwrap_or_else(|_| Err(late())).map_err(Unseen::Error)
@@ -50,7 +48,7 @@ pub async fn list_nodes(
 
 fn session(
     pool: &Pool,
-    user: &str,
+    user: &Key,
     ironic: &Ironic,
     secrets: &Secrets,
 ) -> Result<Arc<Session>, Unseen> {
@@ -59,7 +57,8 @@ fn session(
     let authorities = found(secrets, "spec.ironic.caSecret", ironic.ca_secret.as_ref(), CA)?;
     let Ironic { endpoint, authentication, .. } = ironic;
     let contents = [digests(secret), digests(authorities)];
-    let made_from = hash::digest(&(endpoint, authentication, contents));
+    // A list counts to the memory of its namespace.
+    let made_from = hash::digest(&(&user.namespace, endpoint, authentication, contents));
     let make = || {
         let name = ironic.secret.as_deref().unwrap_or_default();
         let data = secret.map(texts).unwrap_or_default();
@@ -67,9 +66,9 @@ fn session(
         let bundle = authorities.map(|it| bundle(ironic, it)).transpose()?;
         let trust = CaTrust::new(bundle.as_ref().map(|it| it.expose().as_str()));
         let trust = trust.map_err(|it| Error::Credentials(lack(ironic, &it.to_string())))?;
-        Ok(Session::new(endpoint, credentials, trust))
+        Ok(Session::new(endpoint, credentials, pool.http(&user.namespace, trust)))
     };
-    pool.session(user, made_from, make).map_err(Unseen::Error)
+    pool.session(&user.to_string(), made_from, make).map_err(Unseen::Error)
 }
 
 /// Returns the content of a Secret, `Ok(None)` if none is named.
@@ -101,6 +100,7 @@ fn digests(content: Option<&Content>) -> Vec<(&str, Option<String>)> {
 
 #[cfg(test)]
 mod tests {
+    use operator_runtime::http_client::HttpClients;
     use operator_runtime::source_cache::Values;
     use serde_json::{Value, json};
 
@@ -117,7 +117,8 @@ mod tests {
             ((*name).to_owned(), values.into())
         };
         let secrets = secrets.iter().map(content).collect();
-        list_nodes(&Pool::default(), &Key::new("ns", "set"), &ironic, &secrets).await.unwrap_err()
+        let pool = Pool::new(HttpClients::with_loopback());
+        list_nodes(&pool, &Key::new("ns", "set"), &ironic, &secrets).await.unwrap_err()
     }
 
     #[tokio::test]

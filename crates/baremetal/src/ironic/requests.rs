@@ -100,6 +100,7 @@ mod tests {
     use api::secret::Secret;
     use ironic::{Request, State, Verb};
     use ironic_client::Credentials;
+    use operator_runtime::http_client::HttpClients;
     use operator_runtime::tls_stream::CaTrust;
     use serde_json::Value;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -133,7 +134,8 @@ mod tests {
                 stream.write_all(answer.as_bytes()).await.unwrap();
             }
         });
-        Arc::new(Session::new(&endpoint, Credentials::None, CaTrust::new(None).unwrap()))
+        let http = HttpClients::with_loopback().of("ns", CaTrust::new(None).unwrap());
+        Arc::new(Session::new(&endpoint, Credentials::None, http))
     }
 
     fn orders(hosts: &[&str]) -> Vec<Order> {

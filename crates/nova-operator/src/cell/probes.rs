@@ -7,6 +7,7 @@ use std::sync::{Arc, Weak};
 
 use nova_config::conf::CellView;
 use operator_core::object_key::Key;
+use operator_runtime::http_client::HttpClients;
 use operator_runtime::places::Places;
 use operator_runtime::workqueue::WorkQueue;
 use parking_lot::Mutex;
@@ -24,6 +25,7 @@ const OF_NAMESPACE: usize = 4;
 
 /// The probed cells, with the last results for each.
 pub struct Probes {
+    http: HttpClients,
     queue: Arc<WorkQueue>,
     places: Places,
     cells: Mutex<BTreeMap<Key, Probed>>,
@@ -40,9 +42,9 @@ struct Probed {
 
 impl Probes {
     /// Creates it without tasks. `queue` is that of cells.
-    pub fn new(queue: Arc<WorkQueue>) -> Arc<Self> {
+    pub fn new(http: HttpClients, queue: Arc<WorkQueue>) -> Arc<Self> {
         let places = Places::new(AT_A_TIME, OF_NAMESPACE);
-        Arc::new(Self { queue, places, cells: Mutex::default() })
+        Arc::new(Self { http, queue, places, cells: Mutex::default() })
     }
 
     /// Probes a cell with these inputs from now on, or no longer. Returns the last results for them;
@@ -70,33 +72,34 @@ impl Probes {
             self.queue.push(key.clone());
         }
     }
+
+    async fn answers(&self, namespace: &str, view: &CellView) -> Answers {
+        match CaTrust::new(view.ca_bundle.as_deref()) {
+            Ok(trust) => {
+                let bus = amqp_login(&view.message_bus, &trust);
+                let http = self.http.of(namespace, trust.clone());
+                let keystone = keystone_answers(view.keystone_auth_url.text(), &http);
+                let (message_bus, keystone) = tokio::join!(bus, keystone);
+                Answers { message_bus, keystone }
+            }
+            // Unreachable in practice: reading the view has already accepted the bundle.
+            Err(fault) => Answers {
+                message_bus: vec![],
+                keystone: Err(KeystoneFault::Untrusted(fault.to_string())),
+            },
+        }
+    }
 }
 
 /// Probes a cell again and again, each time when its namespace has a place.
 async fn probe(probes: Weak<Probes>, key: Key, view: Arc<CellView>) {
     while let Some(probes) = probes.upgrade() {
         let place = probes.places.take(&key.namespace).await;
-        let answers = answers(&view).await;
+        let answers = probes.answers(&key.namespace, &view).await;
         drop(place);
         probes.record(&key, &view, &answers);
         drop(probes);
         sleep(answers.count_for()).await;
-    }
-}
-
-async fn answers(view: &CellView) -> Answers {
-    match CaTrust::new(view.ca_bundle.as_deref()) {
-        Ok(trust) => {
-            let bus = amqp_login(&view.message_bus, &trust);
-            let keystone = keystone_answers(view.keystone_auth_url.text(), &trust);
-            let (message_bus, keystone) = tokio::join!(bus, keystone);
-            Answers { message_bus, keystone }
-        }
-        // Unreachable in practice: reading the view has already accepted the bundle.
-        Err(fault) => Answers {
-            message_bus: vec![],
-            keystone: Err(KeystoneFault::Untrusted(fault.to_string())),
-        },
     }
 }
 
@@ -123,7 +126,7 @@ mod tests {
         let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
         let queue = Arc::new(WorkQueue::default());
-        let probes = Probes::new(Arc::clone(&queue));
+        let probes = Probes::new(HttpClients::with_loopback(), Arc::clone(&queue));
         for cell in 0..1000 {
             let key = Key::new("hostile", cell.to_string());
             assert_eq!(probes.follow(&key, Some(view(silent.local_addr().unwrap()))), None);

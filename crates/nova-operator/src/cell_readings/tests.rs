@@ -23,7 +23,7 @@ use crate::nova_monitor::MonitorQueues;
 use crate::nova_monitor::objects::MonitoredObjects;
 use crate::queues::Queues;
 use crate::shared_caches::SharedCaches;
-use crate::test_cloud::{leads, nova_cell, token};
+use crate::test_cloud::{leads, nova_cell, settings, token};
 
 const LIMIT: Duration = Duration::from_secs(30);
 
@@ -58,8 +58,9 @@ impl World {
             cells: Arc::clone(&cells),
             cells_are_ours,
         };
-        let (process, of) = ((Metrics::new("test"), leads()), MonitorQueues::of(&queues));
-        let monitor = NovaMonitor::new(Duration::from_millis(5), process, objects, of);
+        let settings = settings(&Metrics::new("test"), leads());
+        let of = MonitorQueues::of(&queues);
+        let monitor = NovaMonitor::new(Duration::from_millis(5), settings, objects, of);
         let sources = Sources {
             cells,
             secrets: SourceCache::new(&[], &Keys::default(), &secrets, &config_maps),

@@ -67,7 +67,7 @@ pub async fn delete_service(
     match nova.delete_service(&known.id).await {
         Ok(()) => {}
         Err(Fault { error: Error::Conflict(message), .. }) => {
-            let mut servers = nova.servers_on(host).await?;
+            let mut servers = nova.servers_on(host).await?.into_parts().0;
             servers.sort();
             return Ok(ServiceRemoval::Kept { servers, message });
         }
@@ -110,7 +110,7 @@ pub async fn of_placement(
             return Ok(kept);
         }
     }
-    let mut aggregates = apis.compute.aggregates_with(host).await?;
+    let mut aggregates = apis.compute.aggregates_with(host).await?.into_parts().0;
     aggregates.sort();
     let is_in_none = aggregates.is_empty();
     Ok(if is_in_none { PlacementRemoval::Done } else { PlacementRemoval::InAggregates(aggregates) })

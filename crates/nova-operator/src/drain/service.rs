@@ -45,7 +45,7 @@ impl EarlierService {
 /// Reads what is on a host whose servers the operator does not migrate.
 pub async fn occupied(nova: &Compute, host: &str) -> Result<Occupied, Fault> {
     let (servers, migrations) = tokio::try_join!(nova.servers_on(host), nova.migrations_on(host))?;
-    Ok(Occupied::unmoved(servers, &migrations))
+    Ok(Occupied::unmoved(servers.into_parts().0, &migrations))
 }
 
 /// Reads the service of a host. Of several cells that have one, each must answer.

@@ -2,6 +2,7 @@
 
 use openstack_client::Service;
 use openstack_client::compute::HypervisorService;
+use operator_runtime::answer_memory::AnswerMemory;
 
 use super::*;
 
@@ -16,21 +17,21 @@ fn known(is_up: bool) -> ServiceState {
     })
 }
 
-fn services(states: &[(&str, ServiceState)]) -> Vec<ComputeService> {
+fn services(states: &[(&str, ServiceState)]) -> Held<ComputeService> {
     let service = |(host, state): &(&str, ServiceState)| ComputeService {
         host: (*host).to_owned(),
         state: state.clone(),
     };
-    states.iter().map(service).collect()
+    states.iter().map(service).collect::<Vec<_>>().into()
 }
 
-fn hypervisors(hosts: &[&str]) -> Vec<Hypervisor> {
+fn hypervisors(hosts: &[&str]) -> Held<Hypervisor> {
     let hypervisor = |host: &&str| Hypervisor {
         id: "b0".into(),
         hypervisor_hostname: String::new(),
         service: HypervisorService { host: (*host).to_owned() },
     };
-    hosts.iter().map(hypervisor).collect()
+    hosts.iter().map(hypervisor).collect::<Vec<_>>().into()
 }
 
 fn unreachable() -> Fault {
@@ -39,8 +40,8 @@ fn unreachable() -> Fault {
 
 fn take(
     readings: &mut Readings,
-    services: Result<Vec<ComputeService>, Fault>,
-    hypervisors: Result<Vec<Hypervisor>, Fault>,
+    services: Result<Held<ComputeService>, Fault>,
+    hypervisors: Result<Held<Hypervisor>, Fault>,
 ) {
     readings.take(services, hypervisors, Timestamp::UNIX_EPOCH, 0);
 }
@@ -201,7 +202,7 @@ fn a_missing_host_has_the_time_of_the_earlier_reading() {
         let since = (second > 1).then(|| at(second - 1));
         assert_eq!(readings.of_host("one").missing_since, since);
     }
-    readings.take(Ok(services(&[("one", known(true))])), Ok(vec![]), at(4), 0);
+    readings.take(Ok(services(&[("one", known(true))])), Ok(hypervisors(&[])), at(4), 0);
     assert_eq!(readings.of_host("one").missing_since, None);
 }
 
@@ -254,4 +255,25 @@ fn readings_that_are_not_whole_are_counted_whatever_their_time_and_whatever_fail
     assert_eq!((readings.failed().1, readings.is_judged()), (3, false));
     readings.take(up(), Ok(hypervisors(&["one"])), at, 1);
     assert_eq!((readings.failed().1, readings.is_judged()), (0, true));
+}
+
+#[test]
+fn readings_keep_their_memory_until_they_are_replaced_and_copies_keep_it_once() {
+    let memory = Arc::new(AnswerMemory::default());
+    let share = memory.share("ns");
+    let half = 64 << 20;
+    let read = |n_bytes| {
+        let mut list = Held::of(&share);
+        let found = services(&[("one", known(true))]).into_parts().0;
+        list.add(found, n_bytes).map(|()| list)
+    };
+    let mut readings = Readings::default();
+    take(&mut readings, Ok(read(half).unwrap()), Ok(hypervisors(&[])));
+    let copy = readings.clone();
+    take(&mut readings, Ok(read(0).unwrap()), Ok(hypervisors(&[])));
+    assert!(read(1).is_err(), "the reading before is kept");
+    take(&mut readings, Ok(read(0).unwrap()), Ok(hypervisors(&[])));
+    assert!(read(1).is_err(), "the copy has it");
+    drop(copy);
+    assert!(read(half).is_ok());
 }

@@ -7,6 +7,7 @@ use nova_config::conf::CellView;
 use openstack_client::keystone::{UserInProject, root_url, tokens_url};
 use openstack_client::{Compute, Login, Network, Placement};
 use operator_core::hash;
+use operator_runtime::http_client::HttpClients;
 use operator_runtime::lease::LeadershipWatch;
 use operator_runtime::metrics::Metrics;
 use operator_runtime::tls_stream::CaTrust;
@@ -15,6 +16,17 @@ use crate::drain::remove::Apis;
 
 /// Pause after a refused login, for all that use the API.
 const REFUSED: Duration = Duration::from_mins(5);
+
+/// What all clients of nova, placement and neutron are made with.
+#[derive(Clone, Debug)]
+pub struct ClientSettings {
+    /// The metrics of the process, which count their requests.
+    pub metrics: Metrics,
+    /// Whether the process leads: they change something only while it does.
+    pub leadership: LeadershipWatch,
+    /// How their requests are sent.
+    pub http: HttpClients,
+}
 
 /// What of a cell decides which reader it uses.
 #[derive(Clone, Eq, Ord, PartialEq, PartialOrd)]
@@ -51,20 +63,21 @@ impl Access {
         hash::short(&(&self.auth_url, &self.region))
     }
 
-    /// Returns clients that count their requests in `metrics`, and change something only while the
-    /// process leads; `None` where URL or certificates cannot be used.
-    pub(crate) fn apis(&self, metrics: &Metrics, leadership: LeadershipWatch) -> Option<Apis> {
+    /// Returns clients for cells, to the memory of whose namespace their answers count; `None` where URL or
+    /// certificates cannot be used.
+    pub(crate) fn apis(&self, settings: &ClientSettings, namespace: &str) -> Option<Apis> {
         let [user, user_domain, project, project_domain] = &self.user;
         let identity =
             UserInProject { user, user_domain, project, project_domain }.identity(&self.password);
         let trust = CaTrust::new(self.ca_bundle.as_deref()).ok()?;
         let login = Login::new(tokens_url(&self.auth_url)?, identity).pausing(REFUSED);
-        let login = Arc::new(login.leading(leadership));
-        let compute = Compute::new(Arc::clone(&login), trust.clone(), &self.region);
+        let login = Arc::new(login.leading(settings.leadership.clone()));
+        let http = settings.http.of(namespace, trust);
+        let compute = Compute::new(Arc::clone(&login), http.clone(), &self.region);
         Some(Apis {
-            compute: compute.counted(metrics.clone()),
-            placement: Placement::new(Arc::clone(&login), trust.clone(), &self.region),
-            network: Network::new(login, trust, &self.region),
+            compute: compute.counted(settings.metrics.clone()),
+            placement: Placement::new(Arc::clone(&login), http.clone(), &self.region),
+            network: Network::new(login, http, &self.region),
         })
     }
 }

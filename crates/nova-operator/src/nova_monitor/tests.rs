@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use nova_config::rendered_secret::cell_secret_name;
 use operator_runtime::cache::{Cache, WriteThrough as _};
+use operator_runtime::metrics::Metrics;
 use serde_json::json;
 use testkit::http_server::{Asked, server};
 
@@ -14,7 +15,7 @@ use super::followed::HOSTS_AT_A_TIME;
 use super::*;
 use crate::nova_health::{MappingHealth, ServiceHealth};
 use crate::shared_caches::SharedCaches;
-use crate::test_cloud::{leads, nova_cell, token, view};
+use crate::test_cloud::{leads, nova_cell, settings, token, view};
 
 const MICROVERSION: &str = "OpenStack-API-Version: compute 2.69\r\n";
 const LIMIT: Duration = Duration::from_secs(30);
@@ -120,8 +121,8 @@ fn world_of(interval: Duration, cells_are_ours: bool) -> World {
         cells: Cache::new(vec![]),
         cells_are_ours,
     };
-    let process = (metrics.clone(), leads());
-    let monitor = NovaMonitor::new(interval, process, objects, MonitorQueues::of(&queues));
+    let settings = settings(&metrics, leads());
+    let monitor = NovaMonitor::new(interval, settings, objects, MonitorQueues::of(&queues));
     World { monitor, metrics, queues }
 }
 

@@ -21,7 +21,7 @@ use crate::nova_monitor::objects::MonitoredObjects;
 use crate::nova_monitor::{CellInputs, MonitorQueues};
 use crate::queues::Queues;
 use crate::shared_caches::SharedCaches;
-use crate::test_cloud::{leads, token, view};
+use crate::test_cloud::{leads, settings, token, view};
 
 const MICROVERSION: &str = "OpenStack-API-Version: compute 2.69\r\n";
 const LIMIT: Duration = Duration::from_secs(30);
@@ -93,8 +93,8 @@ fn world_with(
 ) -> World {
     let (queue, others) = (Arc::<WorkQueue>::default(), Queues::default());
     let interval = Duration::from_millis(20);
-    let process = (Metrics::new("test"), leadership);
-    let monitor = NovaMonitor::new(interval, process, objects, MonitorQueues::of(&others));
+    let settings = settings(&Metrics::new("test"), leadership);
+    let monitor = NovaMonitor::new(interval, settings, objects, MonitorQueues::of(&others));
     monitor.follow(&cell(), complete(&view(address, "p")));
     World { orders: NovaOrders::new(Arc::clone(&monitor), Arc::clone(&queue)), monitor, queue }
 }

@@ -1,8 +1,7 @@
 //! Whether a Keystone answers at a URL, probed without credentials.
 
 use http::{Request, StatusCode, Uri, header};
-use operator_runtime::http_client::{self, HttpFault};
-use operator_runtime::tls_stream::CaTrust;
+use operator_runtime::http_client::{HttpClient, HttpFault, is_base_url};
 
 use super::deadline::DEADLINE;
 use crate::probe::keystone_fault::KeystoneFault;
@@ -14,14 +13,13 @@ const LARGEST_ANSWER: usize = 64 * 1024;
 ///
 /// # Guarantees
 /// Returns within [`DEADLINE`].
-pub async fn keystone_answers(auth_url: &str, trust: &CaTrust) -> Result<(), KeystoneFault> {
+pub async fn keystone_answers(auth_url: &str, http: &HttpClient) -> Result<(), KeystoneFault> {
     let url = version_url(auth_url).ok_or(KeystoneFault::NotUrl)?;
     let request = Request::get(url)
         .header(header::ACCEPT, "application/json")
         .body(Vec::new().into())
         .map_err(|_| KeystoneFault::NotUrl)?;
-    let answer =
-        http_client::send(request, trust, DEADLINE, LARGEST_ANSWER).await.map_err(of_web)?;
+    let answer = http.send(request, DEADLINE, LARGEST_ANSWER).await.map_err(of_web)?;
     if answer.status() == StatusCode::OK && is_version_3(answer.body()) {
         Ok(())
     } else {
@@ -41,12 +39,8 @@ fn of_web(fault: HttpFault) -> KeystoneFault {
 
 pub(crate) fn version_url(auth_url: &str) -> Option<Uri> {
     let base = auth_url.trim_end_matches('/');
-    let url: Uri = match base.strip_suffix("/v3") {
-        Some(_) => base.parse().ok()?,
-        None => format!("{base}/v3").parse().ok()?,
-    };
-    let is_http = matches!(url.scheme_str(), Some("http" | "https"));
-    (is_http && url.query().is_none() && url.host().is_some()).then_some(url)
+    let url = if base.ends_with("/v3") { base.to_owned() } else { format!("{base}/v3") };
+    if is_base_url(&url) { url.parse().ok() } else { None }
 }
 
 pub(crate) fn is_version_3(body: &[u8]) -> bool {
@@ -77,7 +71,16 @@ mod tests {
 
     #[test]
     fn what_is_no_http_url_is_refused() {
-        for text in ["", "keystone:5000", "ftp://h/", "http://", "http://h/?a=b", "/v3"] {
+        for text in [
+            "",
+            "keystone:5000",
+            "ftp://h/",
+            "http://",
+            "http://h/?a=b",
+            "http://h/#",
+            "http://u:p@h",
+            "/v3",
+        ] {
             check(text, None);
         }
     }

@@ -9,7 +9,7 @@ use crate::reasons;
 /// Why no Keystone answers at a URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeystoneFault {
-    /// The text is not an http or https URL.
+    /// The text is not an http or https URL, or one with a user, query or fragment.
     NotUrl,
     /// No connection, or no response in time; the text says which.
     Unreachable(String),

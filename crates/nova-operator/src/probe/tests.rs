@@ -10,6 +10,7 @@ use std::{
 };
 
 use nova_config::transport_url::TransportUrl;
+use operator_runtime::http_client::HttpClients;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -57,6 +58,11 @@ async fn closed() -> SocketAddr {
 
 fn trust() -> CaTrust {
     CaTrust::new(None).unwrap()
+}
+
+/// Probes a local Keystone.
+async fn probed(url: &str, trust: &CaTrust) -> Result<(), KeystoneFault> {
+    keystone_answers(url, &HttpClients::with_loopback().of("ns", trust.clone())).await
 }
 
 async fn login(hosts: &[SocketAddr], query: &str) -> Vec<HostOutcome> {
@@ -197,28 +203,28 @@ async fn keystone_answers_with_its_version() {
     let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len());
     let keystone = answering(answer.leak().as_bytes()).await;
     for path in ["", "/", "/v3"] {
-        assert_eq!(keystone_answers(&format!("http://{keystone}{path}"), &trust()).await, Ok(()));
+        assert_eq!(probed(&format!("http://{keystone}{path}"), &trust()).await, Ok(()));
     }
 }
 
 #[tokio::test]
 async fn what_answers_otherwise_is_no_keystone() {
     let unavailable = answering(b"HTTP/1.1 503 no\r\ncontent-length: 0\r\n\r\n").await;
-    let result = keystone_answers(&format!("http://{unavailable}"), &trust()).await;
+    let result = probed(&format!("http://{unavailable}"), &trust()).await;
     assert_eq!(result, Err(KeystoneFault::NotKeystone(503)));
     let page = answering(b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello").await;
-    let result = keystone_answers(&format!("http://{page}"), &trust()).await;
+    let result = probed(&format!("http://{page}"), &trust()).await;
     assert_eq!(result, Err(KeystoneFault::NotKeystone(200)));
     // It announces more than it sends, and disconnects.
     let cut = answering(b"HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\nhello").await;
-    let result = keystone_answers(&format!("http://{cut}"), &trust()).await;
+    let result = probed(&format!("http://{cut}"), &trust()).await;
     assert_eq!(result, Err(KeystoneFault::NotKeystone(200)));
 }
 
 #[tokio::test]
 async fn a_keystone_that_says_nothing_is_unreachable_in_time() {
     let started = Instant::now();
-    let result = keystone_answers(&format!("http://{}", silent().await), &trust()).await;
+    let result = probed(&format!("http://{}", silent().await), &trust()).await;
     // The words below prove the limit; a busy machine only gets there later.
     assert!(started.elapsed() < Duration::from_mins(1));
     assert_eq!(result, Err(KeystoneFault::Unreachable("no answer within 5 s".to_owned())));
@@ -226,9 +232,13 @@ async fn a_keystone_that_says_nothing_is_unreachable_in_time() {
 
 #[tokio::test]
 async fn a_closed_port_is_unreachable() {
-    let result = keystone_answers(&format!("http://{}", closed().await), &trust()).await;
+    let result = probed(&format!("http://{}", closed().await), &trust()).await;
     assert!(matches!(result, Err(KeystoneFault::Unreachable(_))));
-    let result = keystone_answers("keystone", &trust()).await;
+    let http = HttpClients::default().of("ns", trust());
+    let result = keystone_answers(&format!("http://{}", closed().await), &http).await;
+    let Err(KeystoneFault::Unreachable(cause)) = result else { panic!("{result:?}") };
+    assert!(cause.contains("loopback"), "{cause}");
+    let result = probed("keystone", &trust()).await;
     assert_eq!(result, Err(KeystoneFault::NotUrl));
 }
 
@@ -236,9 +246,9 @@ async fn a_closed_port_is_unreachable() {
 async fn a_certificate_is_believed_only_by_its_own_bundle() {
     let (keystone, bundle) = tls_keystone().await;
     let url = format!("https://{keystone}");
-    assert_eq!(keystone_answers(&url, &CaTrust::new(Some(&bundle)).unwrap()).await, Ok(()));
+    assert_eq!(probed(&url, &CaTrust::new(Some(&bundle)).unwrap()).await, Ok(()));
     let (_, other) = tls_keystone().await;
-    let result = keystone_answers(&url, &CaTrust::new(Some(&other)).unwrap()).await;
+    let result = probed(&url, &CaTrust::new(Some(&other)).unwrap()).await;
     assert!(matches!(result, Err(KeystoneFault::Untrusted(_))), "{result:?}");
 }
 

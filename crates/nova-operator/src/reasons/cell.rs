@@ -152,7 +152,7 @@ pub(crate) const NOT_NOVA: Reason = Reason::warning(
 );
 pub(crate) const ANSWER_TOO_LARGE: Reason = Reason::warning(
     "AnswerTooLarge",
-    "An answer exceeds the limit: 16 MiB, 100,000 services or 50 pages of hypervisors.",
+    "An answer exceeds a limit of docs/limits.md, or the memory that is left for the namespace.",
     "When it returns less.",
     "See the message.",
 );

@@ -5,8 +5,9 @@ use serde::Deserialize;
 
 use super::pages::{Entry, Page};
 use crate::error::Error;
+use crate::footprint::{Footprint, OF_ALL_HOSTS};
 use crate::response::parsed;
-use crate::text::is_id;
+use crate::text::{footprint, is_id, name};
 
 /// A hypervisor, which nova lists only after its host was mapped to a cell.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
@@ -15,7 +16,7 @@ pub struct Hypervisor {
     pub id: String,
     /// The name of its resource provider, which need not be that of its host; empty where nova does not
     /// say it.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "name")]
     pub hypervisor_hostname: String,
     /// Its service.
     pub service: HypervisorService,
@@ -25,6 +26,7 @@ pub struct Hypervisor {
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
 pub struct HypervisorService {
     /// The host under which it is registered.
+    #[serde(deserialize_with = "name")]
     pub host: String,
 }
 
@@ -38,9 +40,18 @@ struct One {
     hypervisor: Hypervisor,
 }
 
-impl Entry for Hypervisor {
+impl Footprint for Hypervisor {
     const PLURAL: &'static str = "hypervisors";
+    const MOST: usize = OF_ALL_HOSTS;
 
+    /// It includes that of a map by host.
+    fn footprint(&self) -> usize {
+        let texts = [&self.id, &self.hypervisor_hostname, &self.service.host];
+        2 * size_of::<Self>() + texts.into_iter().map(|it| footprint(it)).sum::<usize>()
+    }
+}
+
+impl Entry for Hypervisor {
     fn id(&self) -> &str {
         &self.id
     }

@@ -5,8 +5,9 @@ use serde::Deserialize;
 
 use super::pages::{Entry, Page};
 use crate::error::Error;
+use crate::footprint::Footprint;
 use crate::response::parsed;
-use crate::text::{is_id, shown};
+use crate::text::{footprint, is_id, shown};
 
 /// The statuses of migrations at their end, which are those that nova itself does not count as in
 /// progress. `finished` is none of them: a resize is to be confirmed or reverted then.
@@ -45,17 +46,29 @@ struct ListedMigration {
     dest_compute: Option<String>,
 }
 
-impl Entry for Migration {
+impl Footprint for Migration {
     const PLURAL: &'static str = "migrations";
 
+    fn footprint(&self) -> usize {
+        let texts = [&self.id, &self.server_id, &self.status, &self.type_].into_iter();
+        let texts = texts.chain(&self.source).chain(&self.dest);
+        size_of::<Self>() + texts.map(|it| footprint(it)).sum::<usize>()
+    }
+}
+
+impl Entry for Migration {
     fn id(&self) -> &str {
         &self.id
+    }
+
+    fn is_of_interest(&self) -> bool {
+        self.is_open()
     }
 }
 
 impl Migration {
     /// Returns whether it is not at its end; an unknown status is none.
-    pub(super) fn is_open(&self) -> bool {
+    fn is_open(&self) -> bool {
         !FINAL.contains(&self.status.as_str())
     }
 

@@ -6,8 +6,9 @@ use serde::de::DeserializeOwned;
 
 use super::pages::{Entry, Page};
 use crate::error::Error;
+use crate::footprint::Footprint;
 use crate::response::parsed;
-use crate::text::{is_id, shown};
+use crate::text::{footprint, is_id, shown};
 
 /// A server, of whatever project.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -26,8 +27,8 @@ pub struct Server {
 
 /// A server of which only the id is read.
 #[derive(Deserialize)]
-pub(crate) struct ServerId {
-    pub(crate) id: String,
+struct ServerId {
+    id: String,
 }
 
 #[derive(Deserialize)]
@@ -53,19 +54,26 @@ struct ListedServer {
     vm_state: String,
 }
 
-impl Entry for Server {
+impl Footprint for Server {
     const PLURAL: &'static str = "servers";
 
+    fn footprint(&self) -> usize {
+        let texts = [&self.id, &self.name, &self.status, &self.vm_state].into_iter();
+        let texts = texts.chain(&self.task_state);
+        size_of::<Self>() + texts.map(|it| footprint(it)).sum::<usize>()
+    }
+}
+
+impl Entry for Server {
     fn id(&self) -> &str {
         &self.id
     }
 }
 
-impl Entry for ServerId {
-    const PLURAL: &'static str = "servers";
-
+/// The id of a server.
+impl Entry for String {
     fn id(&self) -> &str {
-        &self.id
+        self
     }
 }
 
@@ -88,8 +96,8 @@ pub(crate) fn servers_of(body: &Bytes) -> Result<Page<Server>, Error> {
 }
 
 /// Returns the ids of the servers of a page.
-pub(crate) fn server_ids_of(body: &Bytes) -> Result<Page<ServerId>, Error> {
-    page(body, |it: ServerId| Some(it).filter(|it| is_id(&it.id)))
+pub(crate) fn server_ids_of(body: &Bytes) -> Result<Page<String>, Error> {
+    page(body, |it: ServerId| Some(it.id).filter(|it| is_id(it)))
 }
 
 /// Returns a page, which is the last one unless nova links the next one.

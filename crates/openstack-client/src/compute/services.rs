@@ -7,11 +7,12 @@ use jiff::civil::DateTime;
 use serde::Deserialize;
 
 use crate::error::Error;
+use crate::footprint::{Footprint, OF_ALL_HOSTS};
 use crate::response::parsed;
-use crate::text::is_id;
+use crate::text::{footprint, is_id, name};
 
-/// How many services are read.
-const SERVICES: usize = 100_000;
+/// How many characters the reason of a disabled service has at most, in nova's API and its database.
+const REASON_LIMIT: usize = 255;
 
 /// An answer that takes longer may have services as down that report, see [`Liveness::Late`]: by
 /// default they report every 10 seconds, and are down after 60.
@@ -73,6 +74,7 @@ struct Services {
 /// A service in nova's list; a service of a cell that does not answer has only host and status.
 #[derive(Deserialize)]
 struct ListedService {
+    #[serde(deserialize_with = "name")]
     host: String,
     status: String,
     id: Option<String>,
@@ -86,11 +88,24 @@ struct ListedService {
 /// Returns the services of a response.
 pub(crate) fn services_of(body: &Bytes) -> Result<Vec<ComputeService>, Error> {
     let listed = parsed::<Services>(body)?.services;
-    if listed.len() > SERVICES {
-        return Err(Error::TooLarge(format!("more than {SERVICES} services")));
-    }
     let services = listed.into_iter().map(ComputeService::of).collect::<Option<_>>();
     services.ok_or(Error::NotTheService)
+}
+
+impl Footprint for ComputeService {
+    const PLURAL: &'static str = "services";
+    const MOST: usize = OF_ALL_HOSTS;
+
+    /// It includes that of maps by host: of all services, and of those whose host is not mapped.
+    fn footprint(&self) -> usize {
+        let of_state = match &self.state {
+            ServiceState::Unknown => 0,
+            ServiceState::Known(known) => {
+                footprint(&known.id) + known.disabled_reason.as_deref().map_or(0, footprint)
+            }
+        };
+        2 * (size_of::<Self>() + footprint(&self.host)) + of_state
+    }
 }
 
 impl KnownService {
@@ -117,15 +132,14 @@ impl KnownService {
 }
 
 impl ComputeService {
-    /// Returns the same from an answer for which nova has waited.
-    pub(crate) fn late(mut self) -> Self {
+    /// Marks what comes from an answer for which nova has waited.
+    pub(crate) fn late(&mut self) {
         if let ServiceState::Known(known) = &mut self.state
             && known.liveness == Liveness::Down
             && !known.is_forced_down
         {
             known.liveness = Liveness::Late;
         }
-        self
     }
 
     /// Returns the service; `None` when a field has no value that nova gives it.
@@ -144,12 +158,16 @@ impl ComputeService {
             "down" => Liveness::Down,
             _ => return None,
         };
+        let disabled_reason = listed.disabled_reason.filter(|it| !it.is_empty());
+        if disabled_reason.as_ref().is_some_and(|it| it.chars().count() > REASON_LIMIT) {
+            return None;
+        }
         let state = ServiceState::Known(KnownService {
             id: listed.id.filter(|it| is_id(it))?,
             liveness,
             is_forced_down: listed.forced_down,
             is_disabled,
-            disabled_reason: listed.disabled_reason.filter(|it| !it.is_empty()),
+            disabled_reason,
             updated_at: listed.updated_at.and_then(|it| it.parse().ok()),
         });
         Some(Self { host, state })

@@ -1,14 +1,25 @@
 //! Tests of the client of neutron.
 
-use operator_runtime::tls_stream::CaTrust;
-use testkit::http_server::{Asked, ok};
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 
-use super::{Answer, keystone_and, login, paths, requests};
+use testkit::http_server::{Asked, ok, server, token};
+
+use super::{Answer, after_negotiation, http, keystone_and, login, paths, requests};
 use crate::{Agent, Error, Fault, Network, Service};
 
+/// Neutron's description of itself.
+const VERSIONS: &str = r#"{"versions": [{"id": "v2.0", "status": "CURRENT", "links": []}]}"#;
+
 async fn cloud(neutron: impl Fn(&str) -> Answer + Send + 'static) -> (Network, Asked) {
-    let (address, asked) = keystone_and(neutron).await;
-    (Network::new(login(address), CaTrust::new(None).unwrap(), "one"), asked)
+    let (address, asked) =
+        keystone_and(
+            move |text| {
+                if text.starts_with("get /network/ ") { ok(VERSIONS) } else { neutron(text) }
+            },
+        )
+        .await;
+    (Network::new(login(address), http(), "one"), asked)
 }
 
 fn of_neutron(error: Error) -> Fault {
@@ -34,7 +45,7 @@ async fn the_agents_of_a_host_are_read_and_deleted_without_a_microversion() {
     assert_eq!(network.agents_on("a&b").await.unwrap(), [agent]);
     network.delete_agent("chassis-1").await.unwrap();
     let expected = ["get /network/v2.0/agents?host=a%26b", "delete /network/v2.0/agents/chassis-1"];
-    assert_eq!(requests(&asked)[1..], expected);
+    assert_eq!(after_negotiation(&asked), expected);
     let last = asked.lock().last().unwrap().clone();
     assert!(last.contains("x-auth-token: secret-token\r\n"), "{last}");
     assert!(!last.contains("openstack-api-version"), "{last}");
@@ -57,7 +68,7 @@ async fn an_agent_that_is_gone_is_deleted_and_one_in_use_conflicts() {
 #[tokio::test]
 async fn a_cloud_without_neutron_has_no_endpoint() {
     let (address, _) = keystone_and(|_| ok("{}")).await;
-    let network = Network::new(login(address), CaTrust::new(None).unwrap(), "two");
+    let network = Network::new(login(address), http(), "two");
     let expected = of_neutron(Error::NoEndpoint { region: "two".into() });
     assert_eq!(network.agents_on("one").await, Err(expected));
 }
@@ -69,6 +80,37 @@ async fn a_rejected_token_is_renewed_once_for_a_write_too() {
     let all = paths(&asked);
     let count = |part: &str| all.iter().filter(|it| it.contains(part)).count();
     assert_eq!((count("/auth/tokens"), count("/agents/a0")), (2, 2));
+}
+
+#[tokio::test]
+async fn what_does_not_describe_itself_as_neutron_gets_no_other_request() {
+    for document in ["{}", r#"{"versions": [{"id": "v3"}]}"#, "<html>"] {
+        let (address, asked) = keystone_and(move |_| ok(document)).await;
+        let network = Network::new(login(address), http(), "one");
+        let fault = network.delete_agent("a0").await.unwrap_err();
+        assert_eq!(fault, of_neutron(Error::NotTheService), "{document}");
+        assert_eq!(paths(&asked), ["/v3/auth/tokens", "/network/"]);
+    }
+}
+
+#[tokio::test]
+async fn a_change_that_is_repeated_with_a_new_token_stays_at_its_endpoint() {
+    let n_tokens = AtomicUsize::new(0);
+    let (address, asked) = server(move |text| {
+        if text.starts_with("post /v3/auth/tokens ") {
+            let path = ["/network", "/elsewhere"][n_tokens.fetch_add(1, Relaxed)];
+            token(text, "one", &[("network", path)])
+        } else if text.starts_with("get ") {
+            ok(VERSIONS)
+        } else {
+            (401, String::new(), String::new())
+        }
+    })
+    .await;
+    let network = Network::new(login(address), http(), "one");
+    assert_eq!(network.delete_agent("a0").await, Err(of_neutron(Error::Unauthorized)));
+    let (tokens, agent) = ("/v3/auth/tokens", "/network/v2.0/agents/a0");
+    assert_eq!(paths(&asked), [tokens, "/network/", agent, tokens]);
 }
 
 #[tokio::test]

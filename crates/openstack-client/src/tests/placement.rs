@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use operator_runtime::tls_stream::CaTrust;
 use testkit::http_server::Asked;
 
-use super::{Answer, after_negotiation, compute, keystone_and, login, paths, requests};
+use super::{Answer, after_negotiation, compute, http, keystone_and, login, paths, requests};
 use crate::{Compute, Error, Fault, Placement, Provider, Service};
 
 const VERSIONS: &str =
@@ -20,7 +19,7 @@ async fn cloud(answers: impl Fn(&str) -> Answer + Send + 'static) -> (Placement,
         if text.starts_with("get /placement/ ") { answer(200, VERSIONS) } else { answers(text) }
     })
     .await;
-    (Placement::new(login(address), CaTrust::new(None).unwrap(), "one"), asked)
+    (Placement::new(login(address), http(), "one"), asked)
 }
 
 fn of_placement(error: Error) -> Fault {
@@ -217,7 +216,7 @@ async fn a_placement_of_another_microversion_is_not_used() {
         answer(200, r#"{"versions": [{"max_version": "1.30", "min_version": "1.0"}]}"#)
     })
     .await;
-    let placement = Placement::new(login(address), CaTrust::new(None).unwrap(), "one");
+    let placement = Placement::new(login(address), http(), "one");
     let error = Error::Version { needed: "1.36", supported: "1.0 to 1.30".into() };
     assert_eq!(placement.delete_provider("b0").await, Err(of_placement(error)));
     assert_eq!(requests(&asked).len(), 2);
@@ -250,9 +249,9 @@ async fn clients_of_two_services_share_a_login() {
         }
     })
     .await;
-    let (login, trust) = (Arc::new(login(address)), CaTrust::new(None).unwrap());
-    let compute = Compute::new(Arc::clone(&login), trust.clone(), "one");
-    let placement = Placement::new(login, trust, "one");
+    let (login, http) = (Arc::new(login(address)), http());
+    let compute = Compute::new(Arc::clone(&login), http.clone(), "one");
+    let placement = Placement::new(login, http, "one");
     compute.services().await.unwrap();
     placement.provider_named("one").await.unwrap();
     assert_eq!(paths(&asked).iter().filter(|it| it.contains("tokens")).count(), 1);
@@ -261,7 +260,7 @@ async fn clients_of_two_services_share_a_login() {
 #[tokio::test]
 async fn a_region_without_placement_is_named() {
     let (address, _) = keystone_and(|_| answer(200, "{}")).await;
-    let placement = Placement::new(login(address), CaTrust::new(None).unwrap(), "two");
+    let placement = Placement::new(login(address), http(), "two");
     let expected = of_placement(Error::NoEndpoint { region: "two".into() });
     assert_eq!(placement.provider("b0").await, Err(expected));
     let fault = compute(address, "two").services().await.unwrap_err();
@@ -271,7 +270,7 @@ async fn a_region_without_placement_is_named() {
 #[tokio::test]
 async fn a_server_that_knows_no_path_is_no_placement_without_the_provider() {
     let (address, _) = keystone_and(|_| answer(404, "{}")).await;
-    let placement = Placement::new(login(address), CaTrust::new(None).unwrap(), "one");
+    let placement = Placement::new(login(address), http(), "one");
     assert_eq!(placement.provider("b0").await, Err(of_placement(Error::NotTheService)));
     assert_eq!(placement.delete_provider("b0").await, Err(of_placement(Error::NotTheService)));
 }

@@ -11,6 +11,11 @@ pub(crate) fn refused(status: u16, type_: &str, message: &str) -> Answer {
     Answer::of(status, json!({ "NeutronError": error }))
 }
 
+/// Returns neutron's description of itself.
+pub(crate) fn versions() -> Value {
+    json!({ "versions": [{ "id": "v2.0", "status": "CURRENT", "links": [] }] })
+}
+
 impl State {
     /// Answers a request to neutron; `parts` are those of the path after `/network/v2.0`.
     pub(crate) fn network(

@@ -108,7 +108,7 @@ fn with_version(mut response: Response, headers: &HeaderMap) -> Response {
 fn rejection(shared: &Shared, service: Service, path: &str, headers: &HeaderMap) -> Option<Answer> {
     let text = |name: HeaderName| headers.get(name).and_then(|it| it.to_str().ok());
     // The description of the versions needs no token.
-    if ["/v2.1", "/placement"].contains(&path.trim_end_matches('/')) {
+    if ["/v2.1", "/placement", "/network"].contains(&path.trim_end_matches('/')) {
         return None;
     }
     if !text(TOKEN).is_some_and(|it| shared.keystone.has_given(it)) {

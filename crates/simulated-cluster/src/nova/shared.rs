@@ -8,6 +8,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::fault::{NovaFault, Traffic};
+use super::network;
 use super::rejection::refused;
 use super::state::State;
 use crate::answer::{Answer, Query};
@@ -69,6 +70,7 @@ impl Shared {
         let answer = match &parts[..] {
             ["v2.1", parts @ ..] => state.compute((method, parts), &query, &body),
             ["placement", parts @ ..] => state.placement.answer((method, parts), &query, &body),
+            ["network"] => Ok(Answer::of(200, network::versions())),
             ["network", "v2.0", parts @ ..] => state.network((method, parts), &query),
             _ => Err(refused(404, "The resource could not be found.")),
         };

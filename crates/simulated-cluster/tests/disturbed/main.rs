@@ -7,6 +7,7 @@ mod crashes;
 mod definitions;
 #[path = "../sim/ends.rs"]
 mod ends;
+mod hostile_answers;
 #[path = "../sim/journey.rs"]
 mod journey;
 mod namespaces;
