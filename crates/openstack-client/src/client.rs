@@ -75,6 +75,19 @@ impl Client {
         of(&body).map_err(|it| self.fault(it))
     }
 
+    /// The same; `None` when nothing is there.
+    pub(crate) async fn find<T>(
+        &self,
+        path: &str,
+        of: impl FnOnce(&Bytes) -> Result<T, Error>,
+    ) -> Result<Option<T>, Fault> {
+        match self.get(path, of).await {
+            Ok(found) => Ok(Some(found)),
+            Err(fault) if fault == self.fault(Error::NotFound) => Ok(None),
+            Err(fault) => Err(fault),
+        }
+    }
+
     /// Deletes what is at a path; it is no error when nothing is there.
     pub(crate) async fn delete(&self, path: &str) -> Result<(), Fault> {
         match self.send(&Method::DELETE, path, None).await {

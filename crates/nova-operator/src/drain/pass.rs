@@ -13,7 +13,7 @@ use crate::drain::migrations::{Moves, moved};
 use crate::drain::order::{
     Drain, DrainMode, HostOrder, IdentityOrder, MARKER, REMOVAL_MARKER, Remove, Stop, is_ours,
 };
-use crate::drain::progress::{HostProgress, Removal, ServiceRemoval};
+use crate::drain::progress::{HostProgress, Occupied, Removal, ServiceRemoval};
 use crate::drain::remove::{Apis, node_host, remove};
 use crate::drain::service::{EarlierService, Found, Witness, occupied, of_cell, service};
 
@@ -44,8 +44,40 @@ impl PassMemory {
 }
 
 /// Carries out an order about a host as far as possible now. `witness` shows whether its cell answers
-/// where nova has no service of the host.
+/// where nova has no service of the host; `node` is the UUID of its compute node as last read, which is
+/// none where any cell of nova is down.
 pub async fn pass(
+    apis: &Apis,
+    host: &str,
+    order: &HostOrder,
+    (witness, node): (Witness<'_>, Option<&str>),
+    memory: &mut PassMemory,
+) -> Result<HostProgress, Fault> {
+    let found = carried_out(apis, host, order, witness, memory).await?;
+    let recorded = match order {
+        HostOrder::DrainForRemoval(_, compute_id) => compute_id.as_deref(),
+        _ => None,
+    };
+    confirmed(&apis.compute, node.or(recorded), found).await
+}
+
+/// Returns what was found, unless the cell of the host has servers there that nova's lists have left out:
+/// they leave out a cell of which the query of servers alone fails, and its services are known meanwhile.
+/// What is read of the compute node fails then.
+async fn confirmed(
+    nova: &Compute,
+    node: Option<&str>,
+    found: HostProgress,
+) -> Result<HostProgress, Fault> {
+    let is_empty =
+        matches!(found, HostProgress::Drained | HostProgress::Empty | HostProgress::Identity(_));
+    let Some(node) = node.filter(|_| is_empty) else { return Ok(found) };
+    let servers = nova.servers_of_node(node).await?.unwrap_or_default();
+    let is_confirmed = servers.is_empty();
+    Ok(if is_confirmed { found } else { HostProgress::Occupied(Occupied::unmoved(servers, &[])) })
+}
+
+async fn carried_out(
     apis: &Apis,
     host: &str,
     order: &HostOrder,

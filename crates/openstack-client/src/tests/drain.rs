@@ -41,6 +41,25 @@ async fn a_service_is_disabled_with_a_reason_and_enabled_again() {
 }
 
 #[tokio::test]
+async fn the_servers_of_a_node_are_those_that_nova_reads_from_its_cell() {
+    let servers = r#"{"hypervisor": {"id": "b0", "servers": [{"uuid": "c0", "name": "x"}]}}"#;
+    let failed = r#"{"computeFault": {"code": 500, "message": "DBError"}}"#;
+    for (status, body, expected) in [
+        (200, servers, Ok(Some(vec!["c0".to_owned()]))),
+        (200, r#"{"hypervisor": {"id": "b0"}}"#, Ok(Some(vec![]))),
+        (200, r#"{"hypervisor": {"servers": [{"uuid": "../x"}]}}"#, Err(Error::NotTheService)),
+        (404, "", Ok(None)),
+        (500, failed, Err(Error::Failed(500, "DBError".into()))),
+    ] {
+        let (compute, asked) = cloud(move |_| answer(status, body)).await;
+        let found = compute.servers_of_node("b0").await;
+        assert_eq!(found, expected.map_err(of_nova), "{body}");
+        let expected = ["get /v2.1/os-hypervisors/b0?with_servers=true"];
+        assert_eq!(after_negotiation(&asked), expected);
+    }
+}
+
+#[tokio::test]
 async fn a_service_that_is_gone_is_deleted_and_one_with_servers_conflicts() {
     let hosting = r#"{"conflictingRequest": {"code": 409, "message": "hosting instances"}}"#;
     for (status, body, expected) in [
