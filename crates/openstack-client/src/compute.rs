@@ -77,9 +77,12 @@ impl Compute {
     }
 
     /// Disables a service, so that the scheduler leaves it out; one that is disabled gets the
-    /// reason. Nova takes a reason of 1 to 255 characters.
+    /// reason, or none where it is empty. Nova takes a reason of 1 to 255 characters.
     pub async fn disable(&self, service_id: &str, reason: &str) -> Result<(), Fault> {
-        let body = json!({"status": "disabled", "disabled_reason": reason});
+        let mut body = json!({"status": "disabled"});
+        if !reason.is_empty() {
+            body["disabled_reason"] = reason.into();
+        }
         self.change_service(service_id, &body).await
     }
 

@@ -11,7 +11,8 @@ use crate::drain::identity::identity;
 use crate::drain::leftover::leftover;
 use crate::drain::migrations::{Moves, moved};
 use crate::drain::order::{
-    Drain, DrainMode, HostOrder, IdentityOrder, MARKER, REMOVAL_MARKER, Remove, Stop, is_ours,
+    Drain, DrainMode, HostOrder, IdentityOrder, MARKER, REMOVAL_MARKER, Remove, Stop, is_of_nova,
+    is_ours, kept,
 };
 use crate::drain::progress::{HostProgress, Occupied, Removal, ServiceRemoval};
 use crate::drain::remove::{Apis, node_host, remove};
@@ -220,10 +221,14 @@ async fn is_silent(nova: &Compute, found: &Found, witness: Witness<'_>) -> Resul
     Ok(is_absent && of_cell(nova, witness).await? == HostProgress::CellNotAnswering)
 }
 
-/// Enables the service if this operator disabled it.
+/// Enables the service if this operator disabled it, or gives it back as it was disabled before: of what
+/// nova disabled by itself, that is what it enables by itself.
 async fn released(nova: &Compute, service: &KnownService) -> Result<HostProgress, Fault> {
     if is_disabled_by_us(service) {
-        nova.enable(&service.id).await?;
+        match kept(reason(service)) {
+            Some(before) => nova.disable(&service.id, before).await?,
+            None => nova.enable(&service.id).await?,
+        }
     }
     Ok(HostProgress::Released)
 }
@@ -269,6 +274,11 @@ fn reason(service: &KnownService) -> &str {
     service.disabled_reason.as_deref().unwrap_or_default()
 }
 
+/// Whether nova itself may enable a service that is disabled.
+fn may_be_enabled(service: &KnownService) -> bool {
+    service.is_disabled && is_of_nova(reason(service))
+}
+
 async fn drained(
     nova: &Compute,
     host: &str,
@@ -276,10 +286,9 @@ async fn drained(
     (drain, marker): (&Drain, &str),
     moves: &mut Moves,
 ) -> Result<HostProgress, Fault> {
-    let wanted = drain.disabled_reason(marker);
-    let is_foreign = service.is_disabled && !is_ours(reason(service));
-    let is_as_wanted = service.is_disabled && reason(service) == wanted;
-    if !is_foreign && !is_as_wanted {
+    let present = service.is_disabled.then(|| reason(service));
+    let wanted = drain.reason_over(marker, present);
+    if present != Some(wanted.as_str()) {
         nova.disable(&service.id, &wanted).await?;
     }
     let occupied = match drain.mode {
@@ -293,7 +302,10 @@ async fn drained(
     }
     // Nova leaves out the servers of a cell that does not answer, and does not say so.
     Ok(match self::service(nova, host).await? {
-        Found::Known(after) if after.is_disabled => HostProgress::Drained,
+        Found::Known(after) if may_be_enabled(&after) => HostProgress::DisabledByNova,
+        Found::Known(after) if after.is_disabled && !may_be_enabled(service) => {
+            HostProgress::Drained
+        }
         Found::Known(_) => HostProgress::Occupied(occupied),
         Found::Unknown => HostProgress::CellNotAnswering,
         Found::Absent => HostProgress::NotFound,

@@ -27,11 +27,13 @@ async fn the_services_of_one_host_are_requested_by_its_name() {
 async fn a_service_is_disabled_with_a_reason_and_enabled_again() {
     let (compute, asked) = cloud(|_| nova(r#"{"service": {"id": "a0"}}"#)).await;
     compute.disable("a0", "drain: \"new disk\"").await.unwrap();
+    compute.disable("a0", "").await.unwrap();
     compute.enable("a0").await.unwrap();
     assert_eq!(
         after_negotiation(&asked),
         [
             r#"put /v2.1/os-services/a0 {"disabled_reason":"drain: \"new disk\"","status":"disabled"}"#,
+            r#"put /v2.1/os-services/a0 {"status":"disabled"}"#,
             r#"put /v2.1/os-services/a0 {"status":"enabled"}"#,
         ]
     );

@@ -255,6 +255,54 @@ async fn a_service_that_another_administrator_disabled_stays_as_it_is() {
     assert_eq!(cloud.state.lock().disabled, state.disabled);
 }
 
+/// Returns a host whose service somebody else has disabled.
+async fn disabled_by_others(reason: &str) -> Cloud {
+    Cloud::new(State { disabled: Some(reason.to_owned()), ..State::default() }).await
+}
+
+const OF_NOVA: &str = "AUTO: Connection to libvirt lost: 1";
+
+#[tokio::test]
+async fn a_removal_keeps_the_reason_of_others_and_gives_it_back_where_it_is_taken_back() {
+    let goes = Drain { mode: DrainMode::Wait, reason: "it goes".to_owned() };
+    let removal = HostOrder::DrainForRemoval(goes, None);
+    for other in ["broken fan", "", OF_NOVA] {
+        for taken_back in [HostOrder::Enable, drain(DrainMode::Wait)] {
+            let (cloud, mut memory) = (disabled_by_others(other).await, PassMemory::default());
+            if other == OF_NOVA {
+                // Nova may have enabled it before it got our reason.
+                assert_eq!(cloud.pass(&removal, &mut memory).await, occupied(&[], 0));
+            }
+            assert_eq!(cloud.pass(&removal, &mut memory).await, HostProgress::Drained);
+            // The server sees requests in lower case.
+            let disabled = || cloud.state.lock().disabled.clone().unwrap();
+            let other = other.to_lowercase();
+            assert_eq!(disabled(), format!("{REMOVAL_MARKER}; before: {other}").trim_end());
+            for _ in 0..2 {
+                cloud.pass(&taken_back, &mut memory).await;
+                assert_eq!(disabled(), other);
+            }
+            assert_eq!(cloud.writes(), ["disabled", "disabled"]);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_host_is_not_drained_while_nova_itself_may_enable_its_service() {
+    let (cloud, mut memory) = (disabled_by_others(OF_NOVA).await, PassMemory::default());
+    let order = drain(DrainMode::Wait);
+    for _ in 0..2 {
+        assert_eq!(cloud.pass(&order, &mut memory).await, HostProgress::DisabledByNova);
+    }
+    assert_eq!(cloud.writes(), [""; 0], "nova has its handle");
+    cloud.state.lock().disabled = Some("broken fan".to_owned());
+    assert_eq!(cloud.pass(&order, &mut memory).await, HostProgress::Drained);
+    cloud.state.lock().disabled = None;
+    assert_eq!(cloud.pass(&order, &mut memory).await, occupied(&[], 0));
+    assert_eq!(cloud.pass(&order, &mut memory).await, HostProgress::Drained);
+    assert_eq!(cloud.writes(), ["disabled"]);
+}
+
 #[tokio::test]
 async fn a_host_is_not_empty_whose_cell_fails_the_query_of_servers_alone() {
     let goes = Drain { mode: DrainMode::Wait, reason: "it goes".to_owned() };
