@@ -1,10 +1,14 @@
-//! Checks the protocol answers of a message bus and a Keystone: the real ones of the lab, and the
-//! fakes of the simulated cluster.
+//! Checks the protocol answers of a message bus, a Keystone and a nova: the real ones of the lab, and
+//! the fakes of the simulated cluster.
+
+mod nova;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+
+pub use nova::{CONSUMER, NovaStage, STAGE_PROGRAM, nova, write_nova_answers};
 
 /// Method numbers of AMQP's class 10, `connection`.
 mod method {
@@ -155,22 +159,22 @@ async fn read(stream: &mut TcpStream) -> Result<(u8, Vec<u8>)> {
 
 /// Asserts the behaviour of a Keystone with this user that operators and nova's services rely on.
 pub async fn keystone(url: &str, user: &str, password: &str) -> Result<()> {
-    let (head, body) = ask(url, "GET /v3", None).await?;
+    let (head, body) = ask(url, ("GET /v3", ""), None).await?;
     ensure!(head.starts_with("HTTP/1.1 200"), "{head}");
     let version = &body["version"];
     let id = version["id"].as_str().unwrap_or_default();
     ensure!(id.starts_with("v3") && version["status"] == "stable", "{body}");
-    let (head, _) = ask(url, "GET /nobody-serves-this", None).await?;
+    let (head, _) = ask(url, ("GET /nobody-serves-this", ""), None).await?;
     ensure!(head.starts_with("HTTP/1.1 404"), "{head}");
 
-    let (head, body) = ask(url, "POST /v3/auth/tokens", Some(&identity(user, password))).await?;
+    let asked = ("POST /v3/auth/tokens", "");
+    let (head, body) = ask(url, asked, Some(&identity(user, password))).await?;
     ensure!(head.starts_with("HTTP/1.1 201"), "{head}");
     let header = |it: &str| it.to_ascii_lowercase().starts_with("x-subject-token: ");
     ensure!(head.lines().any(header), "no token: {head}");
     ensure!(body["token"]["expires_at"].is_string(), "{body}");
     for (user, password) in [(user, WRONG), ("nobody-has-this-name", password)] {
-        let asked = identity(user, password);
-        let (head, body) = ask(url, "POST /v3/auth/tokens", Some(&asked)).await?;
+        let (head, body) = ask(url, asked, Some(&identity(user, password))).await?;
         ensure!(head.starts_with("HTTP/1.1 401"), "{head}");
         let message = "The request you have made requires authentication.";
         let expected = json!({ "code": 401, "message": message, "title": "Unauthorized" });
@@ -185,13 +189,17 @@ fn identity(user: &str, password: &str) -> Value {
     json!({ "auth": { "identity": identity } })
 }
 
-/// Sends an HTTP request and returns the head and the body of the response; the body is null unless
-/// it is JSON.
-async fn ask(url: &str, line: &str, body: Option<&Value>) -> Result<(String, Value)> {
+/// Sends an HTTP request with its line and further headers, and returns the head and the body of the
+/// response; the body is null unless it is JSON.
+async fn ask(
+    url: &str,
+    (line, headers): (&str, &str),
+    body: Option<&Value>,
+) -> Result<(String, Value)> {
     let host = url.strip_prefix("http://").context("no http://")?.trim_end_matches('/');
     let body = body.map(ToString::to_string).unwrap_or_default();
     let request = format!(
-        "{line} HTTP/1.1\r\nHost: {host}\r\nAccept: application/json\r\nContent-Type: \
+        "{line} HTTP/1.1\r\nHost: {host}\r\n{headers}Accept: application/json\r\nContent-Type: \
          application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
         body.len()
     );

@@ -147,7 +147,8 @@ impl NovaOrders {
                     None if self.monitor.lists_no_other(cell, &order.host) => Witness::Unlisted,
                     None => Witness::None,
                 };
-                memory.pass(&api, order, witness, self.monitor.interval()).await
+                let node = self.monitor.host(cell, &order.host).compute_id;
+                memory.pass(&api, order, (witness, node.as_deref()), self.monitor.interval()).await
             }
             None if self.monitor.is_unread(cell) => {
                 Some(HostProgress::Unread { cell: cell.name.clone() })
@@ -222,12 +223,12 @@ impl Memory {
         &mut self,
         api: &SharedApi,
         order: &OrderOfHost,
-        witness: Witness<'_>,
+        read: (Witness<'_>, Option<&str>),
         interval: Duration,
     ) -> Option<HostProgress> {
         let Ok(_permit) = api.permits.acquire().await else { return None };
         let begun = Instant::now();
-        let found = pass(&api.apis, &order.host, &order.order, witness, &mut self.of_passes).await;
+        let found = pass(&api.apis, &order.host, &order.order, read, &mut self.of_passes).await;
         match found {
             Ok(found) => {
                 self.n_failed = 0;

@@ -77,6 +77,19 @@ impl Client {
         of(&body).map_err(|it| self.fault(it))
     }
 
+    /// The same; `None` when nothing is there.
+    pub(crate) async fn find<T>(
+        &self,
+        path: &str,
+        of: impl FnOnce(&Bytes) -> Result<T, Error>,
+    ) -> Result<Option<T>, Fault> {
+        match self.get(path, of).await {
+            Ok(found) => Ok(Some(found)),
+            Err(fault) if fault == self.fault(Error::NotFound) => Ok(None),
+            Err(fault) => Err(fault),
+        }
+    }
+
     /// Reads the list that is at a path, and parses it by `of`.
     pub(crate) async fn list<T: Footprint>(
         &self,

@@ -17,13 +17,13 @@ use operator_runtime::metrics::Metrics;
 use serde_json::{Value, json};
 
 use crate::client::Client;
-use crate::error::{Error, Fault, Service};
+use crate::error::{Fault, Service};
 use crate::keystone::Login;
 use crate::text::{checked_id, query_value};
 
 pub(crate) use aggregates::aggregates_with;
 pub use hypervisors::{Hypervisor, HypervisorService};
-pub(crate) use hypervisors::{hypervisor_of, hypervisors_of};
+pub(crate) use hypervisors::{hypervisor_of, hypervisors_of, servers_of_node};
 pub use migrations::Migration;
 pub(crate) use migrations::migrations_of;
 pub use servers::Server;
@@ -79,9 +79,12 @@ impl Compute {
     }
 
     /// Disables a service, so that the scheduler leaves it out; one that is disabled gets the
-    /// reason. Nova takes a reason of 1 to 255 characters.
+    /// reason, or none where it is empty. Nova takes a reason of 1 to 255 characters.
     pub async fn disable(&self, service_id: &str, reason: &str) -> Result<(), Fault> {
-        let body = json!({"status": "disabled", "disabled_reason": reason});
+        let mut body = json!({"status": "disabled"});
+        if !reason.is_empty() {
+            body["disabled_reason"] = reason.into();
+        }
         self.change_service(service_id, &body).await
     }
 
@@ -108,18 +111,25 @@ impl Compute {
     /// Returns the hypervisor with this UUID; `None` when nova lists none, as for a host that is not
     /// mapped to a cell.
     pub async fn hypervisor(&self, id: &str) -> Result<Option<Hypervisor>, Fault> {
-        match self.0.get(&format!("/os-hypervisors/{}", self.id(id)?), hypervisor_of).await {
-            Ok(hypervisor) => Ok(Some(hypervisor)),
-            Err(fault) if fault == self.0.fault(Error::NotFound) => Ok(None),
-            Err(fault) => Err(fault),
-        }
+        self.0.find(&format!("/os-hypervisors/{}", self.id(id)?), hypervisor_of).await
+    }
+
+    /// Returns the UUIDs of the servers on the host of the hypervisor with this UUID, in one list;
+    /// `None` when nova lists none, as for a host that is not mapped to a cell.
+    ///
+    /// Nova reads them from the cell of the host alone: where that fails, the request does, unlike the
+    /// lists of [`Compute::servers_on`].
+    pub async fn servers_of_node(&self, id: &str) -> Result<Option<Vec<String>>, Fault> {
+        let path = format!("/os-hypervisors/{}?with_servers=true", self.id(id)?);
+        self.0.find(&path, servers_of_node).await
     }
 
     /// Returns the UUIDs of the servers of all projects on a host, page by page. Nova needs no other
     /// service for this list. Servers that are deleted and may still be restored
     /// (`reclaim_instance_interval`) are among them: nova keeps the service of their host.
     ///
-    /// Nova leaves out the servers of a cell whose database does not answer, without an error.
+    /// Nova leaves out the servers of a cell whose database does not answer, or fails this query alone,
+    /// without an error.
     pub async fn servers_on(&self, host: &str) -> Result<Held<String>, Fault> {
         let list = format!("/servers?{}", of_host(host));
         pages::read(&self.0, &list, server_ids_of).await

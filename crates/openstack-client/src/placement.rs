@@ -74,12 +74,7 @@ impl Placement {
 
     /// Returns a provider; `None` when there is none of this UUID.
     pub async fn provider(&self, uuid: &str) -> Result<Option<Provider>, Fault> {
-        let path = format!("/resource_providers/{}", self.id(uuid)?);
-        match self.0.get(&path, provider_of).await {
-            Ok(provider) => Ok(Some(provider)),
-            Err(fault) if fault == self.0.fault(Error::NotFound) => Ok(None),
-            Err(fault) => Err(fault),
-        }
+        self.0.find(&format!("/resource_providers/{}", self.id(uuid)?), provider_of).await
     }
 
     /// Returns the provider of a name, which only one can have; `None` when there is none.

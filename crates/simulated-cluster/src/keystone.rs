@@ -1,6 +1,6 @@
 //! A fake Keystone limited to its version document, password tokens, and the catalog in these.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,8 +34,8 @@ struct Logins {
 struct People {
     /// User → password.
     passwords: BTreeMap<String, String>,
-    /// The issued tokens.
-    tokens: BTreeSet<String>,
+    /// The issued tokens, each with whether it is of a project, and so has roles.
+    tokens: BTreeMap<String, bool>,
     /// Type of a service → its endpoints, as a catalog has them.
     catalog: BTreeMap<String, Vec<Value>>,
 }
@@ -97,7 +97,12 @@ impl Keystone {
 
     /// Returns whether a token was issued by this Keystone.
     pub(crate) fn has_given(&self, token: &str) -> bool {
-        self.people().tokens.contains(token)
+        self.people().tokens.contains_key(token)
+    }
+
+    /// Returns whether a token was issued with the roles of its user.
+    pub(crate) fn has_roles(&self, token: &str) -> bool {
+        self.people().tokens.get(token).copied().unwrap_or_default()
     }
 
     fn people(&self) -> MutexGuard<'_, People> {
@@ -113,7 +118,7 @@ impl Keystone {
         } else if is_of("POST /v3/auth/tokens ") {
             self.logins.send_modify(|it| it.n_arrived += 1);
             drop(self.logins.subscribe().wait_for(|it| !it.are_held).await?);
-            self.token(&body["auth"]["identity"]["password"]["user"])
+            self.token(&body["auth"])
         } else {
             let message = "Could not find the requested resource.";
             ("404 NOT FOUND", String::new(), rejection(404, message, "Not Found"))
@@ -139,8 +144,8 @@ impl Keystone {
     }
 
     /// Issues a token when user and password match, else rejects the request.
-    fn token(&self, user: &Value) -> (&'static str, String, Value) {
-        let mut people = self.people();
+    fn token(&self, asked: &Value) -> (&'static str, String, Value) {
+        let (user, mut people) = (&asked["identity"]["password"]["user"], self.people());
         let (name, password) = (user["name"].as_str(), user["password"].as_str());
         let known = name.and_then(|it| people.passwords.get(it)).map(String::as_str);
         if known.is_none() || known != password {
@@ -148,7 +153,7 @@ impl Keystone {
             return ("401 UNAUTHORIZED", String::new(), rejection(401, message, "Unauthorized"));
         }
         let token = format!("token-{}-of-{}", people.tokens.len(), name.unwrap_or_default());
-        people.tokens.insert(token.clone());
+        people.tokens.insert(token.clone(), asked["scope"] != "unscoped");
         let service = |(type_, endpoints): (&String, &Vec<Value>)| json!({ "type": type_, "name": type_, "endpoints": endpoints });
         let catalog: Vec<Value> = people.catalog.iter().map(service).collect();
         let response = json!({ "token": {

@@ -1,5 +1,6 @@
 //! A fake nova with its placement and neutron, as far as operators and tests use them: the answers
-//! of nova 34 at microversion 2.69, checked against what `openstack-client` reads.
+//! of nova 34 at microversion 2.69, checked against what `openstack-client` reads and, by the script of
+//! `e2e::honest`, against a real nova and placement.
 
 mod compute;
 mod fault;
@@ -88,6 +89,17 @@ impl Nova {
     /// it was when the request arrived.
     pub fn hang_cell(&self, cell: &str, wait: Duration) {
         self.state().silent_cells.insert(cell.to_owned(), wait);
+    }
+
+    /// Sets whether the database of a cell fails the query of servers, and answers all others: nova's
+    /// lists leave its servers out then, and nothing else shows it but what is read of one compute node.
+    pub fn fail_lists_of_cell(&self, cell: &str, fail: bool) {
+        let mut state = self.state();
+        if fail {
+            state.failing_lists.insert(cell.to_owned());
+        } else {
+            state.failing_lists.remove(cell);
+        }
     }
 
     /// Creates an active server on a host, which has a share of the host's provider; returns its

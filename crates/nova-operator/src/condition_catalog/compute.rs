@@ -180,6 +180,7 @@ const DRAIN: &[Reason] = &[
     reasons::drain::WAITING,
     reasons::drain::MIGRATING,
     reasons::drain::SERVERS_STUCK,
+    reasons::drain::DISABLED_BY_NOVA,
     reasons::drain::ENABLING,
     reasons::drain::WAITING_FOR_SERVICE,
     reasons::drain::NOT_READ,

@@ -61,6 +61,15 @@ impl Drained<'_> {
         if let HostProgress::Occupied(found) = progress {
             return occupied(host, drain.mode, found);
         }
+        if *progress == HostProgress::DisabledByNova {
+            let text = format!(
+                "Host {host} has no servers and no open migrations, but nova has disabled its service \
+                 by itself and will enable it by itself: mend what its reason names on the host, \
+                 mostly libvirt, or disable it in your own words: `openstack compute service set \
+                 --disable --disable-reason REASON {host} nova-compute`."
+            );
+            return reasons::drain::DISABLED_BY_NOVA.condition(DRAINED, text);
+        }
         if *progress == HostProgress::NotFound {
             let text = format!(
                 "Nova has no compute service of host {host}, so it cannot be drained; see ServiceUp."

@@ -13,6 +13,12 @@ pub const REMOVAL_MARKER: &str = "nova.openstack.org/removal";
 pub const ROLLOUT: &str = "rollout";
 /// How many bytes nova stores of the reason of a disabled service.
 const NOVA_LIMIT: usize = 255;
+/// What follows the marker of a removal where somebody else had disabled the service before: their reason
+/// comes after it.
+const BEFORE: &str = "; before:";
+/// The beginning of the reason of a service that nova has disabled by itself, and enables by itself while
+/// the reason is there (`DISABLE_PREFIX` of its libvirt driver).
+const OF_NOVA: &str = "AUTO: ";
 
 /// How servers leave a host.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -142,6 +148,20 @@ impl OwnService {
 }
 
 impl Drain {
+    /// Returns the reason that the service is to have, which is disabled with `present` now, or enabled:
+    /// somebody else's stays for a drain, and is kept behind the marker for a removal, because the host is
+    /// stopped when it is empty and nobody may enable its service meanwhile.
+    pub fn reason_over(&self, marker: &str, present: Option<&str>) -> String {
+        let other = present.and_then(|it| if is_ours(it) { kept(it) } else { Some(it) });
+        match other {
+            None => self.disabled_reason(marker),
+            Some(other) if marker == REMOVAL_MARKER => {
+                one_line(&format!("{REMOVAL_MARKER}{BEFORE} {other}"), NOVA_LIMIT)
+            }
+            Some(other) => other.to_owned(),
+        }
+    }
+
     /// Returns the reason with which the service is disabled: the marker, one of [`MARKER`] and
     /// [`REMOVAL_MARKER`], and the reason of the drain.
     pub fn disabled_reason(&self, marker: &str) -> String {
@@ -156,7 +176,18 @@ pub fn is_ours(disabled_reason: &str) -> bool {
         let rest = disabled_reason.strip_prefix(marker);
         rest.is_some_and(|it: &str| it.is_empty() || it.starts_with(": "))
     };
-    [MARKER, REMOVAL_MARKER].into_iter().any(is_behind)
+    [MARKER, REMOVAL_MARKER].into_iter().any(is_behind) || kept(disabled_reason).is_some()
+}
+
+/// Returns the reason of somebody else that the marker of a removal keeps; empty where they gave none.
+pub fn kept(disabled_reason: &str) -> Option<&str> {
+    let kept = disabled_reason.strip_prefix(REMOVAL_MARKER)?.strip_prefix(BEFORE)?;
+    Some(kept.trim_start())
+}
+
+/// Returns whether nova disabled a service with this reason by itself, and may enable it by itself.
+pub fn is_of_nova(disabled_reason: &str) -> bool {
+    disabled_reason.starts_with(OF_NOVA)
 }
 
 /// Returns whether a service with this reason was disabled by this operator for a drain, and not for a
@@ -197,5 +228,26 @@ mod tests {
         for other in ["", "broken", "nova.openstack.org/drainage", "x nova.openstack.org/removal"] {
             assert!(!is_ours(other), "{other}");
         }
+    }
+
+    #[test]
+    fn a_removal_keeps_what_somebody_else_said_and_a_drain_leaves_it() {
+        let (goes, long) = (drain("it goes"), "long ".repeat(50));
+        for other in ["", "broken fan", "AUTO: Connection to libvirt lost: 1", &long] {
+            let written = goes.reason_over(REMOVAL_MARKER, Some(other));
+            assert!(is_ours(&written) && !is_of_drain(&written), "{written}");
+            assert!(written.len() <= NOVA_LIMIT, "{written}");
+            let kept = kept(&written).unwrap();
+            assert!(kept == other || (other == long && kept.starts_with("long long")), "{kept}");
+            assert_eq!(goes.reason_over(REMOVAL_MARKER, Some(&written)), written, "it stays");
+            // A drain in its place has the reason that was there before.
+            assert_eq!(drain("kernel").reason_over(MARKER, Some(&written)), kept);
+            assert_eq!(drain("kernel").reason_over(MARKER, Some(other)), other);
+        }
+        for present in [None, Some(MARKER), Some(REMOVAL_MARKER)] {
+            let written = goes.reason_over(REMOVAL_MARKER, present);
+            assert_eq!(written, "nova.openstack.org/removal: it goes");
+        }
+        assert!(is_of_nova("AUTO: Connection to libvirt lost: 1") && !is_of_nova("AUTOMATON"));
     }
 }

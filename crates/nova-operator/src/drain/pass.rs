@@ -11,9 +11,10 @@ use crate::drain::identity::identity;
 use crate::drain::leftover::leftover;
 use crate::drain::migrations::{Moves, moved};
 use crate::drain::order::{
-    Drain, DrainMode, HostOrder, IdentityOrder, MARKER, REMOVAL_MARKER, Remove, Stop, is_ours,
+    Drain, DrainMode, HostOrder, IdentityOrder, MARKER, REMOVAL_MARKER, Remove, Stop, is_of_nova,
+    is_ours, kept,
 };
-use crate::drain::progress::{HostProgress, Removal, ServiceRemoval};
+use crate::drain::progress::{HostProgress, Occupied, Removal, ServiceRemoval};
 use crate::drain::remove::{Apis, node_host, remove};
 use crate::drain::service::{EarlierService, Found, Witness, occupied, of_cell, service};
 
@@ -44,8 +45,40 @@ impl PassMemory {
 }
 
 /// Carries out an order about a host as far as possible now. `witness` shows whether its cell answers
-/// where nova has no service of the host.
+/// where nova has no service of the host; `node` is the UUID of its compute node as last read, which is
+/// none where any cell of nova is down.
 pub async fn pass(
+    apis: &Apis,
+    host: &str,
+    order: &HostOrder,
+    (witness, node): (Witness<'_>, Option<&str>),
+    memory: &mut PassMemory,
+) -> Result<HostProgress, Fault> {
+    let found = carried_out(apis, host, order, witness, memory).await?;
+    let recorded = match order {
+        HostOrder::DrainForRemoval(_, compute_id) => compute_id.as_deref(),
+        _ => None,
+    };
+    confirmed(&apis.compute, node.or(recorded), found).await
+}
+
+/// Returns what was found, unless the cell of the host has servers there that nova's lists have left out:
+/// they leave out a cell of which the query of servers alone fails, and its services are known meanwhile.
+/// What is read of the compute node fails then.
+async fn confirmed(
+    nova: &Compute,
+    node: Option<&str>,
+    found: HostProgress,
+) -> Result<HostProgress, Fault> {
+    let is_empty =
+        matches!(found, HostProgress::Drained | HostProgress::Empty | HostProgress::Identity(_));
+    let Some(node) = node.filter(|_| is_empty) else { return Ok(found) };
+    let servers = nova.servers_of_node(node).await?.unwrap_or_default();
+    let is_confirmed = servers.is_empty();
+    Ok(if is_confirmed { found } else { HostProgress::Occupied(Occupied::unmoved(servers, &[])) })
+}
+
+async fn carried_out(
     apis: &Apis,
     host: &str,
     order: &HostOrder,
@@ -188,10 +221,14 @@ async fn is_silent(nova: &Compute, found: &Found, witness: Witness<'_>) -> Resul
     Ok(is_absent && of_cell(nova, witness).await? == HostProgress::CellNotAnswering)
 }
 
-/// Enables the service if this operator disabled it.
+/// Enables the service if this operator disabled it, or gives it back as it was disabled before: of what
+/// nova disabled by itself, that is what it enables by itself.
 async fn released(nova: &Compute, service: &KnownService) -> Result<HostProgress, Fault> {
     if is_disabled_by_us(service) {
-        nova.enable(&service.id).await?;
+        match kept(reason(service)) {
+            Some(before) => nova.disable(&service.id, before).await?,
+            None => nova.enable(&service.id).await?,
+        }
     }
     Ok(HostProgress::Released)
 }
@@ -237,6 +274,11 @@ fn reason(service: &KnownService) -> &str {
     service.disabled_reason.as_deref().unwrap_or_default()
 }
 
+/// Whether nova itself may enable a service that is disabled.
+fn may_be_enabled(service: &KnownService) -> bool {
+    service.is_disabled && is_of_nova(reason(service))
+}
+
 async fn drained(
     nova: &Compute,
     host: &str,
@@ -244,10 +286,9 @@ async fn drained(
     (drain, marker): (&Drain, &str),
     moves: &mut Moves,
 ) -> Result<HostProgress, Fault> {
-    let wanted = drain.disabled_reason(marker);
-    let is_foreign = service.is_disabled && !is_ours(reason(service));
-    let is_as_wanted = service.is_disabled && reason(service) == wanted;
-    if !is_foreign && !is_as_wanted {
+    let present = service.is_disabled.then(|| reason(service));
+    let wanted = drain.reason_over(marker, present);
+    if present != Some(wanted.as_str()) {
         nova.disable(&service.id, &wanted).await?;
     }
     let occupied = match drain.mode {
@@ -261,7 +302,10 @@ async fn drained(
     }
     // Nova leaves out the servers of a cell that does not answer, and does not say so.
     Ok(match self::service(nova, host).await? {
-        Found::Known(after) if after.is_disabled => HostProgress::Drained,
+        Found::Known(after) if may_be_enabled(&after) => HostProgress::DisabledByNova,
+        Found::Known(after) if after.is_disabled && !may_be_enabled(service) => {
+            HostProgress::Drained
+        }
         Found::Known(_) => HostProgress::Occupied(occupied),
         Found::Unknown => HostProgress::CellNotAnswering,
         Found::Absent => HostProgress::NotFound,

@@ -29,6 +29,8 @@ pub enum HostProgress {
     Occupied(Occupied),
     /// The service is disabled, and the host has neither servers nor open migrations.
     Drained,
+    /// The same, but nova has disabled the service by itself, and may enable it by itself at any time.
+    DisabledByNova,
     /// The host has neither servers nor open migrations; its service may be enabled.
     Empty,
     /// Nova has another service of the host than the one to delete, which is left as it is.
@@ -61,6 +63,7 @@ impl HostProgress {
         matches!(
             self,
             Self::Occupied(_)
+                | Self::DisabledByNova
                 | Self::OtherHost { .. }
                 | Self::CellNotAnswering
                 | Self::Fails(_)

@@ -34,6 +34,7 @@ pub fn unknown(progress: &HostProgress, secret: &str) -> Option<(&'static Reason
         | HostProgress::NotFound
         | HostProgress::Occupied(_)
         | HostProgress::Drained
+        | HostProgress::DisabledByNova
         | HostProgress::Empty
         | HostProgress::OtherService { .. }
         | HostProgress::OtherHost { .. }

@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::*;
-use crate::drain::order::{Drain, DrainMode, MARKER};
+use crate::drain::order::{Drain, DrainMode, MARKER, Stop};
 use crate::nova_monitor::objects::MonitoredObjects;
 use crate::nova_monitor::{CellInputs, MonitorQueues};
 use crate::queues::Queues;
@@ -48,6 +48,10 @@ async fn cloud(fails: Arc<AtomicBool>) -> (SocketAddr, Asked) {
                 "status": if disabled { "disabled" } else { "enabled" },
                 "disabled_reason": disabled.then_some(MARKER),
             }]})
+        } else if text.contains("/os-hypervisors/b0") {
+            json!({"hypervisor": {"id": "b0"}})
+        } else if text.contains("/os-hypervisors") && !text.contains("marker=") {
+            json!({"hypervisors": [{"id": "b0", "service": {"host": "n0"}}]})
         } else if text.contains("/os-hypervisors") {
             json!({"hypervisors": []})
         } else if text.contains("/os-migrations") {
@@ -145,6 +149,17 @@ async fn a_host_is_drained_and_enabled_with_one_write_each() {
     assert_eq!(world.orders.set(&object(), Some(enable.clone())), HostProgress::Pending);
     until(&world, &enable, |it| *it == HostProgress::Released).await;
     assert_eq!(puts(&asked), 2);
+}
+
+#[tokio::test]
+async fn a_host_is_empty_once_its_compute_node_as_last_read_has_no_servers() {
+    let (address, asked) = cloud(Arc::default()).await;
+    let world = world(address);
+    readings(&asked, 3).await;
+    let order = of(HostOrder::InspectForRemoval(Stop::Due));
+    world.orders.set(&object(), Some(order.clone()));
+    until(&world, &order, |it| *it == HostProgress::Empty).await;
+    assert!(requests(&asked, "/os-hypervisors/b0?with_servers=true ") > 0);
 }
 
 #[tokio::test]

@@ -26,6 +26,13 @@ pub(crate) const SERVERS_STUCK: Reason = Reason::warning(
     "When they are gone; the migration of a running server is tried again.",
     "Start, confirm, migrate or delete them; the message names them and why.",
 );
+pub(crate) const DISABLED_BY_NOVA: Reason = Reason::warning(
+    "DisabledByNova",
+    "The host is empty, but nova has disabled its service by itself (a reason that begins with `AUTO:`) \
+     and may enable it by itself.",
+    "When nova has enabled it, and the operator has disabled it.",
+    "Mend what the reason names on the host, or disable the service in your own words.",
+);
 pub(crate) const ENABLING: Reason = Reason::waiting(
     "EnablingService",
     "No drain is requested any more, and the service that the operator disabled is being enabled.",

@@ -36,8 +36,20 @@ struct Hypervisors {
 }
 
 #[derive(Deserialize)]
-struct One {
-    hypervisor: Hypervisor,
+struct One<T> {
+    hypervisor: T,
+}
+
+/// The servers of a hypervisor, which nova leaves out where there are none.
+#[derive(Deserialize)]
+struct WithServers {
+    #[serde(default)]
+    servers: Vec<ServerOfNode>,
+}
+
+#[derive(Deserialize)]
+struct ServerOfNode {
+    uuid: String,
 }
 
 impl Footprint for Hypervisor {
@@ -59,8 +71,15 @@ impl Entry for Hypervisor {
 
 /// Returns the hypervisor of a response.
 pub(crate) fn hypervisor_of(body: &Bytes) -> Result<Hypervisor, Error> {
-    let hypervisor = parsed::<One>(body)?.hypervisor;
+    let hypervisor = parsed::<One<Hypervisor>>(body)?.hypervisor;
     if is_id(&hypervisor.id) { Ok(hypervisor) } else { Err(Error::NotTheService) }
+}
+
+/// Returns the servers of the hypervisor of a response.
+pub(crate) fn servers_of_node(body: &Bytes) -> Result<Vec<String>, Error> {
+    let servers = parsed::<One<WithServers>>(body)?.hypervisor.servers;
+    let ids: Vec<String> = servers.into_iter().map(|it| it.uuid).collect();
+    if ids.iter().all(|it| is_id(it)) { Ok(ids) } else { Err(Error::NotTheService) }
 }
 
 /// Returns the hypervisors of a page.

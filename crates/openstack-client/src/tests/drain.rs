@@ -27,17 +27,38 @@ async fn the_services_of_one_host_are_requested_by_its_name() {
 async fn a_service_is_disabled_with_a_reason_and_enabled_again() {
     let (compute, asked) = cloud(|_| nova(r#"{"service": {"id": "a0"}}"#)).await;
     compute.disable("a0", "drain: \"new disk\"").await.unwrap();
+    compute.disable("a0", "").await.unwrap();
     compute.enable("a0").await.unwrap();
     assert_eq!(
         after_negotiation(&asked),
         [
             r#"put /v2.1/os-services/a0 {"disabled_reason":"drain: \"new disk\"","status":"disabled"}"#,
+            r#"put /v2.1/os-services/a0 {"status":"disabled"}"#,
             r#"put /v2.1/os-services/a0 {"status":"enabled"}"#,
         ]
     );
     let last = asked.lock().last().unwrap().clone();
     assert!(last.contains("content-type: application/json\r\n"), "{last}");
     assert!(last.contains("openstack-api-version: compute 2.69\r\n"), "{last}");
+}
+
+#[tokio::test]
+async fn the_servers_of_a_node_are_those_that_nova_reads_from_its_cell() {
+    let servers = r#"{"hypervisor": {"id": "b0", "servers": [{"uuid": "c0", "name": "x"}]}}"#;
+    let failed = r#"{"computeFault": {"code": 500, "message": "DBError"}}"#;
+    for (status, body, expected) in [
+        (200, servers, Ok(Some(vec!["c0".to_owned()]))),
+        (200, r#"{"hypervisor": {"id": "b0"}}"#, Ok(Some(vec![]))),
+        (200, r#"{"hypervisor": {"servers": [{"uuid": "../x"}]}}"#, Err(Error::NotTheService)),
+        (404, "", Ok(None)),
+        (500, failed, Err(Error::Failed(500, "DBError".into()))),
+    ] {
+        let (compute, asked) = cloud(move |_| answer(status, body)).await;
+        let found = compute.servers_of_node("b0").await;
+        assert_eq!(found, expected.map_err(of_nova), "{body}");
+        let expected = ["get /v2.1/os-hypervisors/b0?with_servers=true"];
+        assert_eq!(after_negotiation(&asked), expected);
+    }
 }
 
 #[tokio::test]

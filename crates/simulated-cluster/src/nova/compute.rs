@@ -11,7 +11,7 @@ use crate::answer::{Answer, Outcome, Query};
 use crate::clock;
 
 /// The newest microversion.
-pub(crate) const NEWEST: u32 = 100;
+pub(crate) const NEWEST: u32 = 104;
 /// How long a service is up after its last report: nova's default.
 const SERVICE_DOWN_TIME: Duration = Duration::from_mins(1);
 
@@ -29,7 +29,7 @@ impl State {
             ("PUT", ["os-services", id]) => self.update_service(id, body),
             ("DELETE", ["os-services", id]) => self.delete_service(id),
             ("GET", ["os-hypervisors", "detail"]) => self.hypervisors(query),
-            ("GET", ["os-hypervisors", id]) => self.show_hypervisor(id),
+            ("GET", ["os-hypervisors", id]) => self.show_hypervisor(id, query),
             ("GET", ["servers"]) => self.list_servers(query, false),
             ("GET", ["servers", "detail"]) => self.list_servers(query, true),
             ("POST", ["servers", id, "action"]) => self.act_on_server(id, body),
@@ -68,18 +68,17 @@ impl State {
         json!({ "services": services })
     }
 
-    /// Returns the host of a service.
-    fn host_of(&self, id: &str) -> Result<String, Answer> {
+    /// Returns the host of a service; `missing` is what nova says where there is none.
+    fn host_of(&self, id: &str, missing: &str) -> Result<String, Answer> {
         if !self.silent_cells.is_empty() {
             return Err(unexpected());
         }
         let found = self.hosts.iter().find(|(_, it)| it.service == id);
-        let missing = || refused(404, &format!("Service {id} not found."));
-        found.map(|(name, _)| name.clone()).ok_or_else(missing)
+        found.map(|(name, _)| name.clone()).ok_or_else(|| refused(404, missing))
     }
 
     fn update_service(&mut self, id: &str, body: &Value) -> Outcome {
-        let name = self.host_of(id)?;
+        let name = self.host_of(id, &format!("Service {id} could not be found."))?;
         let Some(host) = self.hosts.get_mut(&name) else { return Err(unexpected()) };
         let reason = body["disabled_reason"].as_str().filter(|it| !it.is_empty());
         match body["status"].as_str() {
@@ -108,7 +107,10 @@ impl State {
     /// Deletes a service with its compute node, its mapping and its places in aggregates. A provider
     /// with an allocation stays, and the answer does not show that.
     fn delete_service(&mut self, id: &str) -> Outcome {
-        let name = self.host_of(id)?;
+        let name = self.host_of(id, &format!("Service {id} not found."))?;
+        if self.fails_to_list(&name) {
+            return Err(unexpected());
+        }
         if self.servers.values().any(|it| it.host == name) {
             let words = "Unable to delete compute service that is hosting instances. Migrate or \
                          delete the instances first.";
@@ -144,12 +146,26 @@ impl State {
         Ok(Answer::of(200, page.listed("hypervisors", &path)))
     }
 
-    fn show_hypervisor(&self, id: &str) -> Outcome {
+    /// Shows a compute node, and with `with_servers` the servers of its host, unless there are none: they
+    /// are read from the cell of the host alone.
+    fn show_hypervisor(&self, id: &str, query: &Query<'_>) -> Outcome {
         let is_it =
             |(_, it): &(&String, &Host)| it.node == id && it.is_mapped && self.answers(&it.cell);
-        let missing = || refused(404, &format!("Compute host {id} could not be found."));
+        let missing = || refused(404, &format!("Hypervisor with ID '{id}' could not be found."));
         let (name, host) = self.hosts.iter().find(is_it).ok_or_else(missing)?;
-        Ok(Answer::of(200, json!({ "hypervisor": hypervisor(name, host) })))
+        let mut shown = hypervisor(name, host);
+        if query.get("with_servers") == Some("true") {
+            if self.fails_to_list(name) {
+                return Err(unexpected());
+            }
+            let servers = self.servers.iter().filter(|(_, it)| it.host == *name);
+            let servers: Vec<Value> =
+                servers.map(|(id, it)| json!({ "uuid": id, "name": it.name })).collect();
+            if !servers.is_empty() {
+                shown["servers"] = servers.into();
+            }
+        }
+        Ok(Answer::of(200, json!({ "hypervisor": shown })))
     }
 
     fn list_aggregates(&self) -> Value {

@@ -37,14 +37,23 @@ struct Consumer {
 
 /// Creates an error response in placement's format.
 pub(crate) fn refused(status: u16, code: &str, detail: &str) -> Answer {
-    let title = match status {
-        401 => "Unauthorized",
-        403 => "Forbidden",
-        404 => "Not Found",
-        406 => "Not Acceptable",
-        409 => "Conflict",
-        _ => "Error",
+    let (title, words) = match status {
+        400 => (
+            "Bad Request",
+            "The server could not comply with the request since it is either malformed or otherwise \
+             incorrect.",
+        ),
+        403 => ("Forbidden", "Access was denied to this resource."),
+        404 => ("Not Found", "The resource could not be found."),
+        406 => (
+            "Not Acceptable",
+            "The resource could not be generated that was acceptable to your browser (content of type \
+             application/json.",
+        ),
+        409 => ("Conflict", "There was a conflict when trying to complete your request."),
+        _ => ("Error", ""),
     };
+    let detail = format!("{words}\n\n {detail}  ");
     let error = json!({ "status": status, "title": title, "detail": detail, "code": code });
     Answer::of(status, json!({ "errors": [error] }))
 }
@@ -52,6 +61,10 @@ pub(crate) fn refused(status: u16, code: &str, detail: &str) -> Answer {
 /// Creates the response about something that does not exist.
 fn not_found(detail: &str) -> Answer {
     refused(404, "placement.undefined_code", detail)
+}
+
+fn no_provider(uuid: &str) -> String {
+    format!("No resource provider with uuid {uuid} found")
 }
 
 impl Placement {
@@ -113,13 +126,12 @@ impl Placement {
             ("GET", ["resource_providers", uuid, "allocations"]) => self.allocations_of(uuid),
             ("GET", ["allocations", consumer]) => Ok(Answer::of(200, self.shares(consumer))),
             ("PUT", ["allocations", consumer]) => self.replace(consumer, body),
-            _ => Err(not_found("The resource could not be found.")),
+            _ => Err(not_found("")),
         }
     }
 
     fn provider(&self, uuid: &str) -> Result<&Provider, Answer> {
-        let missing = || not_found(&format!("No resource provider with uuid {uuid} found"));
-        self.providers.get(uuid).ok_or_else(missing)
+        self.providers.get(uuid).ok_or_else(|| not_found(&no_provider(uuid)))
     }
 
     fn list(&self, query: &Query<'_>) -> Value {
@@ -134,8 +146,7 @@ impl Placement {
     /// Deletes a provider that no consumer has a share of.
     pub(crate) fn delete(&mut self, uuid: &str) -> Outcome {
         if !self.providers.contains_key(uuid) {
-            let words = format!("No resource provider with uuid {uuid} found for delete");
-            return Err(not_found(&words));
+            return Err(not_found(&format!("{} for delete", no_provider(uuid))));
         }
         if self.consumers.values().any(|it| it.shares.contains_key(uuid)) {
             let words = format!(
@@ -148,7 +159,11 @@ impl Placement {
     }
 
     fn allocations_of(&self, uuid: &str) -> Outcome {
-        let generation = self.provider(uuid)?.generation;
+        let missing = || {
+            let words = format!("Resource provider '{uuid}' not found: {}", no_provider(uuid));
+            not_found(&words)
+        };
+        let generation = self.providers.get(uuid).ok_or_else(missing)?.generation;
         let share = |(id, it): (&String, &Consumer)| {
             let resources = it.shares.get(uuid)?;
             let share = json!({ "resources": resources, "consumer_generation": it.generation });

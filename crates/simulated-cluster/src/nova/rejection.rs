@@ -22,9 +22,6 @@ pub(crate) fn refused(status: u16, message: &str) -> Answer {
 
 /// Creates the response about a cell whose database does not answer a request that needs it.
 pub(crate) fn unexpected() -> Answer {
-    refused(
-        500,
-        "Unexpected API Error. Please report this at http://bugs.launchpad.net/nova/ and attach the \
-         Nova API log if possible.",
-    )
+    let class = "<class 'oslo_db.exception.DBNonExistentTable'>";
+    refused(500, &format!("Unexpected API Error. Please contact the administrator\n{class}"))
 }

@@ -111,7 +111,8 @@ fn rejection(shared: &Shared, service: Service, path: &str, headers: &HeaderMap)
     if ["/v2.1", "/placement", "/network"].contains(&path.trim_end_matches('/')) {
         return None;
     }
-    if !text(TOKEN).is_some_and(|it| shared.keystone.has_given(it)) {
+    let token = text(TOKEN).unwrap_or_default();
+    if !shared.keystone.has_given(token) {
         let words = "The request you have made requires authentication.";
         let error = json!({ "code": 401, "title": "Unauthorized", "message": words });
         return Some(Answer::of(401, json!({ "error": error })));
@@ -119,15 +120,11 @@ fn rejection(shared: &Shared, service: Service, path: &str, headers: &HeaderMap)
     let (name, major, range) = service.versions()?;
     let asked = text(VERSION).and_then(|it| it.strip_prefix(name)).unwrap_or_default().trim();
     let minor = asked.strip_prefix(major).and_then(|it| it.parse::<u32>().ok());
-    if minor.is_some_and(|it| range.contains(&it)) {
-        return None;
+    if minor.is_none_or(|it| !range.contains(&it)) {
+        return Some(service.refused(406, &service.unsupported(asked)));
     }
-    let words = format!(
-        "Version {asked} is not supported by the API. Minimum is {major}{} and maximum is {major}{}.",
-        range.start(),
-        range.end()
-    );
-    Some(service.refused(406, &words))
+    let rule = path.split('/').nth(2).unwrap_or_default();
+    (!shared.keystone.has_roles(token)).then(|| service.refused(403, &service.denied(rule)))
 }
 
 impl Service {
@@ -148,6 +145,31 @@ impl Service {
             Self::Compute => Some(("compute", "2.", OLDEST..=compute::NEWEST)),
             Self::Placement => Some(("placement", "1.", OLDEST_OF_PLACEMENT..=placement::NEWEST)),
             Self::Network => None,
+        }
+    }
+
+    /// Returns what the service says of a microversion that it does not support.
+    fn unsupported(self, asked: &str) -> String {
+        match self {
+            Self::Compute => format!(
+                "Version {asked} is not supported by the API. Minimum is 2.1 and maximum is 2.{}.",
+                compute::NEWEST
+            ),
+            Self::Placement | Self::Network => {
+                format!("Invalid microversion: Unacceptable version header: {asked}")
+            }
+        }
+    }
+
+    /// Returns what the service says to a user without the role that a list needs.
+    fn denied(self, list: &str) -> String {
+        match self {
+            Self::Compute => {
+                format!("Policy doesn't allow os_compute_api:{list}:list to be performed.")
+            }
+            Self::Placement | Self::Network => {
+                format!("Policy does not allow placement:{list}:list to be performed.")
+            }
         }
     }
 

@@ -13,8 +13,8 @@ pub(crate) const OWNER: &str = "00000000000040008000000000000001";
 const SOFT_DELETED: &str = "soft-delete";
 
 impl State {
-    /// Lists the servers of all projects; those of cells that do not answer are left out silently,
-    /// and without `all_tenants` there are none, because the caller's project has none. Deleted ones
+    /// Lists the servers of all projects, the newest first; those of cells that do not answer, or fail this
+    /// query, are left out silently, and without `all_tenants` there are none, because the caller's project has none. Deleted ones
     /// that may be restored are listed only with `soft_deleted`. Without `in_detail`, a server has
     /// only its id and its name.
     pub(crate) fn list_servers(&self, query: &Query<'_>, in_detail: bool) -> Outcome {
@@ -25,8 +25,9 @@ impl State {
         let listed = self
             .servers
             .iter()
+            .rev()
             .filter(|(_, it)| is_of_all && host.is_none_or(|host| it.host == host))
-            .filter(|(_, it)| self.answers_for(&it.host))
+            .filter(|(_, it)| self.answers_for(&it.host) && !self.fails_to_list(&it.host))
             .filter(|(_, it)| has_deleted || it.vm_state != SOFT_DELETED)
             .map(|(id, it)| {
                 let shown = || json!({ "id": id, "name": it.name });

@@ -87,6 +87,8 @@ pub(crate) struct State {
     pub(crate) aggregates: BTreeMap<String, BTreeSet<String>>,
     /// The cells whose databases do not answer, each with how long nova waits for it.
     pub(crate) silent_cells: BTreeMap<String, Duration>,
+    /// The cells whose databases fail the query of servers, and answer all others.
+    pub(crate) failing_lists: BTreeSet<String>,
     pub(crate) placement: Placement,
     /// By UUID.
     pub(crate) agents: BTreeMap<String, Agent>,
@@ -157,6 +159,11 @@ impl State {
     /// Returns how long nova waits for its cells before it lists something of all of them.
     pub(crate) fn waits_for_cells(&self) -> Duration {
         self.silent_cells.values().max().copied().unwrap_or_default()
+    }
+
+    /// Whether the database of a host's cell fails the query of servers alone.
+    pub(crate) fn fails_to_list(&self, host: &str) -> bool {
+        self.hosts.get(host).is_some_and(|it| self.failing_lists.contains(&it.cell))
     }
 
     /// Whether the database of a host's cell answers; true for a host that has no service.

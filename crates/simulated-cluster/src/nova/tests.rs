@@ -266,8 +266,8 @@ async fn token_and_microversion_are_checked_and_the_microversion_is_echoed() -> 
     assert_eq!(ask("/v2.1/", "compute 2.1", "none").await?.0, 200);
     assert_eq!(ask("/v2.1/os-services", "compute 2.69", "none").await?.0, 401);
     for (path, version, expected) in [
-        ("/v2.1/os-services", "compute 2.100", 200),
-        ("/v2.1/os-services", "compute 2.101", 406),
+        ("/v2.1/os-services", "compute 2.104", 200),
+        ("/v2.1/os-services", "compute 2.105", 406),
         ("/v2.1/os-services", "compute 2.68", 406),
         ("/placement/resource_providers", "placement 1.36", 200),
         ("/placement/resource_providers", "placement 1.27", 406),

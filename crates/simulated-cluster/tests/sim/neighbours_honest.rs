@@ -1,8 +1,48 @@
-//! The fake message bus and Keystone answer as the lab's real ones do.
+//! The fake message bus, Keystone and nova answer as the lab's real ones do.
 
-use anyhow::{Context as _, Result};
-use e2e::honest::{self, Bus};
-use simulated_cluster::{Broker, Keystone};
+use anyhow::{Context as _, Result, bail};
+use e2e::honest::{self, Bus, CONSUMER, NovaStage};
+use simulated_cluster::{Broker, Keystone, Nova};
+
+/// A fake nova, with the servers that the script has booted.
+struct Stage {
+    nova: Nova,
+    servers: Vec<String>,
+}
+
+impl NovaStage for Stage {
+    async fn set(&mut self, stage: &str) -> Result<()> {
+        let (nova, cell) = (&self.nova, "nova-cell1");
+        match stage {
+            "hosts" => {
+                nova.register("honest-0", cell);
+                nova.register("honest-1", cell);
+                nova.report("honest-1", false);
+            }
+            "unmapped" | "mapped" => nova.map("honest-0", stage == "mapped")?,
+            "servers" => {
+                for name in ["honest-a", "honest-b"] {
+                    self.servers.push(nova.boot(name, "honest-1")?);
+                }
+            }
+            "lists-fail" | "lists-work" => nova.fail_lists_of_cell(cell, stage == "lists-fail"),
+            "no-servers" => self.servers.iter().for_each(|it| nova.delete_server(it)),
+            "share" => nova.allocate(CONSUMER, "honest-0")?,
+            "nothing" => {}
+            other => bail!("no such stage: {other}"),
+        }
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn the_played_nova_answers_the_script_that_the_real_one_answers() -> Result<()> {
+    let keystone = Keystone::start().await?;
+    keystone.admit("nova", "secret of nova");
+    let nova = Nova::start(&keystone, "regionOne").await?;
+    let stage = &mut Stage { nova, servers: vec![] };
+    honest::nova(&keystone.url(), "secret of nova", stage).await
+}
 
 #[tokio::test]
 async fn the_played_neighbours_answer_the_script_that_the_real_ones_answer() -> Result<()> {

@@ -74,6 +74,8 @@ fn a_drain_is_reported_from_its_request_to_its_end() {
     check(&world, ConditionStatus::False, "ServersOnHost", part);
     found(&mut world, Some(HostProgress::Pending));
     check(&world, ConditionStatus::False, "ServersOnHost", part);
+    found(&mut world, Some(HostProgress::DisabledByNova));
+    check(&world, ConditionStatus::False, "DisabledByNova", "or disable it in your own words");
     found(&mut world, Some(HostProgress::Drained));
     check(&world, ConditionStatus::True, "Drained", "no servers and no open migrations");
     annotate(&mut world, Some("migrate"));

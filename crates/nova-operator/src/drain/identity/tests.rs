@@ -119,7 +119,7 @@ async fn found_by(state: &State, order: IdentityOrder) -> (HostProgress, Vec<Str
     let (address, _) = server(move |text| answer(&mut of_server.lock(), text)).await;
     let order = HostOrder::Identity(order);
     let (apis, mut memory) = (apis(address), PassMemory::default());
-    let found = pass(&apis, HOST, &order, Witness::None, &mut memory).await.unwrap();
+    let found = pass(&apis, HOST, &order, (Witness::None, None), &mut memory).await.unwrap();
     let writes = state.lock().writes.clone();
     (found, writes)
 }

@@ -16,6 +16,8 @@ use crate::drain::progress::{Occupied, Stuck, StuckCause};
 use crate::test_cloud::{apis, token};
 
 const HOST: &str = "n0.example.org";
+/// Where nothing but the host itself is known, whose compute node is `d0`.
+const READ: (Witness<'_>, Option<&str>) = (Witness::None, Some("d0"));
 
 /// What nova has of the host.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -34,6 +36,9 @@ struct State {
     refuses: Option<u16>,
     /// The cell's database stops answering once the servers were listed.
     goes_silent: bool,
+    /// What nova answers about the servers of the compute node instead of none: those that its lists leave
+    /// out, or that the cell fails their query.
+    of_node: Option<Result<Vec<&'static str>, u16>>,
     /// When the client goes: at which request, and whether before it has an effect.
     cut: Option<(usize, bool)>,
     n_asked: usize,
@@ -55,7 +60,15 @@ impl Cloud {
     }
 
     async fn pass(&self, order: &HostOrder, memory: &mut PassMemory) -> HostProgress {
-        pass(&self.apis, HOST, order, Witness::None, memory).await.unwrap()
+        self.try_pass(order, memory).await.unwrap()
+    }
+
+    async fn try_pass(
+        &self,
+        order: &HostOrder,
+        memory: &mut PassMemory,
+    ) -> Result<HostProgress, Fault> {
+        pass(&self.apis, HOST, order, READ, memory).await
     }
 
     fn writes(&self) -> Vec<String> {
@@ -121,6 +134,15 @@ fn of_nova(state: &mut State, line: &str, body: &str) -> Answer {
             .collect();
         state.is_silent |= state.goes_silent;
         return said(200, &json!({"servers": servers}));
+    }
+    if line.starts_with("get /v2.1/os-hypervisors/d0?with_servers=true ") {
+        let servers = match state.of_node.clone().unwrap_or(Ok(vec![])) {
+            Ok(servers) => servers,
+            Err(status) => return said(status, &json!({"x": {"code": status, "message": "sql"}})),
+        };
+        let servers: Vec<Value> =
+            servers.iter().map(|it| json!({"uuid": it, "name": it})).collect();
+        return said(200, &json!({"hypervisor": {"id": "d0", "servers": servers}}));
     }
     if line.starts_with("get /v2.1/os-migrations?") {
         let is_first = !line.contains("marker=");
@@ -231,6 +253,84 @@ async fn a_service_that_another_administrator_disabled_stays_as_it_is() {
     assert_eq!(cloud.pass(&HostOrder::Enable, &mut memory).await, HostProgress::Released);
     assert_eq!(cloud.writes(), [""; 0]);
     assert_eq!(cloud.state.lock().disabled, state.disabled);
+}
+
+/// Returns a host whose service somebody else has disabled.
+async fn disabled_by_others(reason: &str) -> Cloud {
+    Cloud::new(State { disabled: Some(reason.to_owned()), ..State::default() }).await
+}
+
+const OF_NOVA: &str = "AUTO: Connection to libvirt lost: 1";
+
+#[tokio::test]
+async fn a_removal_keeps_the_reason_of_others_and_gives_it_back_where_it_is_taken_back() {
+    let goes = Drain { mode: DrainMode::Wait, reason: "it goes".to_owned() };
+    let removal = HostOrder::DrainForRemoval(goes, None);
+    for other in ["broken fan", "", OF_NOVA] {
+        for taken_back in [HostOrder::Enable, drain(DrainMode::Wait)] {
+            let (cloud, mut memory) = (disabled_by_others(other).await, PassMemory::default());
+            if other == OF_NOVA {
+                // Nova may have enabled it before it got our reason.
+                assert_eq!(cloud.pass(&removal, &mut memory).await, occupied(&[], 0));
+            }
+            assert_eq!(cloud.pass(&removal, &mut memory).await, HostProgress::Drained);
+            // The server sees requests in lower case.
+            let disabled = || cloud.state.lock().disabled.clone().unwrap();
+            let other = other.to_lowercase();
+            assert_eq!(disabled(), format!("{REMOVAL_MARKER}; before: {other}").trim_end());
+            for _ in 0..2 {
+                cloud.pass(&taken_back, &mut memory).await;
+                assert_eq!(disabled(), other);
+            }
+            assert_eq!(cloud.writes(), ["disabled", "disabled"]);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_host_is_not_drained_while_nova_itself_may_enable_its_service() {
+    let (cloud, mut memory) = (disabled_by_others(OF_NOVA).await, PassMemory::default());
+    let order = drain(DrainMode::Wait);
+    for _ in 0..2 {
+        assert_eq!(cloud.pass(&order, &mut memory).await, HostProgress::DisabledByNova);
+    }
+    assert_eq!(cloud.writes(), [""; 0], "nova has its handle");
+    cloud.state.lock().disabled = Some("broken fan".to_owned());
+    assert_eq!(cloud.pass(&order, &mut memory).await, HostProgress::Drained);
+    cloud.state.lock().disabled = None;
+    assert_eq!(cloud.pass(&order, &mut memory).await, occupied(&[], 0));
+    assert_eq!(cloud.pass(&order, &mut memory).await, HostProgress::Drained);
+    assert_eq!(cloud.writes(), ["disabled"]);
+}
+
+#[tokio::test]
+async fn a_host_is_not_empty_whose_cell_fails_the_query_of_servers_alone() {
+    let goes = Drain { mode: DrainMode::Wait, reason: "it goes".to_owned() };
+    for order in [
+        drain(DrainMode::Wait),
+        migrate(2),
+        HostOrder::DrainForRemoval(goes, None),
+        HostOrder::Inspect,
+        HostOrder::InspectForRemoval(Stop::Due),
+    ] {
+        let state = State { disabled: Some(ours()), of_node: Some(Err(500)), ..State::default() };
+        let (cloud, mut memory) = (Cloud::new(state).await, PassMemory::default());
+        let fault = cloud.try_pass(&order, &mut memory).await.unwrap_err();
+        assert!(fault.to_string().contains("500"), "{order:?}: {fault}");
+        cloud.state.lock().of_node = Some(Ok(vec!["b0"]));
+        assert_eq!(cloud.pass(&order, &mut memory).await, occupied(&["b0"], 0), "{order:?}");
+        cloud.state.lock().of_node = Some(Err(404));
+        let found = cloud.pass(&order, &mut memory).await;
+        let is_empty = matches!(found, HostProgress::Drained | HostProgress::Empty);
+        assert!(is_empty, "{order:?}: a node that nova does not list says nothing: {found:?}");
+    }
+    let state = State { disabled: Some(ours()), of_node: Some(Err(500)), ..State::default() };
+    let cloud = Cloud::new(state).await;
+    let goes = Drain { mode: DrainMode::Wait, reason: "it goes".to_owned() };
+    let order = HostOrder::DrainForRemoval(goes, Some("d0".to_owned()));
+    let unread = (Witness::None, None);
+    let found = pass(&cloud.apis, HOST, &order, unread, &mut PassMemory::default()).await;
+    assert!(found.is_err(), "the recorded UUID counts where none was read: {found:?}");
 }
 
 #[tokio::test]
@@ -405,7 +505,7 @@ async fn an_operator_that_dies_before_or_after_any_request_comes_to_the_same_end
             let mut memory = PassMemory::default();
             select! {
                 () = cloud.cut.notified() => {}
-                _ = pass(&cloud.apis, HOST, &order, Witness::None, &mut memory) => {}
+                _ = pass(&cloud.apis, HOST, &order, READ, &mut memory) => {}
             }
             cloud.state.lock().cut = None;
             if disabled.is_none() {

@@ -97,7 +97,7 @@ impl Cloud {
     }
 
     async fn pass(&self, order: &HostOrder, witness: Witness<'_>) -> HostProgress {
-        pass(&self.apis, HOST, order, witness, &mut PassMemory::default()).await.unwrap()
+        pass(&self.apis, HOST, order, (witness, None), &mut PassMemory::default()).await.unwrap()
     }
 
     fn writes(&self) -> Vec<String> {
@@ -505,7 +505,7 @@ async fn an_operator_that_dies_before_or_after_any_request_removes_the_same() {
         let (order, is_cut) = (order(true), cloud.cut.notified());
         select! {
             () = is_cut => {}
-            _ = pass(&cloud.apis, HOST, &order, Witness::None, &mut memory) => {}
+            _ = pass(&cloud.apis, HOST, &order, (Witness::None, None), &mut memory) => {}
         }
         cloud.state.lock().cut = None;
         assert!(cloud.remove(true).await.is_done(), "{cut:?}");

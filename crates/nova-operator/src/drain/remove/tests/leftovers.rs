@@ -114,7 +114,7 @@ async fn an_operator_that_dies_before_or_after_any_request_deletes_the_same() {
         let is_cut = cloud.cut.notified();
         select! {
             () = is_cut => {}
-            _ = pass(&cloud.apis, HOST, &order, WITNESS_HOST, &mut memory) => {}
+            _ = pass(&cloud.apis, HOST, &order, (WITNESS_HOST, None), &mut memory) => {}
         }
         cloud.state.lock().cut = None;
         assert_eq!(cloud.pass(&order, WITNESS_HOST).await, deleted(), "{cut:?}");

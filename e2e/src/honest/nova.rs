@@ -1,0 +1,230 @@
+//! Compares a nova with its placement to the recorded answers of the lab's real ones: those themselves,
+//! and the fake of the simulated cluster.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Map, Value, json};
+
+use super::{ask, identity};
+
+const SCRIPT: &str = include_str!("nova_script.json");
+const ANSWERS: &str = include_str!("nova_answers.json");
+/// The program that sets the stage on a real nova, with the name of a cell and of a stage.
+pub const STAGE_PROGRAM: &str = include_str!("nova_stage.py");
+/// The consumer of the stage `share`, and a UUID that nothing has.
+pub const CONSUMER: &str = "00000000-0000-4000-8000-00000000000a";
+const NOBODY: &str = "00000000-0000-4000-8000-0000000000ff";
+/// What the names of all hosts of the script begin with.
+const HOSTS: &str = "honest-";
+
+/// What a test does to a nova between two requests of the script.
+pub trait NovaStage {
+    /// Sets a stage, all in one cell: `hosts` (`honest-0`, which reports, and `honest-1`, which does not,
+    /// with their providers), `unmapped` and `mapped` (of `honest-0`), `servers` (first `honest-a`, then
+    /// `honest-b` on `honest-1`, with allocations), `lists-fail` and `lists-work` (the query of the cell's
+    /// servers), `no-servers`, `share` (of [`CONSUMER`] in the provider of `honest-0`), and `nothing`
+    /// (also after a failure).
+    fn set(&mut self, stage: &str) -> impl Future<Output = Result<()>>;
+}
+
+/// A nova with its placement and Keystone.
+#[derive(Debug)]
+struct Cloud {
+    /// Type of a service → its endpoint.
+    endpoints: BTreeMap<String, String>,
+    token: String,
+    unscoped: String,
+}
+
+/// Asserts that the nova and the placement in the catalog of a Keystone answer the script as recorded.
+pub async fn nova(keystone: &str, password: &str, stage: &mut impl NovaStage) -> Result<()> {
+    let found = nova_answers(keystone, password, stage).await?;
+    let recorded: BTreeMap<String, Value> = serde_json::from_str(ANSWERS)?;
+    for (name, answer) in &found {
+        let expected = recorded.get(name).with_context(|| format!("no answer to: {name}"))?;
+        ensure!(answer == expected, "{name}: {answer} instead of {expected}");
+    }
+    ensure!(found.len() == recorded.len(), "answers are recorded to what is not asked");
+    Ok(())
+}
+
+/// Records the answers of a nova and a placement as those that are expected, in the source tree.
+pub async fn write_nova_answers(
+    keystone: &str,
+    password: &str,
+    stage: &mut impl NovaStage,
+) -> Result<()> {
+    let found = nova_answers(keystone, password, stage).await?;
+    let line = |(name, answer): (&String, &Value)| format!("{}: {answer}", json!(name));
+    let lines: Vec<String> = found.iter().map(line).collect();
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/honest/nova_answers.json");
+    Ok(std::fs::write(path, format!("{{\n{}\n}}\n", lines.join(",\n")))?)
+}
+
+/// Returns the answers to the script, by the name of the step; ends with nothing left.
+async fn nova_answers(
+    keystone: &str,
+    password: &str,
+    stage: &mut impl NovaStage,
+) -> Result<BTreeMap<String, Value>> {
+    let cloud = Cloud::of(keystone, password).await?;
+    let answers = answers(&cloud, stage).await;
+    if answers.is_err() {
+        stage.set("nothing").await?;
+    }
+    answers
+}
+
+async fn answers(cloud: &Cloud, stage: &mut impl NovaStage) -> Result<BTreeMap<String, Value>> {
+    let script: Value = serde_json::from_str(SCRIPT)?;
+    let mut words = [("consumer", CONSUMER), ("nobody", NOBODY)]
+        .map(|(word, meaning)| (format!("{{{word}}}"), meaning.to_owned()))
+        .to_vec();
+    let mut answers = BTreeMap::new();
+    for step in script["steps"].as_array().context("no steps")? {
+        let name = step["name"].as_str().context("no name")?;
+        if let Some(set) = step["stage"].as_str() {
+            stage.set(set).await.with_context(|| name.to_owned())?;
+            continue;
+        }
+        let found = cloud.asked(step, &words).await.with_context(|| name.to_owned())?;
+        for (word, pointer) in step["learn"].as_object().into_iter().flatten() {
+            let found = found["body"].pointer(pointer.as_str().unwrap_or_default());
+            let meaning = found.and_then(Value::as_str);
+            let meaning = meaning.with_context(|| format!("{name}: no {word} in {found:?}"))?;
+            words.push((format!("{{{word}}}"), meaning.to_owned()));
+        }
+        let fields = [&step["fields"], &script["fields"]].into_iter().find_map(Value::as_array);
+        let fields: Vec<&str> = fields.into_iter().flatten().filter_map(Value::as_str).collect();
+        let answer = normal(&found, &words, &fields);
+        ensure!(answers.insert(name.to_owned(), answer).is_none(), "two steps have a name: {name}");
+    }
+    Ok(answers)
+}
+
+impl Cloud {
+    async fn of(keystone: &str, password: &str) -> Result<Self> {
+        let project = json!({ "project": { "name": "service", "domain": { "name": "Default" } } });
+        let (token, body) = login(keystone, password, &project).await?;
+        let (unscoped, _) = login(keystone, password, &json!("unscoped")).await?;
+        let mut endpoints = BTreeMap::new();
+        for service in body["token"]["catalog"].as_array().context("no catalog")? {
+            let all = service["endpoints"].as_array().into_iter().flatten();
+            let url =
+                all.filter(|it| it["interface"] == "internal").find_map(|it| it["url"].as_str());
+            if let (Some(type_), Some(url)) = (service["type"].as_str(), url) {
+                endpoints.insert(type_.to_owned(), url.trim_end_matches('/').to_owned());
+            }
+        }
+        Ok(Self { endpoints, token, unscoped })
+    }
+
+    /// Returns what is answered to the request of a step.
+    async fn asked(&self, step: &Value, words: &[(String, String)]) -> Result<Value> {
+        let request = filled(step["ask"].as_str().context("no request")?, words);
+        let mut parts = request.splitn(3, ' ');
+        let (Some(method), Some(service), Some(path)) = (parts.next(), parts.next(), parts.next())
+        else {
+            anyhow::bail!("no request: {request}")
+        };
+        let endpoint = self.endpoints.get(service).context("it is not in the catalog")?;
+        let host_and_path = endpoint.strip_prefix("http://").context("no http://")?;
+        let (host, prefix) = host_and_path.split_once('/').unwrap_or((host_and_path, ""));
+        let prefix = if prefix.is_empty() { String::new() } else { format!("/{prefix}") };
+        let used = if service == "compute" { "2.69" } else { "1.36" };
+        let version = step["version"].as_str().unwrap_or(used);
+        let token = match step["login"].as_str() {
+            Some("none") => "",
+            Some("nobody") => "made up",
+            Some("unscoped") => &self.unscoped,
+            _ => &self.token,
+        };
+        let token =
+            if token.is_empty() { String::new() } else { format!("X-Auth-Token: {token}\r\n") };
+        let headers = format!("OpenStack-API-Version: {service} {version}\r\n{token}");
+        let body = step.get("body").map(|it| filled(&it.to_string(), words));
+        let body = body.map(|it| serde_json::from_str(&it)).transpose()?;
+        let line = format!("{method} {prefix}{path}");
+        let (head, mut body) =
+            ask(&format!("http://{host}"), (&line, &headers), body.as_ref()).await?;
+        without_others(&mut body);
+        let status: u16 = head.split(' ').nth(1).context("no status")?.parse()?;
+        if status >= 400 {
+            return Ok(json!({ "status": status, "says": said(&body) }));
+        }
+        Ok(
+            json!({ "status": status, "used": header(&head, "openstack-api-version"), "body": body }),
+        )
+    }
+}
+
+/// Returns a token and the body that comes with it.
+async fn login(keystone: &str, password: &str, scope: &Value) -> Result<(String, Value)> {
+    let mut body = identity("nova", password);
+    body["auth"]["scope"] = scope.clone();
+    let (head, body) = ask(keystone, ("POST /v3/auth/tokens", ""), Some(&body)).await?;
+    let token = header(&head, "x-subject-token");
+    Ok((token.with_context(|| format!("no token: {head}"))?, body))
+}
+
+fn header(head: &str, name: &str) -> Option<String> {
+    let mut all = head.lines().filter_map(|it| it.split_once(": "));
+    all.find(|(it, _)| it.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim().to_owned())
+}
+
+/// Returns a server's own words, in one line, without the class of an error.
+fn said(body: &Value) -> String {
+    let of_kind = body.as_object().and_then(|it| it.values().next());
+    let found = [of_kind.map(|it| &it["message"]), Some(&body["errors"][0]["detail"])];
+    let text = found.into_iter().flatten().find_map(Value::as_str).unwrap_or_default();
+    let text = text.split("<class ").next().unwrap_or_default();
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn filled(text: &str, words: &[(String, String)]) -> String {
+    words.iter().fold(text.to_owned(), |text, (word, meaning)| text.replace(word, meaning))
+}
+
+/// Returns an answer without what is another in each run, and only with these fields and what is keyed by
+/// UUIDs or by resource classes.
+fn normal(value: &Value, words: &[(String, String)], fields: &[&str]) -> Value {
+    let named = |text: &str| {
+        words.iter().fold(text.to_owned(), |text, (word, meaning)| text.replace(meaning, word))
+    };
+    match value {
+        Value::Object(all) => {
+            let is_class = |it: &str| it.chars().all(|it| it.is_ascii_uppercase() || it == '_');
+            let entries = all.iter().map(|(key, value)| (named(key), value));
+            let kept = entries.filter(|(key, _)| {
+                fields.contains(&key.as_str())
+                    || key.starts_with('{')
+                    || is_class(key)
+                    || ["status", "body", "says", "used"].contains(&key.as_str())
+            });
+            let entry = |(key, value): (String, &Value)| {
+                let value = match key.as_str() {
+                    "generation" if value.is_u64() => json!("a number"),
+                    "updated_at" if value.is_string() => json!("a time"),
+                    _ => normal(value, words, fields),
+                };
+                (key, value)
+            };
+            Value::Object(kept.map(entry).collect::<Map<_, _>>())
+        }
+        Value::Array(all) => all.iter().map(|it| normal(it, words, fields)).collect(),
+        Value::String(text) => json!(named(text)),
+        other => other.clone(),
+    }
+}
+
+/// Takes what is about other hosts out of the lists of an answer.
+fn without_others(body: &mut Value) {
+    let is_of_script = |entry: &Value| {
+        let found = [&entry["host"], &entry["service"]["host"]].into_iter().find_map(Value::as_str);
+        found.is_none_or(|it| it.starts_with(HOSTS))
+    };
+    for list in body.as_object_mut().into_iter().flat_map(Map::values_mut) {
+        list.as_array_mut().into_iter().for_each(|it| it.retain(is_of_script));
+    }
+}
