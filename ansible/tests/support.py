@@ -70,6 +70,13 @@ def collections_path(directory):
     return str(osp.parent.parent)
 
 
+def with_look_for_guests(play):
+    """The text of an operator's play, begun with the look for guests as the operator begins it."""
+    tasks = (COLLECTION / "roles" / "edpm_guests" / "tasks" / "main.yml").read_text()
+    before, after = play.read_text().split("  tasks:\n", 1)
+    return f"{before}  tasks:\n{textwrap.indent(tasks, '    ')}\n{after}"
+
+
 # A systemd that only takes notes of what it is to do, beside the program: each unit is there and active.
 NOTING_SYSTEMCTL = r"""#!/bin/bash
 here=$(dirname "$0")

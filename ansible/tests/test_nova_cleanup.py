@@ -1,8 +1,10 @@
 """nova-operator's play that takes nova-compute out of service, against a systemd and a podman in files."""
 
+import json
+import shutil
 import unittest
 
-from support import ANSIBLE, BIN, TemporaryDirectoryTest
+from support import ANSIBLE, BIN, TemporaryDirectoryTest, with_look_for_guests
 
 PLAY = ANSIBLE.parent / "crates" / "nova-operator" / "plays" / "nova-cleanup.yaml"
 
@@ -46,6 +48,18 @@ esac
 
 
 class NovaCleanup(TemporaryDirectoryTest):
+    def setUp(self):
+        super().setUp()
+        self.playbook = self.write("playbook.yaml", with_look_for_guests(PLAY))
+        self.processes("/usr/bin/vim qemu-system-guest=notes")
+        self.path = f"{self.directory}/bin:{BIN}:/usr/bin:/bin"
+
+    def processes(self, *lines):
+        """Has these be the processes of the host, numbered from 1."""
+        listed = "".join(f"{number} {line}\n" for number, line in enumerate(lines, 1))
+        self.write("bin/processes", listed)
+        self.write("bin/ps", f"#!/bin/sh\ncat {self.directory}/bin/processes\n").chmod(0o755)
+
     def host(self, running=None, **units):
         self.write("bin/systemctl", SYSTEMCTL).chmod(0o755)
         self.write("bin/podman", PODMAN).chmod(0o755)
@@ -57,8 +71,9 @@ class NovaCleanup(TemporaryDirectoryTest):
 
     def play(self, *options):
         return self.command(
-            BIN / "ansible-playbook", "-v", "-i", "localhost,", "-c", "local", "-e", "ansible_become=false", *options, PLAY,
-            env={"PATH": f"{self.directory}/bin:{BIN}:/usr/bin:/bin"},
+            BIN / "ansible-playbook", "-v", "-i", "localhost,", "-c", "local", "-e", "ansible_become=false",
+            "-e", json.dumps({"edpm_guests_definitions": [f"{self.directory}/definitions"]}), *options, self.playbook,
+            env={"PATH": self.path},
         )
 
     def stopped(self):
@@ -129,6 +144,55 @@ class NovaCleanup(TemporaryDirectoryTest):
     def test_a_host_without_a_compute_is_left_as_it_is(self):
         self.host()
         self.cleaned()
+
+    def refused(self, *said):
+        """Plays where guests are on the host: nothing is touched, and all of this is said."""
+        self.host(edpm_nova_compute__service="enabled active", running="true")
+        done = self.play("-e", "edpm_nova_remove_files=true", "-e", "edpm_nova_host_leaves=true")
+        self.assertNotEqual(done.returncode, 0, done.stdout)
+        for text in said:
+            self.assertIn(text, done.stdout)
+        self.assertIn("changed=0", done.stdout)
+        self.assertEqual(self.stopped(), [])
+
+    def test_a_host_on_which_a_guest_runs_is_not_touched_and_the_guest_is_named(self):
+        uuid = "6a1e3a0e-5b7c-4a53-9e0c-6f1f4b1c2d3e"
+        guest = f"-name guest=instance-00000001,debug-threads=on -S -uuid {uuid} -no-user-config"
+        for program in ("/usr/bin/qemu-system-x86_64", "/usr/libexec/qemu-kvm"):
+            with self.subTest(program):
+                self.processes("/usr/sbin/libvirtd", f"{program} {guest}")
+                self.refused(
+                    "The host must have no guests",
+                    f"1 guest is on this host, so nova-compute is not stopped: instance-00000001 ({uuid}). Migrate or delete",
+                )
+
+    def test_guests_of_all_kinds_count_and_three_of_them_are_named(self):
+        self.processes(
+            "/usr/libexec/libvirt_lxc --name c1 --console 23", "/usr/bin/cloud-hypervisor --api-socket x",
+            *(f"qemu-system-aarch64 -name guest=g{number}" for number in range(5)),
+        )
+        self.refused("7 guests are on this host, so nova-compute is not stopped: c1, g0, g1 and others.")
+
+    def test_a_guest_that_is_shut_off_is_on_the_host_too(self):
+        self.write("definitions/instance-00000002.xml", "<domain type='kvm'>\n  <uuid>0f-1</uuid>\n</domain>\n")
+        self.write("definitions/networks/default.xml", "<network/>\n")
+        self.refused("1 guest is on this host, so nova-compute is not stopped: instance-00000002 (0f-1). Migrate")
+
+    def test_what_libvirt_asks_of_qemu_is_no_guest(self):
+        self.processes("/usr/bin/qemu-system-x86_64 -S -no-user-config -nodefaults -nographic -machine none,accel=kvm")
+        self.host(edpm_nova_compute__service="enabled active")
+        self.cleaned("edpm_nova_compute.service")
+
+    def test_a_host_whose_processes_cannot_be_listed_is_not_taken_for_an_empty_one(self):
+        for fails in ("exit 1", "exit 0"):
+            with self.subTest(fails):
+                self.write("bin/ps", f"#!/bin/sh\n{fails}\n").chmod(0o755)
+                self.refused("Look for guests")
+        (self.directory / "bin" / "ps").unlink()
+        for tool in ("id", "sed", "grep", "sort", "head", "bash", "cut", "dirname", "cat", "mkdir", "rm", "chmod", "stat"):
+            (self.directory / "bin" / tool).symlink_to(shutil.which(tool))
+        self.path = f"{self.directory}/bin"
+        self.refused("guests cannot be looked for without ps")
 
     def test_a_unit_that_cannot_be_stopped_fails_the_play(self):
         self.host(edpm_nova_compute__service="enabled active")

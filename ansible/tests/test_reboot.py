@@ -24,7 +24,7 @@ class Reboot(TemporaryDirectoryTest):
         (self.directory / "home").mkdir()
         self.host_key = self.make_key("host_key")
         self.write("sudo", SUDO).chmod(0o755)
-        self.write("processes", "/usr/bin/vim qemu-system-guest=notes\n")
+        self.write("processes", "1 /usr/bin/vim qemu-system-guest=notes\n")
         self.write("bin/ps", f"#!/bin/sh\ncat {self.directory}/processes\n").chmod(0o755)
         self.port = self.serve()
 
@@ -36,7 +36,7 @@ class Reboot(TemporaryDirectoryTest):
 
     def run_guest(self):
         """Has the machine's processes be those of a host with a guest g1."""
-        self.write("processes", "/usr/sbin/libvirtd\n/usr/bin/qemu-system-x86_64 -name guest=g1,debug-threads=on -S\n")
+        self.write("processes", "1 /usr/sbin/libvirtd\n2 /usr/bin/qemu-system-x86_64 -name guest=g1,debug-threads=on -S\n")
 
     def machine(self, comes_back):
         """Goes away once it is asked to, and may come back as another start of its system."""
@@ -119,7 +119,15 @@ class Reboot(TemporaryDirectoryTest):
         self.run_guest()
         code, said = self.play(edpm_reboot_drained=True)
         self.assertNotEqual(code, 0)
-        self.assertIn("Guests run on this host, so it is not restarted: g1. Migrate or stop them", said)
+        self.assertIn("1 guest is on this host, so it is not restarted: g1. Migrate or stop them, or set edpm_reboot_strategy", said)
+        self.assertFalse(self.asked.exists(), said)
+
+    def test_a_host_whose_processes_cannot_be_listed_is_not_restarted(self):
+        self.write("required", "")
+        self.write("bin/ps", "#!/bin/sh\nexit 1\n")
+        code, said = self.play(edpm_reboot_drained=True)
+        self.assertNotEqual(code, 0)
+        self.assertIn("Look for guests", said)
         self.assertFalse(self.asked.exists(), said)
 
     def test_force_restarts_a_host_that_needs_none_and_never_leaves_one_alone_that_does(self):

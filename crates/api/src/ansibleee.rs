@@ -465,6 +465,16 @@ pub struct HostFailure {
 }
 
 impl HostFailure {
+    /// The path of a playbook whose text is a part of its run.
+    pub const PLAYBOOK: &str = "/runner/project/playbook.yaml";
+
+    /// Returns the file of the task; `None` where the path is not one of a file and a line.
+    pub fn file(&self) -> Option<&str> {
+        let (file, line) = self.path.rsplit_once(':')?;
+        let is_line = !line.is_empty() && line.bytes().all(|it| it.is_ascii_digit());
+        is_line.then_some(file)
+    }
+
     /// What the task said in one line: its first two lines of text, without the frames and full
     /// stops that ssh puts around its warnings.
     pub fn gist(&self) -> String {

@@ -161,7 +161,8 @@ fn entry<P: Provisioner>(seen: &Observed, host: &Host<'_, P>, words: usize) -> O
             if seen.is_of_ironic() {
                 entry.failure = None;
             }
-            HostStatus { provisioning_state: GONE.into(), is_current: None, ..entry }
+            let state = GONE.into();
+            HostStatus { provisioning_state: state, powered_off: false, is_current: None, ..entry }
         }
         HostState::Faulty(Some(machine)) | HostState::Kept(machine) => at(machine, None),
         HostState::At(machine, next) => at(machine, Some(next)),

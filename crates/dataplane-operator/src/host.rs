@@ -5,6 +5,7 @@ pub mod conflicts;
 pub mod effective_spec;
 pub mod inputs;
 pub mod inventory_metadata;
+pub mod last_look;
 pub mod machines;
 pub mod networks;
 pub mod runs;

@@ -18,6 +18,7 @@ pub mod inventory;
 pub mod inventory_entries;
 pub mod ipam;
 pub mod kept_hosts;
+pub mod last_looks;
 pub mod machine_request;
 pub mod observe;
 pub mod observed;

@@ -14,6 +14,7 @@ pub mod event_mapping;
 pub mod faults;
 pub mod finalizer;
 pub mod inventory_shards;
+pub mod last_looks;
 pub mod machine_request;
 pub mod node_status;
 pub mod observe;

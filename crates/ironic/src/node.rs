@@ -147,6 +147,12 @@ impl Node {
         self.instance_uuid.as_deref() == Some(instance)
     }
 
+    /// Returns whether Ironic reads its power as off, and is not about to change it.
+    pub fn is_off(&self) -> bool {
+        let is_moving = self.target_power_state.as_ref().is_some_and(|it| !it.is_empty());
+        self.power_state.as_deref() == Some("power off") && !is_moving
+    }
+
     /// Returns whether a conductor holds its lock, so that requests are rejected.
     pub(crate) fn is_busy(&self) -> bool {
         self.reservation.as_ref().is_some_and(|it| !it.is_empty())

@@ -72,6 +72,7 @@ pub const ATTEMPTS: &[Reason] = &[
     reasons::KEY_REFUSED,
     reasons::HOST_KEY_MISMATCH,
     reasons::HOST_NOT_OWNED,
+    reasons::GUESTS_ON_HOST,
     reasons::IDENTITY_MISSING,
     reasons::PROVIDER_NAME_TAKEN,
     reasons::POD_EVICTED,

@@ -20,22 +20,17 @@ pub const NAME_TAKEN: &str = "The name of the resource provider must be free";
 /// The role that gives a host its identity: what the names of its tasks begin with, and its file.
 const ROLE: (&str, &str) =
     ("osp.edpm.edpm_nova : ", "/ansible_collections/osp/edpm/roles/edpm_nova/tasks/identity.yml");
-/// The path of a playbook that is a part of its run.
-const PLAYBOOK: &str = "/runner/project/playbook.yaml";
 
 /// Returns the reason of a failure that concerns the host's identity; `None` for any other one.
 ///
 /// It is recognized by the file and the name of the task, which a host cannot change.
 pub fn reason(failure: &HostFailure) -> Option<&'static Reason> {
-    let (file, line) = failure.path.rsplit_once(':')?;
-    if line.is_empty() || !line.bytes().all(|it| it.is_ascii_digit()) {
-        return None;
-    }
+    let file = failure.file()?;
     let (prefix, role) = ROLE;
     match failure.task.strip_prefix(prefix) {
         Some(MISSING) if file.ends_with(role) => Some(&reasons::IDENTITY_MISSING),
         Some(MISMATCH) if file.ends_with(role) => Some(&reasons::IDENTITY_MISMATCH),
-        None if file == PLAYBOOK => of_playbook(&failure.task),
+        None if file == HostFailure::PLAYBOOK => of_playbook(&failure.task),
         Some(_) | None => None,
     }
 }

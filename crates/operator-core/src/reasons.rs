@@ -119,6 +119,13 @@ pub const HOST_NOT_OWNED: Reason = Reason::warning(
     "Correct the address; or delete the object that has the host, and take the host over with \
      the command in the message.",
 );
+pub const GUESTS_ON_HOST: Reason = Reason::warning(
+    "GuestsOnHost",
+    "Guests are on the host itself, whatever nova has of it, so nothing is stopped, restarted or \
+     given back there; the message has how many, and the first ones.",
+    "Yes, once they are gone.",
+    "Migrate or delete them; the message of a removal has the command to go on with them there.",
+);
 pub const IDENTITY_MISSING: Reason = Reason::warning(
     "IdentityMissing",
     "The host has no `/var/lib/nova/compute_id`, and nova has it under the recorded UUID: \

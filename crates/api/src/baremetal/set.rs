@@ -274,6 +274,9 @@ pub struct HostStatus {
     /// addresses, so that no other one is taken before this one is given back, or forgotten by hand.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub installed: bool,
+    /// Whether the provisioner reads the power of the machine, which has its system, as off.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub powered_off: bool,
     /// Whether the machine was deployed with the present config drive; absent where that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_current: Option<bool>,
@@ -328,6 +331,7 @@ impl HostStatus {
             instance: None,
             config_drive_hash: None,
             installed: false,
+            powered_off: false,
             is_current: None,
             needs_human: false,
             error: None,

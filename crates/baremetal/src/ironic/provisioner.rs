@@ -162,6 +162,7 @@ impl Provisioner for Nodes {
             instance: former.or(kept).or_else(|| deployment(node)),
             config_drive_hash: drive.map(|it| it.drive),
             installed: has_system || (may_have && reported.is_some_and(|it| it.installed)),
+            powered_off: is_deployed && node.is_off(),
             is_current: is_current.filter(|_| is_known),
             failure: failure(node, reported, words),
             ..blank

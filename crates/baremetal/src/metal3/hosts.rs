@@ -173,11 +173,15 @@ fn next(seen: &Observed, host: &Host<'_>, machine: &BareMetalHost, image: Option
     }
     if is_provisioned {
         let is_current = digest.is_none_or(|it| present.is_some_and(|text| it.is(text)));
-        let is_off = machine.status.as_ref().and_then(|it| it.powered_on) == Some(false);
-        return if is_off { Next::Off } else { Next::Done { is_current } };
+        return if is_off(machine) { Next::Off } else { Next::Done { is_current } };
     }
     let is_begun = is_reserved && BUSY.contains(&now);
     correction(seen, host, machine, image).filter(|_| !is_begun).unwrap_or(Next::Wait)
+}
+
+/// Returns whether Metal3 reads the power of a machine as off.
+pub(super) fn is_off(machine: &BareMetalHost) -> bool {
+    machine.status.as_ref().and_then(|it| it.powered_on) == Some(false)
 }
 
 /// Returns what a machine still needs to be provisioned; `None` if drive or image is unknown, or if

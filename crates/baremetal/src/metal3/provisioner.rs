@@ -15,7 +15,7 @@ use operator_core::plan::Step;
 
 use super::bare_metal_host::{DRIVE, host_of, state, title};
 use super::host::{BareMetalHosts, Host, Next};
-use super::hosts::evaluate;
+use super::hosts::{evaluate, is_off};
 use super::image::{NoImage, image};
 use super::owned_machines::{PROVISIONED, is_retained, may_run};
 use super::writes;
@@ -147,6 +147,7 @@ impl Provisioner for BareMetalHosts {
             instance: history.and_then(|it| it.provision.start.clone()).or(kept),
             config_drive_hash: drive.cloned(),
             installed,
+            powered_off: now == PROVISIONED && is_off(machine),
             is_current: next.and_then(Self::is_current),
             ..blank
         }

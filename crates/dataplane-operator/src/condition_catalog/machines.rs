@@ -2,6 +2,7 @@
 
 use operator_core::condition_catalog::{ConditionSpec, condition};
 
+use crate::node_set::last_looks::MACHINES_GIVEN_BACK;
 use crate::node_set::machine_request::PROVISION_READY as OF_NODE_SET;
 use crate::reasons;
 use crate::role::provisioning::{BAREMETAL_READY, PROVISION_READY as OF_ROLE};
@@ -28,6 +29,8 @@ pub(super) const NODE: ConditionSpec = condition(
         reasons::INVALID,
         reasons::ALREADY_EXISTS,
         reasons::machines::GIVING_BACK,
+        reasons::machines::LOOKING_FOR_GUESTS,
+        reasons::machines::MACHINE_HELD,
     ],
 );
 
@@ -54,6 +57,13 @@ pub(super) const ROLE: ConditionSpec = condition(
         reasons::ALREADY_EXISTS,
         reasons::machines::DELETION_WAITS,
     ],
+);
+
+/// The condition on machines of hosts that leave a node set.
+pub(super) const LEAVING: ConditionSpec = condition(
+    MACHINES_GIVEN_BACK,
+    "Never said: the condition is absent unless machines of hosts that leave are not given back yet.",
+    &[reasons::machines::LOOKING_FOR_GUESTS, reasons::machines::MACHINE_HELD],
 );
 
 /// The condition of a node set.

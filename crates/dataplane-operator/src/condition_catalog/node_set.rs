@@ -37,6 +37,7 @@ pub(super) const NODE_SET: &[ConditionSpec] = &[
         &[reasons::node_set::NO_SERVICE_ACCOUNT],
     ),
     machines::NODE_SET,
+    machines::LEAVING,
     condition(DEPLOYMENT_READY, "The last deployment succeeded on every host.", DEPLOYMENT)
         .repeating(Repeats::Attempts(&FailureReason::ALL)),
     READINESS_GATES,

@@ -13,7 +13,7 @@ use crate::host::networks;
 use crate::node_set::deployment_history;
 use crate::node_set::observed::{Observed, own_set};
 use crate::node_set::resolve::resolve;
-use crate::node_set::{build, status, terminating, tls};
+use crate::node_set::{build, last_looks, status, terminating, tls};
 
 /// Decides what to write for a node set.
 ///
@@ -26,10 +26,13 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
         if plan.steps.is_empty() && has_finalizer(&*seen.set, INVENTORY_FINALIZER) {
             let resolved = resolve(seen, now);
             // A deployment under way, or an operator that cleans up, keeps using the inventory.
-            let is_needed = resolved.is_frozen() || terminating::holders(seen).next().is_some();
+            let is_needed = resolved.is_frozen()
+                || terminating::holders(seen).next().is_some()
+                || !last_looks::held_names(seen).is_empty();
             let inventory = resolved.content.as_ref().filter(|_| is_needed);
             plan.steps.extend(inventory.and_then(|it| build::secret(seen, it)));
             plan.steps.extend(status::step(seen, &resolved, None, now));
+            last_looks::add(&mut plan, seen, now);
         }
         return plan;
     }
@@ -58,6 +61,7 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     let previous = seen.set.status.as_ref().map(|it| it.conditions.as_slice());
     let rejected = rejected_write::condition(rejected, previous.unwrap_or_default(), false);
     plan.steps.extend(status::step(seen, &resolved, rejected, now));
+    last_looks::add(&mut plan, seen, now);
     if let Some(at) = resolved.gates.as_ref().and_then(|it| it.deadline) {
         plan.requeue_at(at, now);
     }
@@ -87,7 +91,9 @@ fn releases(seen: &Observed) -> Vec<Step> {
         &seen.deployments,
         &seen.unreadable_deployments,
     );
-    let is_needed = is_needed || terminating::holders(seen).next().is_some();
+    let is_needed = is_needed
+        || terminating::holders(seen).next().is_some()
+        || !last_looks::held_names(seen).is_empty();
     if is_needed || !is_only_finalizer(&*seen.set, INVENTORY_FINALIZER) {
         return Vec::new();
     }

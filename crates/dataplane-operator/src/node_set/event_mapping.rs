@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use api::ansibleee::AnsibleEe;
 use api::dataplane::{NodeSet, Service};
-use kube::ResourceExt;
+use kube::{Resource, ResourceExt};
 use operator_core::node_set_host;
 use operator_core::object_key::Key;
 use operator_runtime::event_mapping::EventMapping;
@@ -25,6 +25,7 @@ pub fn map_events(queue: &Arc<WorkQueue>, caches: &Arc<Caches>) {
     node_sets.watches(&hosts.node_sets, |caches, set| described(caches, &Claim::of_node_set(set)));
     node_sets.watches(&hosts.nodes, |caches, node| described(caches, &caches.hosts.of_node(node)));
     node_sets.watches(&caches.runs, with_reported_hosts);
+    node_sets.watches(&caches.runs, |_, run| owners(run));
     node_sets.watches(&caches.services, with_service);
     caches.attachments.on_change(node_sets.handler(|caches, attachment| {
         let names = |set: &NodeSet| set.spec.network_attachments.contains(&attachment.name);
@@ -57,6 +58,12 @@ fn keys_of(
 fn described(caches: &Caches, claim: &Claim) -> Vec<Key> {
     let keys = claim.lookup_keys();
     Key::of_each(keys.iter().flat_map(|it| caches.hosts.node_sets.indexed(BY_HOST, it)))
+}
+
+/// Returns the node sets that own a run.
+fn owners(run: &AnsibleEe) -> Vec<Key> {
+    let owners = run.owner_references().iter().filter(|it| it.kind == NodeSet::kind(&()));
+    owners.map(|it| Key::new(run.namespace().unwrap_or_default(), &it.name)).collect()
 }
 
 /// Returns the node sets with hosts at the addresses whose ssh keys a run reports.

@@ -23,14 +23,17 @@ use crate::default_services::Found;
 use crate::host::conflicts::Claim;
 use crate::host::conflicts::caches::reported_keys;
 use crate::host::inventory_metadata::Inventory;
+use crate::host::last_look::LAST_LOOK;
 use crate::host::machines::Seen;
-use crate::indexes::{BY_LABEL, BY_NODE_SET};
+use crate::indexes::{BY_LABEL, BY_NODE_SET, BY_OWNER};
 use crate::node_set::certificates::{CertificateBundle, HOST, Issued};
 use crate::node_set::machine_request::awaited;
 use crate::node_set::observed::{
     Observed, UnreadableDeployment, brings_certificates, sources_of_vars,
 };
-use crate::node_set::{certificate_bundles, deployment_history, external_resources, terminating};
+use crate::node_set::{
+    certificate_bundles, deployment_history, external_resources, last_looks, terminating,
+};
 
 /// Reads a node set; `None` if it does not exist.
 pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
@@ -54,8 +57,12 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     let unreadable_deployments = unreadable_deployments(caches, &set, is_under_way);
     let is_in_use =
         deployment_history::is_inventory_in_use(&set, &deployments, &unreadable_deployments);
-    let (readiness, is_namespace_terminating) = reports(caches, key, &set).await?;
-    let is_needed = is_in_use || !terminating::names(&set, &readiness).is_empty();
+    let machines = machines(caches, key, &set).await?;
+    let has_machines = machines.set.is_some();
+    let (readiness, is_namespace_terminating) = reports(caches, key, &set, has_machines).await?;
+    let is_needed = is_in_use
+        || !terminating::names(&set, &readiness).is_empty()
+        || !last_looks::leaving(&set, machines.set.as_deref()).is_empty();
     let written = if is_needed { caches.sources.content(&caches.api, &own).await? } else { None };
     let objects = caches.sources.contents_of(&caches.api, of_vars).await?;
     let sources = caches.sources.digests_of(&caches.api, desired).await?;
@@ -66,7 +73,9 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     let mut all = services.values().chain(brought.values()).chain(certificate_sources.values());
     let are_named = all.any(|it| !it.spec.tls_certs.is_empty());
     let issued = issued(caches, key, &set, are_named).await?;
-    let machines = machines(caches, key, &set).await?;
+    let owner = Key::new(&namespace, set.uid().unwrap_or_default());
+    let mut looks = caches.runs.indexed(BY_OWNER, &owner);
+    looks.retain(|it| it.labels().contains_key(LAST_LOOK));
     let seen = Observed {
         readiness,
         is_namespace_terminating,
@@ -81,6 +90,7 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
         deployments,
         unreadable_deployments,
         runs,
+        looks,
         neighbours,
         inventory,
         brought,
@@ -95,15 +105,16 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
 }
 
 /// Reads what other operators report of the hosts, and whether the namespace is being deleted,
-/// which counts only when the node set is as well and a host has finalizers.
+/// which counts only when the node set is as well and a host has finalizers or a machine.
 async fn reports(
     caches: &Caches,
     key: &Key,
     set: &NodeSet,
+    has_machines: bool,
 ) -> Result<(Vec<Arc<HostReadiness>>, bool)> {
     let reports = caches.reports_of(set).await?;
     let is_held = reports.iter().any(|it| !it.spec.host_finalizers.is_empty());
-    let is_namespace_terminating = is_held
+    let is_namespace_terminating = (is_held || has_machines)
         && is_terminating(set)
         && caches.api.is_namespace_terminating(&key.namespace).await?;
     Ok((reports, is_namespace_terminating))

@@ -51,6 +51,8 @@ pub struct Observed {
     pub readiness: Vec<Arc<HostReadiness>>,
     /// Runs that reported the host key of one of its hosts.
     pub runs: Vec<Arc<AnsibleEe>>,
+    /// The runs that look for guests on hosts whose machines are to be given back.
+    pub looks: Vec<Arc<AnsibleEe>>,
     /// The claims of all objects that may describe one of its hosts, including its own.
     pub neighbours: Vec<Claim>,
     /// Metadata of its inventory Secret, if that exists.
@@ -66,7 +68,7 @@ pub struct Observed {
     /// What was observed of the baremetal sets.
     pub machines: Seen,
     /// Whether its namespace is being deleted, looked up only when the node set is as well and a
-    /// host has finalizers.
+    /// host has finalizers or a machine.
     pub is_namespace_terminating: bool,
     /// The content of the inventory Secret, read only while a deployment is under way or a host is
     /// terminating.

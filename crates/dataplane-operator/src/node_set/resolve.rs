@@ -21,7 +21,7 @@ use crate::node_set::kept_hosts::{self, KeptHosts, TerminatingHosts};
 use crate::node_set::machine_request::{self, Machines};
 use crate::node_set::observed::Observed;
 use crate::node_set::readiness_gates::{self, GatedHosts, Gates};
-use crate::node_set::{faults, inputs, inventory, inventory_entries, terminating};
+use crate::node_set::{faults, inputs, inventory, inventory_entries, last_looks, terminating};
 use crate::reasons;
 
 /// Types of services that bring another version to the hosts, as upstream's control plane expects.
@@ -151,7 +151,8 @@ fn outcome(
         &machines.replaced(),
     );
     let of_deleted = terminating::holders(seen).flat_map(|it| it.spec.host_finalizers.keys());
-    let of_deleted = of_deleted.filter(|_| is_terminating(&*seen.set));
+    let looked_at = last_looks::held_names(seen);
+    let of_deleted = of_deleted.chain(&looked_at).filter(|_| is_terminating(&*seen.set));
     outcome.with_terminating(&seen.set, terminating.keys().chain(of_deleted))
 }
 

@@ -29,11 +29,12 @@ use crate::host::inputs::changed_inputs;
 use crate::node_set::deployment_history::FAILURES;
 use crate::node_set::dns::DNS_DATA_READY;
 use crate::node_set::ipam::IP_RESERVATION_READY;
+use crate::node_set::last_looks::MACHINES_GIVEN_BACK;
 use crate::node_set::machine_request::Machines;
 use crate::node_set::observed::{Observed, brings_certificates, own_set};
 use crate::node_set::resolve::Resolved;
 use crate::node_set::tls::CERTIFICATES_READY;
-use crate::node_set::{host_key_trust, inputs, kept_hosts, terminating};
+use crate::node_set::{host_key_trust, inputs, kept_hosts, last_looks, terminating};
 use crate::reasons;
 
 /// Condition type: the ServiceAccount of the runs exists. It does not affect `Ready`.
@@ -55,7 +56,8 @@ pub fn step(
     let set = &seen.set;
     let nothing = NodeSetStatus::default();
     let recorded = set.status.as_ref().unwrap_or(&nothing);
-    let drafts = conditions(seen, resolved, recorded, rejected);
+    let mut drafts = conditions(seen, resolved, recorded, rejected);
+    drafts.extend(last_looks::condition(seen, now));
     let outcome = resolved.outcome.clone();
     let (config_hash, inputs) = published(resolved, recorded);
     let of_terminating = |recorded: &HostNetworkValues, present: &HostNetworkValues| {
@@ -250,6 +252,9 @@ fn blocked(seen: &Observed, resolved: &Resolved<'_>) -> String {
     let Some(first) = resolved.outcome.under_way.first() else {
         if let Some(report) = terminating::holders(seen).next() {
             return cleanup(report);
+        }
+        if !last_looks::held_names(seen).is_empty() {
+            return format!("its machines are not given back yet: see {MACHINES_GIVEN_BACK}.");
         }
         if let Some(set) =
             own_set(seen).filter(|_| is_only_finalizer(&*seen.set, INVENTORY_FINALIZER))

@@ -1,12 +1,15 @@
-//! The hosts that were taken out of a node set and that other operators still clean up after.
+//! The hosts that were taken out of a node set and that other operators still clean up after, or whose
+//! machines are not given back yet.
 //!
-//! What a host has stays as long as a report lists it in its host finalizers. Deployments take their
+//! What a host has stays as long as a report lists it in its host finalizers, and until a run has found
+//! no guests on it, if its machine is to be given back. Deployments take their
 //! hosts from the spec, so they leave it out.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use api::dataplane::{HostReadiness, NodeSet};
+use operator_core::finalizers::is_terminating;
 use operator_core::node_set_host;
 use operator_core::run_engine::connection_vars::{HOST_VAR, PORT_VAR, plain_host, plain_port};
 use operator_core::run_engine::inventory::INVENTORY_KEY;
@@ -14,6 +17,7 @@ use operator_core::run_engine::inventory::INVENTORY_KEY;
 use crate::node_set::build;
 use crate::node_set::inventory_entries::{self, Entries};
 use crate::node_set::kept_hosts::{TerminatingHost, TerminatingHosts, short};
+use crate::node_set::last_looks;
 use crate::node_set::observed::Observed;
 
 /// Returns the names in the inventory of the hosts that reports list and the spec does not have.
@@ -38,7 +42,10 @@ pub fn hosts(seen: &Observed) -> TerminatingHosts {
     if seen.is_namespace_terminating {
         return TerminatingHosts::new();
     }
-    let names = names(&seen.set, &seen.readiness);
+    let mut names = names(&seen.set, &seen.readiness);
+    if !is_terminating(&*seen.set) {
+        names.append(&mut last_looks::held_names(seen));
+    }
     if names.is_empty() {
         return TerminatingHosts::new();
     }

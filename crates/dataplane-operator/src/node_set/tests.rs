@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use api::ansibleee::AnsibleEe;
 use api::conditions::find;
 use api::dataplane::{Deployment, HostState, NodeSet, Service};
 use api::yaml;
@@ -19,10 +20,11 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use testkit::golden::recorded;
 
-use super::{decide, deployment_history, terminating};
+use super::{decide, deployment_history, last_looks as looks, terminating};
 use crate::condition_catalog::KINDS;
 use crate::finalizers::INVENTORY_FINALIZER;
 use crate::host::inventory_metadata::Inventory;
+use crate::host::last_look::LAST_LOOK;
 use crate::host::networks::Networks;
 use crate::host::vars::Objects;
 use crate::node_set::certificates::Issued;
@@ -35,6 +37,7 @@ mod disruption;
 mod faults;
 mod gates;
 mod inventories;
+mod last_looks;
 mod machines;
 mod served;
 mod terminating_hosts;
@@ -139,7 +142,10 @@ impl World {
             &self.seen.deployments,
             &self.seen.unreadable_deployments,
         );
-        let is_busy = is_busy || !terminating::names(&set, &self.seen.readiness).is_empty();
+        let machines = self.seen.machines.set.as_deref();
+        let is_busy = is_busy
+            || !terminating::names(&set, &self.seen.readiness).is_empty()
+            || !looks::leaving(&set, machines).is_empty();
         let pairs: Vec<(&str, &str)> =
             self.content.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
         self.seen.written = (is_busy && self.seen.inventory.is_some()).then(|| content(&pairs));
@@ -200,7 +206,14 @@ impl World {
                 Arc::make_mut(&mut self.seen.set).finalizers_mut().clone_from(rest);
                 "release"
             }
-            Write::Create { .. } => "create",
+            Write::Create { object, .. } => {
+                let mut run: AnsibleEe = serde_json::from_value(object.clone()).unwrap();
+                assert!(run.labels().contains_key(LAST_LOOK), "deployments make the others");
+                run.status =
+                    Some(serde_json::from_value(json!({ "JobStatus": "Running" })).unwrap());
+                self.seen.looks.push(Arc::new(run));
+                "create"
+            }
         };
         self.writes.push(format!("{verb} {kind} {name}"));
     }

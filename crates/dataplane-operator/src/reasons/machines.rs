@@ -81,6 +81,19 @@ pub(crate) const GIVING_BACK: Reason = Reason::waiting(
     "When that is done.",
     "Wait, or see the error in the message.",
 );
+pub(crate) const LOOKING_FOR_GUESTS: Reason = Reason::waiting(
+    "LookingForGuests",
+    "A run looks for guests on the host before its machine is given back.",
+    "Yes.",
+    "Wait.",
+);
+pub(crate) const MACHINE_HELD: Reason = Reason::warning(
+    "MachineHeld",
+    "The machine is not given back, because guests are on its host, or no run could look for them; the \
+     message has the cause.",
+    "Once a run has found none; or, after three attempts that failed, once the machine is off.",
+    "As the message says; it has the command to give the machine back without that look.",
+);
 pub(crate) const DELETION_WAITS: Reason = Reason::warning(
     "DeletionWaits",
     "The role is to be deleted, and its machines are given back first; the message names the \

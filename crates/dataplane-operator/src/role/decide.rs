@@ -27,7 +27,7 @@ use crate::role::resolve::{Resolved, resolve};
 use crate::role::resolved::{ResolvedHost, recorded_services};
 use crate::role::rollout::{counts, failing};
 use crate::role::status::role_step;
-use crate::role::{deletion, finalizer, secret_vars};
+use crate::role::{deletion, finalizer, last_looks, secret_vars};
 
 /// Evaluates a group.
 ///
@@ -51,6 +51,7 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     if seen.role.as_ref().is_some_and(|it| it.metadata.deletion_timestamp.is_some()) {
         let rejected = rejected_write::condition(rejected, previous(seen), asks.is_some());
         plan.steps.extend(given_back(rejected.as_ref()));
+        last_looks::add(&mut plan, seen, now);
         plan.steps.extend(asks);
         requeue(&mut plan, &resolved, &[], now);
         return plan;
@@ -89,6 +90,7 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
         plan.steps.extend(role_step(seen, &resolved, rejected, &findings, now));
     }
     plan.steps.extend(new_runs);
+    last_looks::add(&mut plan, seen, now);
     // Last, so that a rejected set of machines does not affect hosts that already have theirs.
     plan.steps.extend(asks);
     requeue(&mut plan, &resolved, &findings, now);

@@ -18,7 +18,8 @@ use crate::finalizers::{INVENTORY_FINALIZER, is_used};
 use crate::host::machines::machine_names::known_name;
 use crate::host::machines::{machine_conditions, set};
 use crate::reasons;
-use crate::role::machine_request::{MachineRequest, keeps_machine};
+use crate::role::last_looks;
+use crate::role::machine_request::{MachineRequest, is_leaving};
 use crate::role::node_status::ours;
 use crate::role::observed::{NodeGroup, Observed};
 use crate::role::provisioning::{BAREMETAL_READY, PROVISION_READY};
@@ -97,7 +98,7 @@ pub fn status_steps(
         return Vec::new();
     }
     let waits =
-        |it: &&ResolvedHost<'_>| !keeps_machine(it.node) && !machine_request.is_given_back(it.node);
+        |it: &&ResolvedHost<'_>| is_leaving(it.node) && !machine_request.is_given_back(it.node);
     let nodes = hosts.iter().filter(waits);
     let nodes = nodes.filter_map(|it| node_step(seen, machine_request, it, rejected, now));
     nodes.chain(role_step(seen, machine_request, rejected, now)).collect()
@@ -112,7 +113,10 @@ fn node_step(
 ) -> Option<Step> {
     let node = host.node;
     let provisioning = machine_request.followed(node, &host.effective, now);
+    let held = last_looks::held(seen, node, now);
+    let held = held.map(|it| it.reason.condition(BAREMETAL_READY, it.message));
     let draft = match (&machine_request.template, rejected.filter(|it| set::is_refused(it))) {
+        _ if held.is_some() => held?,
         // The request is faulty, so the set cannot even be updated to drop the host.
         (Err(problem), _) => problem.condition(BAREMETAL_READY),
         (Ok(_), Some(rejected)) => rejected.clone().with_type(BAREMETAL_READY),

@@ -80,7 +80,10 @@ fn reported_and_owners(caches: &Caches, run: &AnsibleEe) -> Vec<Key> {
     let nodes = reports.filter_map(|it| caches.hosts.nodes.get(&Key::new(&namespace, &it.name)));
     let owners = run.owner_references().iter().filter_map(|it| match it.kind.as_str() {
         "OpenStackDataPlaneRole" => Some(NodeGroup::Role(it.name.clone())),
-        "OpenStackDataPlaneNode" => Some(NodeGroup::Node(it.name.clone())),
+        "OpenStackDataPlaneNode" => {
+            let node = caches.hosts.nodes.get(&Key::new(&namespace, &it.name))?;
+            Some(NodeGroup::of(&node))
+        }
         _ => None,
     });
     nodes.map(|it| key_of_node(&it)).chain(owners.map(|it| it.key(&namespace))).collect()

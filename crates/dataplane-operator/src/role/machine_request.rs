@@ -25,6 +25,7 @@ use crate::host::machines::provisioning_state::{
 use crate::host::machines::set;
 use crate::host::machines::template::{Template, merged};
 use crate::reasons;
+use crate::role::last_looks;
 use crate::role::observed::{NodeGroup, Observed};
 use crate::role::resolved::ResolvedHost;
 
@@ -139,7 +140,13 @@ impl<'a> MachineRequest<'a> {
 
     /// Returns whether the set has a host for a node that still needs it.
     pub fn is_at_work(&self, node: &Node) -> bool {
-        self.is_owner(node) && set::has(self.set(), &self.asked(node)) && keeps_machine(node)
+        self.is_owner(node) && set::has(self.set(), &self.asked(node)) && self.keeps_machine(node)
+    }
+
+    /// Returns whether a node still needs its machine: it is not being deleted, others still use it, or
+    /// guests may be on its host.
+    fn keeps_machine(&self, node: &Node) -> bool {
+        !is_leaving(node) || last_looks::is_held(self.seen, node)
     }
 
     /// Returns whether the machine of a node that is being deleted was given back.
@@ -166,8 +173,9 @@ impl<'a> MachineRequest<'a> {
     /// Returns the machines of nodes that have left the group, because other finalizers still hold
     /// those nodes.
     fn machines_of_migrating_nodes(&self) -> impl Iterator<Item = (String, BaremetalHost)> {
-        let is_used = self.seen.migrating_nodes.iter().filter(|it| is_used(&***it));
-        let names = is_used.map(|it| known_name(it)).filter(|it| self.names.owner(it).is_none());
+        let is_needed = |it: &&Arc<Node>| is_used(&***it) || last_looks::is_held(self.seen, it);
+        let needed = self.seen.migrating_nodes.iter().filter(is_needed);
+        let names = needed.map(|it| known_name(it)).filter(|it| self.names.owner(it).is_none());
         names.filter_map(|it| Some((it.clone(), self.set?.spec.baremetal_hosts.get(&it)?.clone())))
     }
 
@@ -177,7 +185,8 @@ impl<'a> MachineRequest<'a> {
         let template = self.template.as_ref().ok()?;
         let is_going = self.seen.role.as_ref().is_some_and(|it| is_terminating(&**it));
         let (mut entries, mut asking) = (BTreeMap::new(), Vec::new());
-        for host in hosts.iter().filter(|it| self.is_owner(it.node) && keeps_machine(it.node)) {
+        for host in hosts.iter().filter(|it| self.is_owner(it.node) && self.keeps_machine(it.node))
+        {
             let name = self.asked(host.node);
             let present = self.set.and_then(|it| it.spec.baremetal_hosts.get(&name));
             let is_barred = is_going || is_terminating(host.node) || host.is_taken;
@@ -240,9 +249,9 @@ fn defaults(seen: &Observed, hosts: &[&EffectiveSpec]) -> [(&'static str, Option
     )
 }
 
-/// Returns whether a node still needs its machine: it is not being deleted, or others still use it.
-pub fn keeps_machine(node: &Node) -> bool {
-    !is_terminating(node) || is_used(node)
+/// Returns whether a node is being deleted and nobody but this operator needs it any more.
+pub fn is_leaving(node: &Node) -> bool {
+    is_terminating(node) && !is_used(node)
 }
 
 /// Returns what is known of a host besides its set.

@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use api::ansibleee::AnsibleEe;
 use api::dataplane::{DataPlane, Node, Role, Service};
 use api::shared::SourceKind;
 use kube::{Resource as _, ResourceExt};
 use operator_core::data_sources::{SourceRef, sources_of};
+use operator_core::finalizers::is_terminating;
 use operator_core::object_key::Key;
 use operator_runtime::error::Result;
 
@@ -18,6 +20,7 @@ use crate::host::conflicts::Claim;
 use crate::host::conflicts::caches::reported_keys;
 use crate::host::effective_spec::{EffectiveSpec, machine_template};
 use crate::host::inventory_metadata::Inventory;
+use crate::host::last_look::LAST_LOOK;
 use crate::host::machines::Seen;
 use crate::host::machines::machine_names::known_name;
 use crate::host::vars::{Objects, named};
@@ -57,7 +60,9 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     let names_networks = names_networks(role.as_deref(), &nodes);
     let networks = caches.attachments.seen(&caches.api, &namespace, names_networks).await?;
     let sources = caches.sources.digests_of(&caches.api, desired).await?;
-    let runs = caches.runs.indexed(BY_OWNER, &Key::new(&namespace, &owner));
+    let mut runs = caches.runs.indexed(BY_OWNER, &Key::new(&namespace, &owner));
+    // A node without a role owns both.
+    runs.retain(|it| !it.labels().contains_key(LAST_LOOK));
     let own = own_claims(&nodes, &addresses);
     let mut others = caches.runs_with_keys(&namespace, addresses.into_iter().flatten());
     others.retain(|run| run.owner_references().iter().all(|it| it.uid != owner));
@@ -65,6 +70,8 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
         caches.hosts.overlapping(&own, reported_keys(&namespace, runs.iter().chain(&others)));
     let machines = machines(caches, &namespace, &group, role.as_deref(), &nodes).await?;
     let movers = migrating_nodes(caches, &namespace, &nodes, &machines);
+    let leaving = nodes.iter().filter(|it| is_terminating(&***it)).chain(&movers);
+    let (looks, is_namespace_terminating) = looks(caches, &namespace, leaving, &machines).await?;
     let mut seen = Observed {
         group,
         namespace,
@@ -78,6 +85,8 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
         objects,
         networks,
         runs,
+        looks,
+        is_namespace_terminating,
         others,
         claims,
         machines,
@@ -132,6 +141,24 @@ fn migrating_nodes(
     let is_here = |it: &Arc<Node>| it.namespace().as_deref() == Some(namespace);
     let has = |it: &Arc<Node>| left.contains(&known_name(it));
     caches.hosts.nodes.all().into_iter().filter(|it| is_here(it) && has(it)).collect()
+}
+
+/// Returns the runs that look for guests on the hosts of nodes that are `leaving` a group with machines,
+/// and whether the namespace is being deleted, so that no such run can be made.
+async fn looks(
+    caches: &Caches,
+    namespace: &str,
+    leaving: impl Iterator<Item = &Arc<Node>>,
+    machines: &Seen,
+) -> Result<(Vec<Arc<AnsibleEe>>, bool)> {
+    if machines.set.is_none() {
+        return Ok((Vec::new(), false));
+    }
+    let uids: Vec<String> = leaving.filter_map(|it| it.uid()).collect();
+    let goes = !uids.is_empty() && caches.api.is_namespace_terminating(namespace).await?;
+    let runs = uids.iter().flat_map(|it| caches.runs.indexed(BY_OWNER, &Key::new(namespace, it)));
+    let looks = runs.filter(|it| it.labels().contains_key(LAST_LOOK)).collect();
+    Ok((looks, goes))
 }
 
 /// Returns the addresses of hosts whose machines are provisioned but whose ssh has not answered

@@ -84,6 +84,10 @@ pub struct Observed {
     pub networks: Networks,
     /// The runs that the role owns, or the node without a role.
     pub runs: Vec<Arc<AnsibleEe>>,
+    /// The runs that look for guests on hosts whose machines are to be given back.
+    pub looks: Vec<Arc<AnsibleEe>>,
+    /// Whether the namespace is being deleted, if the machine of a node is to be given back.
+    pub is_namespace_terminating: bool,
     /// Runs of other owners to which one of the hosts presented its ssh host key.
     pub others: Vec<Arc<AnsibleEe>>,
     /// The claims of all objects that describe one of the hosts.

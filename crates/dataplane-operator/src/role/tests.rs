@@ -23,6 +23,7 @@ use crate::condition_catalog::KINDS;
 use crate::default_services::DefaultServices;
 use crate::finalizers::INVENTORY_FINALIZER;
 use crate::host::inventory_metadata::{INVENTORY_HASH, Inventory};
+use crate::host::last_look::LAST_LOOK;
 use crate::host::machines::Seen;
 use crate::host::networks::Networks;
 use crate::host::vars::Objects;
@@ -97,6 +98,8 @@ impl World {
             objects: Objects::new(),
             networks: Networks::NotNamed,
             runs: Vec::new(),
+            looks: Vec::new(),
+            is_namespace_terminating: false,
             others: Vec::new(),
             claims: Vec::new(),
             machines: Seen::default(),
@@ -180,7 +183,9 @@ impl World {
                             serde_json::from_value(json!({ "JobStatus": "Running" })).unwrap(),
                         );
                     }
-                    self.seen.runs.push(Arc::new(run));
+                    let is_look = run.labels().contains_key(LAST_LOOK);
+                    let place = if is_look { &mut self.seen.looks } else { &mut self.seen.runs };
+                    place.push(Arc::new(run));
                 }
                 Write::Status { status, .. } => {
                     self.write_status(&kind, &name, status);
@@ -192,6 +197,7 @@ impl World {
                 }
                 Write::Delete { .. } => {
                     self.seen.runs.retain(|it| it.name_any() != name);
+                    self.seen.looks.retain(|it| it.name_any() != name);
                     self.writes.push(format!("delete {kind}"));
                 }
                 Write::AddFinalizer { finalizer } => {
@@ -710,6 +716,7 @@ mod crashes;
 mod digests;
 mod holding;
 mod host_keys;
+mod last_looks;
 mod limits;
 mod machine_owners;
 mod machines;

@@ -2,16 +2,14 @@
 
 use api::conditions::{ConditionDraft, READY, Reason, Severity, find};
 use api::dataplane::ServiceRun;
-use api::dataplane::service_run::RunState;
 use jiff::Timestamp;
 use nova_config::conditions::HOST_CLEANED;
 use operator_core::hash;
-use operator_core::keyed::Digest;
+use operator_core::run_engine::Run;
 use operator_core::run_engine::host_key::HostKeyTrust;
-use operator_core::run_engine::outcome::{FailureReason, Outcome, Remediation, host_outcome};
-use operator_core::run_engine::retry::Retries;
-use operator_core::run_engine::service_sequence::{self, NeededRun};
-use operator_core::run_engine::{DesiredService, Host, Run, SequenceState, ServiceSequence};
+use operator_core::run_engine::last_run::{ATTEMPTS, Holds, LastAttempt, LastRun, LastRunState};
+use operator_core::run_engine::outcome::FailureReason;
+use operator_core::run_engine::service_sequence::NeededRun;
 
 use crate::cleanup::build::Extent;
 use crate::cleanup::messages;
@@ -19,8 +17,6 @@ use crate::reasons;
 
 /// The service name of cleanup runs.
 pub const NOVA_CLEANUP: &str = "nova-cleanup";
-/// Maximum number of attempts: an unreachable host must not block the removal of its compute.
-const ATTEMPTS: i64 = 3;
 /// Version of the play; a new version makes hosts that wait for their cleanup run it once more.
 const VERSION: &str = "v1";
 
@@ -109,77 +105,47 @@ pub fn stops_agents(parts: &impl serde::Serialize, recorded: &[ServiceRun]) -> b
 impl HostCleanup<'_> {
     /// Evaluates the attempts; `runs` are those that clean up the host.
     pub fn evaluate(&self, runs: &[Run<'_>], now: Timestamp) -> Evaluation {
-        let mut sequence = self.sequence(runs, now);
-        self.keep_owner(&mut sequence.services);
-        let record = sequence.services.first();
-        let is_another_s = record.is_some_and(is_another_s);
-        let is_held = is_another_s && self.deletes_service;
-        let has_failed = record.is_some_and(|it| failed_attempts(it) >= ATTEMPTS);
-        let is_spent = !is_held && (has_failed || is_another_s);
-        let in_progress = || self.in_progress(record, runs);
-        let was_key_refused = sequence.was_key_refused();
-        let (condition, next) = match sequence.state {
-            SequenceState::Done => {
+        let last = self.last_run();
+        let attempt = last.evaluate(runs, now);
+        let cause = || last.cause(&attempt, runs);
+        let in_progress = || self.in_progress(&attempt, cause);
+        let (condition, next) = match &attempt.state {
+            LastRunState::Done => {
                 let text = messages::cleaned(self.host, self.left);
                 (reasons::cleanup::HOST_CLEANED.condition(HOST_CLEANED, text), Next::Conclude)
             }
-            SequenceState::InRun { waiting_for: Some(what), .. } => {
+            LastRunState::Waits(what) => {
                 let text = format!("The run waits: {what}. {}", self.skip);
                 (reasons::cleanup::QUEUED.condition(HOST_CLEANED, text), Next::Wait(None))
             }
-            SequenceState::InRun { run, .. } => {
+            LastRunState::InRun(run) => {
                 let held_up =
-                    runs.iter().find(|it| it.name() == run).and_then(|it| self.run_problem(it));
+                    runs.iter().find(|it| it.name() == *run).and_then(|it| self.run_problem(it));
                 (held_up.unwrap_or_else(in_progress), Next::Wait(None))
             }
-            SequenceState::Failed { retry_at: Some(at), .. } if !is_spent => {
-                (in_progress(), Next::Wait(Some(at)))
-            }
-            SequenceState::NeedsRun(need) if !is_spent => {
+            LastRunState::RetryAt(at) => (in_progress(), Next::Wait(Some(*at))),
+            LastRunState::Due { need, was_key_refused } => {
+                let (need, was_key_refused) = (need.clone(), *was_key_refused);
                 (in_progress(), Next::Run { need, was_key_refused })
             }
-            SequenceState::NeedsRun(_)
-            | SequenceState::Failed { .. }
-            | SequenceState::OutOfDate => {
-                let text = messages::not_cleaned(self.host, &self.cause(record, runs), self.left);
+            LastRunState::Spent => {
+                let text = messages::not_cleaned(self.host, &cause(), self.left);
                 (reasons::cleanup::HOST_NOT_CLEANED.condition(HOST_CLEANED, text), Next::Conclude)
             }
         };
-        Evaluation { condition, services: sequence.services, next }
+        Evaluation { condition, services: attempt.services, next }
     }
 
-    /// Keeps that the host records another owner: a later attempt that fails otherwise, because the host
-    /// is not reached, says nothing of that.
-    fn keep_owner(&self, services: &mut [ServiceRun]) {
-        let Some(before) = self.recorded.iter().find(|it| is_another_s(it)) else { return };
-        let others = services.iter_mut().filter(|it| it.state != RunState::Succeeded);
-        for service in others.filter(|it| !is_another_s(it)) {
-            service.reason.clone_from(&before.reason);
-            service.failures = before.failures + 1;
-        }
-    }
-
-    /// Returns the service sequence of the cleanup, which has one service.
-    fn sequence(&self, runs: &[Run<'_>], now: Timestamp) -> ServiceSequence {
-        let expected = [DesiredService {
-            service: NOVA_CLEANUP.to_owned(),
-            run_hash: Digest::from(&*self.identity),
-            hash: Digest::from(&*self.identity),
-            group: String::new(),
-        }];
-        let host = Host {
+    fn last_run(&self) -> LastRun<'_> {
+        LastRun {
+            service: NOVA_CLEANUP,
             name: self.name,
-            desired: &expected,
+            identity: &self.identity,
             recorded: self.recorded,
-            may_run: true,
-            has_moved: false,
-            ssh_key: self.ssh,
-            trusted: &self.trust.token(),
-            accept: None,
-            take_over: "",
-            retries: Retries::Healing(""),
-        };
-        service_sequence::evaluate(&host, runs, now)
+            ssh: self.ssh,
+            trust: self.trust,
+            holds: if self.deletes_service { Holds::GuestsAndOwner } else { Holds::Guests },
+        }
     }
 
     /// Returns the condition for a run that is blocked: only the user can end that wait early.
@@ -198,61 +164,29 @@ impl HostCleanup<'_> {
     /// Returns the condition while the host is cleaned up.
     ///
     /// The cause of the last failure stays visible during the next attempt.
-    fn in_progress(&self, record: Option<&ServiceRun>, runs: &[Run<'_>]) -> ConditionDraft {
-        let is_held = self.deletes_service && record.is_some_and(is_another_s);
-        match record.and_then(|it| it.reason.as_deref()) {
-            Some(reason) if is_held => {
-                let text = format!(
-                    "nova-compute was not stopped on host {}, and its service stays in nova, because \
-                     it may be that of another owner of the host: {}. It is tried again \
-                     automatically. {}",
-                    self.host,
-                    self.cause(record, runs),
-                    self.skip
-                );
-                let reason = FailureReason::parse(reason).reason();
-                reason.condition(HOST_CLEANED, text).with_severity(Severity::Warning)
-            }
-            None => reasons::cleanup::CLEANING_HOST
-                .condition(HOST_CLEANED, messages::cleaning(self.host)),
-            Some(reason) => {
-                let text = format!(
-                    "nova-compute could not be stopped on host {} yet: {}. It is tried {ATTEMPTS} \
-                     times. {}",
-                    self.host,
-                    self.cause(record, runs),
-                    self.skip
-                );
-                let reason = FailureReason::parse(reason).reason();
-                reason.condition(HOST_CLEANED, text).with_severity(Severity::Warning)
-            }
-        }
-    }
-
-    /// Returns why the last attempt failed: the failure of this host in the run, or the record's
-    /// reason.
-    fn cause(&self, record: Option<&ServiceRun>, runs: &[Run<'_>]) -> String {
-        let word = record.and_then(|it| it.reason.as_deref()).unwrap_or_default();
-        let reason = FailureReason::parse(word).as_str();
-        let name = record.and_then(|it| it.run.clone());
-        // Later attempts may have failed otherwise.
-        let is_held = record.is_some_and(is_another_s);
-        let status = runs
-            .iter()
-            .filter(|it| {
-                if is_held {
-                    return has_found_owner(it, self.name) == Some(true);
-                }
-                name.as_ref().is_none_or(|name| *name == it.name())
-            })
-            .filter_map(|it| it.object.status.as_ref())
-            .next_back();
-        let failures = status.map(|it| it.failures.as_slice()).unwrap_or_default();
-        let own = failures.iter().find(|it| it.host == self.name);
-        match own.map(api::ansibleee::HostFailure::gist) {
-            Some(gist) if !gist.is_empty() => format!("{reason}: {gist}"),
-            _ => reason.to_owned(),
-        }
+    fn in_progress(&self, attempt: &LastAttempt, cause: impl Fn() -> String) -> ConditionDraft {
+        let (host, skip) = (self.host, self.skip);
+        let record = attempt.services.first();
+        let Some(word) = record.and_then(|it| it.reason.as_deref()) else {
+            let text = messages::cleaning(host);
+            return reasons::cleanup::CLEANING_HOST.condition(HOST_CLEANED, text);
+        };
+        let text = match attempt.held_by {
+            Some(FailureReason::GuestsOnHost) => messages::guests(host, &cause(), skip),
+            Some(_) => format!(
+                "nova-compute was not stopped on host {host}, and its service stays in nova, because \
+                 it may be that of another owner of the host: {}. It is tried again automatically. \
+                 {skip}",
+                cause()
+            ),
+            None => format!(
+                "nova-compute could not be stopped on host {host} yet: {}. It is tried {ATTEMPTS} \
+                 times. {skip}",
+                cause()
+            ),
+        };
+        let reason = FailureReason::parse(word).reason();
+        reason.condition(HOST_CLEANED, text).with_severity(Severity::Warning)
     }
 }
 
@@ -261,33 +195,4 @@ impl HostCleanup<'_> {
 pub fn is_another_s(record: &ServiceRun) -> bool {
     let reason = record.reason.as_deref();
     record.name == NOVA_CLEANUP && reason == Some(FailureReason::HostNotOwned.as_str())
-}
-
-/// Returns whether attempts show that a host records another owner: one has found it so, and none has
-/// succeeded since. `before` is what is known of attempts whose runs are gone.
-pub fn has_another_owner(runs: &[Run<'_>], name: &str, before: bool) -> bool {
-    let attempt = |it: &&Run<'_>| it.attempts.get(name).map(|it| it.attempt);
-    let mut all: Vec<&Run<'_>> = runs.iter().filter(|it| attempt(it).is_some()).collect();
-    all.sort_by_key(attempt);
-    all.iter().fold(before, |known, it| has_found_owner(it, name).unwrap_or(known))
-}
-
-/// Returns whether a run has found that the host records another owner; `None` where it says nothing
-/// of that.
-fn has_found_owner(run: &Run<'_>, name: &str) -> Option<bool> {
-    let remediation = Remediation { retries: Retries::Healing(""), accept: None, take_over: "" };
-    match host_outcome(run, name, run.is_partial(), remediation) {
-        _ if !run.is_finished() => None,
-        Outcome::Succeeded | Outcome::LeftOut => Some(false),
-        Outcome::Failed { reason: FailureReason::HostNotOwned, .. } => Some(true),
-        Outcome::Failed { .. } => None,
-    }
-}
-
-/// Counts failed attempts of every class; the record counts each class on its own.
-fn failed_attempts(record: &ServiceRun) -> i64 {
-    match record.state {
-        RunState::Failed => record.attempt,
-        RunState::Pending | RunState::Running | RunState::Succeeded => record.attempt - 1,
-    }
 }

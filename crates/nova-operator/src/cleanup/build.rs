@@ -1,13 +1,13 @@
 //! Builds the run that stops nova-compute on a host.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use kube::ResourceExt;
 use nova_config::services::NOVA_TYPE;
 use operator_core::plan::{Step, Write};
-use operator_core::run_engine::batches::batches;
-use operator_core::run_engine::build::run;
-use operator_core::run_engine::run_template::{HostConnection, Play, RunTemplate};
+use operator_core::run_engine::host_guests::with_look;
+use operator_core::run_engine::last_run;
+use operator_core::run_engine::run_template::{HostConnection, Play};
 use operator_core::run_engine::service_sequence::NeededRun;
 use serde_json::{Value, json};
 
@@ -15,14 +15,12 @@ use crate::cleanup::labels::{CLEANUP_OF, COMPUTE_NAME};
 use crate::compute::build::plain_run_template;
 use crate::compute::observed::Observed;
 
-/// The operator's own play, so that it works with any collection.
+/// The operator's own play, which looks for guests first.
 const PLAY: &str = include_str!("../../plays/nova-cleanup.yaml");
 /// The play's variable that has nova's files and its container removed.
 const REMOVE_FILES: &str = "edpm_nova_remove_files";
 /// The play's variable that has the agents of neutron stopped.
 const HOST_LEAVES: &str = "edpm_nova_host_leaves";
-/// Time limit of one attempt: a host that hangs must not block the deletion of its compute.
-const DEADLINE_SECONDS: i64 = 600;
 
 /// What a cleanup run takes away from a host.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -37,7 +35,7 @@ pub enum Extent {
 
 /// Returns what a cleanup run executes, with any collection.
 pub fn play() -> Play {
-    Play::Contents(PLAY.to_owned())
+    Play::Contents(with_look(PLAY))
 }
 
 /// Returns the step that creates the run of an attempt.
@@ -53,7 +51,7 @@ pub fn cleanup(
     let mut template = plain_run_template(seen, play(), NOVA_TYPE);
     template.extra_vars.extend(extent.variables());
     let host = &compute.spec.dataplane_node_name;
-    let mut step = run_on(&template, host, need, connection)?;
+    let mut step = last_run::step(&template, host, need, connection)?;
     if let Write::Create { object, .. } = &mut step.write {
         let metadata = &mut object["metadata"];
         metadata["labels"][CLEANUP_OF] = json!(compute.uid());
@@ -75,20 +73,4 @@ impl Extent {
         };
         names.iter().map(|it| ((*it).to_owned(), json!(true))).collect()
     }
-}
-
-/// Returns the step that creates the run of an attempt on one host, by its name in the inventory.
-pub fn run_on(
-    template: &RunTemplate,
-    host: &str,
-    need: NeededRun,
-    connection: HostConnection,
-) -> Option<Step> {
-    let needs = BTreeMap::from([(host.to_owned(), need)]);
-    let batch = batches(needs, 1, &BTreeSet::new()).into_iter().next()?;
-    let mut step = run(template, &batch, &BTreeMap::from([(host.to_owned(), connection)]));
-    if let Write::Create { object, .. } = &mut step.write {
-        object["spec"]["activeDeadlineSeconds"] = json!(DEADLINE_SECONDS);
-    }
-    Some(step)
 }

@@ -12,11 +12,10 @@ use nova_config::services::LIBVIRT;
 use operator_core::finalizers::{has_finalizer, is_terminating, remove_finalizer};
 use operator_core::plan::{Plan, Step, Target};
 use operator_core::rejected_write::RejectedWrite;
-use operator_core::run_engine::Run;
-use operator_core::run_engine::run_gc;
 use operator_core::run_engine::run_template::HostConnection;
 use operator_core::run_engine::service_sequence::NeededRun;
 use operator_core::run_engine::ssh_secret::PRIVATE_KEY;
+use operator_core::run_engine::{Run, last_run, run_gc};
 
 use crate::cell::leftovers;
 use crate::cell_immutability::{has_run, owns};
@@ -85,6 +84,8 @@ pub fn decide(
     if (is_by_api || is_held) && seen.drain.as_ref().is_some_and(HostProgress::forbids_runs) {
         plan.steps.extend(run_gc::withdrawn(&parted(seen).0, |_, _| false));
     }
+    let host = &compute.spec.dataplane_node_name;
+    plan.steps.extend(last_run::superseded(&parted(seen).0, host));
     match evaluated.next {
         Next::Conclude if is_by_api && is_done(seen.drain.as_ref()) => {
             let because = "its host is done with, and nova has nothing of it";

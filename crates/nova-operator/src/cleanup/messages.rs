@@ -41,6 +41,17 @@ pub fn not_cleaned(host: &str, cause: &str, left: &str) -> String {
     if left.is_empty() { text } else { format!("{text} {left}") }
 }
 
+/// Returns the message about a host on which guests are, as an attempt has found; `skip` is the command to
+/// proceed all the same.
+pub fn guests(host: &str, cause: &str, skip: &str) -> String {
+    format!(
+        "nova-compute is not stopped on host {host}, because guests are there, whatever nova has of it: \
+         {}. Where nova has them, migrate or delete them; else `virsh list --all` and `ps` on the host \
+         show them. It is tried again automatically. {skip}",
+        cause.trim_end_matches('.')
+    )
+}
+
 /// Returns the command to proceed without the host.
 pub fn skip(compute: &ExternalCompute) -> String {
     format!(

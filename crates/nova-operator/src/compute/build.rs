@@ -9,7 +9,7 @@ use kube::ResourceExt;
 use nova_config::rendered_secret::compute_secret_name;
 use nova_config::services::{LIBVIRT, NOVA, NOVA_TYPE};
 use operator_core::plan::Target;
-use operator_core::run_engine::host_key::{self, ACCEPT, HostKey, HostKeyTrust};
+use operator_core::run_engine::host_key::{self, HostKeyTrust};
 use operator_core::run_engine::layout::Layout;
 use operator_core::run_engine::run_template::{
     AnsibleOptions, DeploymentOptions, HostConnection, MountedSource, Play, RunTemplate,
@@ -161,10 +161,7 @@ pub fn trust(seen: &Observed) -> HostKeyTrust {
 }
 
 fn trust_of(node: Option<&Node>) -> HostKeyTrust {
-    let recorded = node.and_then(|it| it.status.as_ref()?.host_key.as_deref());
-    let Some(key) = recorded.and_then(HostKey::parse) else { return HostKeyTrust::default() };
-    let annotation = node.and_then(|it| it.annotations().get(ACCEPT));
-    HostKeyTrust::learned(Some(key), host_key::accepted(annotation), &[])
+    node.map(host_key::recorded_trust).unwrap_or_default()
 }
 
 /// Returns the name of the ssh Secret and its resource version.

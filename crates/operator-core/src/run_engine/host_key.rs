@@ -3,8 +3,10 @@
 use std::fmt;
 
 use api::ansibleee::HostKeyScan;
+use api::dataplane::Node;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
+use kube::ResourceExt;
 use sha2::{Digest, Sha256};
 
 use crate::hash;
@@ -82,6 +84,13 @@ pub struct HostKeyTrust {
     pub key: Option<HostKey>,
     /// The fingerprint that the user accepts.
     pub accepted: Option<String>,
+}
+
+/// Returns the trust in the key of a node's host, as its status records it; nothing is learned.
+pub fn recorded_trust(node: &Node) -> HostKeyTrust {
+    let recorded = node.status.as_ref().and_then(|it| it.host_key.as_deref());
+    let Some(key) = recorded.and_then(HostKey::parse) else { return HostKeyTrust::default() };
+    HostKeyTrust::learned(Some(key), accepted(node.annotations().get(ACCEPT)), &[])
 }
 
 impl HostKeyTrust {

@@ -7,9 +7,9 @@ use api::dataplane::service_run::ServiceRun;
 use crate::host_identity;
 use crate::reasons;
 use crate::run_engine::host_key::HostKey;
-use crate::run_engine::host_owner;
 use crate::run_engine::retry::Retries;
 use crate::run_engine::run::Run;
+use crate::run_engine::{host_guests, host_owner};
 
 /// Why an attempt failed.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -22,6 +22,8 @@ pub enum FailureReason {
     HostKeyMismatch,
     /// The host records another owner than the object that owns the run.
     HostNotOwned,
+    /// Guests are on the host, which what was to be done there would end or leave behind.
+    GuestsOnHost,
     /// The host has lost its recorded identity.
     IdentityMissing,
     /// The host has another identity than the recorded one.
@@ -54,11 +56,12 @@ pub enum FailureReason {
 
 impl FailureReason {
     /// All reasons, for tables and tests.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::HostUnreachable,
         Self::KeyRefused,
         Self::HostKeyMismatch,
         Self::HostNotOwned,
+        Self::GuestsOnHost,
         Self::IdentityMissing,
         Self::IdentityMismatch,
         Self::IdentityNotFound,
@@ -82,6 +85,7 @@ impl FailureReason {
             Self::KeyRefused => &reasons::KEY_REFUSED,
             Self::HostKeyMismatch => &reasons::HOST_KEY_MISMATCH,
             Self::HostNotOwned => &reasons::HOST_NOT_OWNED,
+            Self::GuestsOnHost => &reasons::GUESTS_ON_HOST,
             Self::IdentityMissing => &reasons::IDENTITY_MISSING,
             Self::IdentityMismatch => &reasons::IDENTITY_MISMATCH,
             Self::IdentityNotFound => &reasons::IDENTITY_NOT_FOUND,
@@ -162,6 +166,7 @@ impl FailureReason {
                 "Correct the address, or delete the object that has the host; a file that names no \
                  owner may be removed from the host"
             }
+            Self::GuestsOnHost => "Migrate or delete them",
             Self::IdentityMissing => "It is restored once the host has no servers",
             Self::ProviderNameTaken => {
                 "That provider is to be deleted once the host has no servers"
@@ -258,6 +263,9 @@ fn class_of_failure(run: &Run<'_>, host: &str) -> FailureReason {
     if failure_of(run, host).is_some_and(host_owner::is_refusal) {
         return FailureReason::HostNotOwned;
     }
+    if failure_of(run, host).is_some_and(host_guests::is_refusal) {
+        return FailureReason::GuestsOnHost;
+    }
     let of_identity = failure_of(run, host).and_then(host_identity::reason);
     of_identity.map_or(FailureReason::TaskFailed, |it| FailureReason::parse(it.word))
 }
@@ -291,6 +299,7 @@ fn message(
         FailureReason::KeyRefused => "refuses the ssh key",
         FailureReason::HostKeyMismatch => "shows a host key that is not the known one",
         FailureReason::HostNotOwned => "was not touched",
+        FailureReason::GuestsOnHost => "has guests",
         FailureReason::IdentityMissing => "has lost its identity",
         FailureReason::IdentityMismatch => "has another identity than the recorded one",
         FailureReason::IdentityNotFound => "has no identity",

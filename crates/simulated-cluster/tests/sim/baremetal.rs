@@ -12,7 +12,7 @@ use e2e::{Namespace, holds, says};
 use k8s_openapi::api::events::v1::Event;
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
-use simulated_cluster::{Host, Ironic, Operator, Trouble};
+use simulated_cluster::{Behaviour, Host, Ironic, Operator, Trouble};
 
 use crate::journey::{deploy, trace};
 use crate::metal;
@@ -184,7 +184,14 @@ async fn an_empty_machine_becomes_a_ready_host_and_is_given_back() -> Result<()>
     nothing_tells(&world).await?;
     world.holds_nowhere::<Node>(&NOWHERE).await?;
 
+    let guests = "1 guest is on this host, so its machine is not given back: g1 (0f-1).";
+    metal.host.behave("last-look", Behaviour::failed("The host must have no guests", guests));
     world.api::<Node>().delete(host, &DeleteParams::default()).await?;
+    let words = ["1 guest", "g1 (0f-1)", "dataplane.openstack.org/skip-cleanup=true"];
+    let is_held = |it: &Node| says(conditions(it), "BaremetalReady", "MachineHeld", &words);
+    world.wait::<Node>(host, "held by a guest", RETURNED, is_held).await?;
+    assert_eq!(ironic.node(MACHINE)?["provision_state"], "active", "nothing is wiped");
+    metal.host.behave("last-look", Behaviour::Done);
     metal::meanwhile(&world, ROLE, world.gone::<Node>(host, RETURNED)).await?;
     let is_empty = |it: &BaremetalSet| {
         it.spec.baremetal_hosts.is_empty()

@@ -11,7 +11,7 @@ use e2e::{Namespace, SOON, says};
 use kube::ResourceExt;
 use kube::api::{DeleteParams, PropagationPolicy};
 use serde_json::{Value, json};
-use simulated_cluster::Host;
+use simulated_cluster::{Behaviour, Host};
 
 use crate::computes::{self, CELL, settled};
 use crate::ends::{GOES, cleaned, delete, gone, held, leftovers};
@@ -117,6 +117,21 @@ async fn a_dead_host_keeps_its_node_for_a_few_minutes_or_until_a_human_says_so()
     let left = leftovers(&ns).await?;
     assert_eq!(left.iter().filter(|it| !it.stopped).count(), 2, "{left:?}");
     assert_eq!(attempts(&host), 3, "attempts of the host that was not skipped");
+    ns.done().await
+}
+
+#[tokio::test]
+async fn guests_on_a_host_hold_its_node_until_they_are_gone() -> Result<()> {
+    let (ns, host) = world("removal-guests", "192.0.2.118").await?;
+    let guests = "2 guests are on this host, so nova-compute is not stopped: g1 (0f-1), g2 (0f-2).";
+    host.behave("nova-cleanup", Behaviour::failed("The host must have no guests", guests));
+    delete(&ns, &host.name, PropagationPolicy::Background).await?;
+    let words = ["2 guests", "g1 (0f-1)", "nova.openstack.org/skip-cleanup=true"];
+    node_says(&ns, &host.name, "GuestsOnHost", &words).await?;
+    host.behave("nova-cleanup", Behaviour::Done);
+    gone(&ns, &host.name, GOES).await?;
+    let [left] = &leftovers(&ns).await?[..] else { bail!("the cell does not remember it") };
+    assert!(left.stopped && attempts(&host) > 1, "it is tried again by itself");
     ns.done().await
 }
 

@@ -228,8 +228,7 @@ fn trouble(set: &BaremetalSet, now: Timestamp) -> Option<ProvisioningFault> {
 /// entry. The condition on inputs is skipped once the provisioner answers; before that, no machine
 /// has an entry.
 fn worst(set: &BaremetalSet) -> Option<ProvisioningFault> {
-    let is_answered =
-        find(conditions(set), SERVER).is_some_and(|it| it.status == ConditionStatus::True);
+    let is_answered = answers(set);
     let is_sum = |it: &Condition| {
         [READY, STALLED, RECONCILING, SUM].contains(&&*it.type_)
             || (is_answered && it.type_ == INPUT)
@@ -241,6 +240,11 @@ fn worst(set: &BaremetalSet) -> Option<ProvisioningFault> {
     let worst = conditions(set).iter().filter(is_bad).min_by_key(|it| it.severity)?;
     let text = format!("says: {}: {}", worst.type_, worst.message);
     Some(ProvisioningFault { text, is_final: worst.severity == Some(Severity::Error) })
+}
+
+/// Returns whether the provisioner of a set answers, so that its status is what that reads now.
+pub fn answers(set: &BaremetalSet) -> bool {
+    find(conditions(set), SERVER).is_some_and(|it| it.status == ConditionStatus::True)
 }
 
 fn conditions(set: &BaremetalSet) -> &[Condition] {

@@ -98,7 +98,7 @@ impl Play {
                 machines.answer(address);
             }
         }
-        has_acted
+        self.world.end_looks() || has_acted
     }
 
     /// Runs passes and the other operators until nothing changes any more.

@@ -33,7 +33,7 @@ impl World {
         }))
     }
 
-    fn provisioned() -> Self {
+    pub(super) fn provisioned() -> Self {
         let mut world = Self::bare();
         world.settle();
         for (host, address) in [("n0", "192.0.2.10"), ("n1", "192.0.2.11")] {
@@ -127,7 +127,11 @@ fn a_host_that_is_taken_out_gives_its_machine_back_after_a_deployment() {
     world.edit("/nodes", json!({ "n0": { "ansible": { "ansibleHost": "192.0.2.10" } } }));
     world.settle();
     assert_eq!(world.seen.machines.hosts(), ["n0", "n1"]);
+    assert!(world.seen.looks.is_empty(), "no look begins during a deployment");
     world.end("d", true, ["c1", "s1"]);
+    world.settle();
+    assert_eq!(world.seen.machines.hosts(), ["n0", "n1"], "guests are looked for");
+    world.look("Ok", "");
     world.settle();
     assert_eq!(world.seen.machines.hosts(), ["n0"]);
 }
@@ -153,6 +157,8 @@ fn a_terminating_host_keeps_its_machine_and_is_no_input() {
     assert_eq!(empty.seen.machines.hosts(), ["n0", "n1"]);
     world.hold(&["n0"]);
     world.settle();
+    world.look("Ok", "");
+    world.settle();
     assert_eq!(world.seen.machines.hosts(), ["n0"]);
     assert!(!world.seen.set.status.as_ref().unwrap().machines.contains_key("n1"));
 }
@@ -166,6 +172,8 @@ fn machines_of_a_deleted_node_set_are_given_back_after_its_host_finalizers_are_r
     assert_eq!(world.settle(), ["status NodeSet compute"]);
     assert_eq!(world.seen.machines.hosts(), ["n0", "n1"]);
     world.hold(&[]);
+    world.settle();
+    world.look("Ok", "");
     assert_eq!(world.settle()[0], "delete OpenStackBaremetalSet compute");
 }
 

@@ -83,6 +83,9 @@ impl Play {
                 it.metadata.deletion_timestamp.is_none() || is_others
             });
             let has = hosts.contains(name);
+            let is_of = |it: &AnsibleEe| it.spec.hosts[0].name == *name && !is_open(it);
+            let was_looked_at = seen.looks.iter().any(|it| is_of(it));
+            assert!(has || was_looked_at, "{name} may have had guests at {}", title());
             assert!(has || !is_needed, "{name} was left out by {}", title());
             let set = seen.machines.set.as_ref().and_then(|it| it.status.as_ref());
             let is_known = has || set.is_some_and(|it| it.baremetal_hosts.contains_key(name));
@@ -108,7 +111,7 @@ impl Play {
             self.world.finish(&[]);
             has_acted = true;
         }
-        has_acted
+        self.world.end_looks() || has_acted
     }
 
     /// Runs passes and the other actors' steps until nothing happens any more.
@@ -128,14 +131,15 @@ impl Play {
         let seen = &self.world.seen;
         let set = seen.machines.set.as_ref();
         let nodes = seen.nodes.iter();
-        let runs = self.world.writes.iter().filter(|it| it.starts_with("run"));
+        let mut runs: Vec<_> = self.world.writes.iter().collect();
+        runs.retain(|it| it.starts_with("run") && !it.starts_with("run last-look"));
         json!({
             "set": set.map(|it| json!([it.spec, it.finalizers(), it.labels()])),
             "nodes": nodes.map(|it| json!([it.name_any(), it.status, it.finalizers()]))
                 .collect::<Vec<_>>(),
             "role": seen.role.as_ref().map(|it| json!([it.status, it.finalizers()])),
             "inventories": seen.inventories.keys().collect::<Vec<_>>(),
-            "runs": runs.collect::<Vec<_>>(),
+            "runs": runs,
             "asked": self.asked,
             "did": self.provisioner.did,
         })

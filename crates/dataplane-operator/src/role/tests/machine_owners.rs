@@ -60,6 +60,8 @@ fn a_host_that_is_called_differently_gives_back_the_machine_that_it_has() {
     world.settle();
     world.remove("n0");
     world.settle();
+    world.look("Ok", "");
+    world.settle();
     assert_eq!(world.seen.machines.hosts(), ["n1"]);
     assert_eq!(world.condition(0, "BaremetalReady").1, "GivingBack");
     assert!(world.message(0, "BaremetalReady").contains("Machine m-n0"));
@@ -161,6 +163,8 @@ fn a_new_node_of_a_role_that_is_to_go_gets_no_machine_and_keeps_nothing() {
     assert!(world.role_message().contains("n0, n1. Delete"), "{}", world.role_message());
     world.remove("n0");
     world.remove("n1");
+    world.settle();
+    assert!(world.end_looks());
     assert!(world.settle().contains(&"delete BaremetalSet compute".to_owned()));
     world.seen.machines.give_back();
     world.settle();

@@ -338,6 +338,8 @@ fn a_node_without_a_role_has_a_set_of_its_own() {
     world.deploy();
     assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
     world.remove("n0");
+    assert_eq!(world.settle(), ["status DataPlaneNode n0", "run last-look on n0"]);
+    world.look("Ok", "");
     let writes = ["status DataPlaneNode n0", "delete BaremetalSet n0", "release BaremetalSet n0"];
     assert_eq!(world.settle(), writes);
     world.seen.machines.give_back();
@@ -365,6 +367,8 @@ fn a_machine_is_given_back_last_of_all() {
     world.settle();
     assert_eq!(world.seen.machines.hosts(), ["n0", "n1"]);
     world.finalize("n0", &[INVENTORY_FINALIZER]);
+    world.settle();
+    world.look("Ok", "");
     let writes = world.settle();
     assert_eq!(world.seen.machines.hosts(), ["n1"]);
     assert!(!writes.iter().any(|it| it.starts_with("delete") || it.starts_with("release")));
@@ -395,6 +399,9 @@ fn a_node_that_leaves_the_role_gives_its_machine_back_unless_others_hold_it() {
     assert!(world.pass().requeue_after.unwrap().as_secs() <= 60);
     Arc::make_mut(&mut moved).finalizers_mut().retain(|it| it == INVENTORY_FINALIZER);
     world.seen.migrating_nodes = vec![moved];
+    assert!(world.settle().contains(&"run last-look on n0".to_owned()));
+    assert_eq!(world.seen.machines.hosts(), ["n0", "n1"], "guests may be there");
+    world.look("Ok", "");
     world.settle();
     assert_eq!(world.seen.machines.hosts(), ["n1"]);
 }
@@ -408,10 +415,15 @@ fn a_deleted_role_with_machines_waits_for_its_nodes_and_then_for_its_set() {
     assert_eq!(world.role_reason("RoleBaremetalProvisionReady").unwrap(), "DeletionWaits");
     assert!(world.role_message().contains("n0, n1"), "{}", world.role_message());
     assert!(world.seen.machines.set_mut().meta().deletion_timestamp.is_none());
-    world.remove("n0");
-    world.settle();
-    assert_eq!(world.seen.machines.hosts(), ["n1"]);
-    world.remove("n1");
+    for (node, rest) in [("n0", vec!["n0", "n1"]), ("n1", vec!["n1"])] {
+        world.remove(node);
+        world.settle();
+        assert_eq!(world.seen.machines.hosts(), rest, "guests are looked for");
+        world.look("Ok", "");
+        if node == "n0" {
+            world.settle();
+        }
+    }
     assert!(world.settle().contains(&"delete BaremetalSet compute".to_owned()));
     assert!(world.role_message().contains("has given back its machines"));
     assert_eq!(world.seen.nodes.len(), 2);
@@ -486,6 +498,8 @@ fn a_set_that_is_refused_keeps_no_run_back_and_is_told_once() {
 fn a_node_that_is_to_go_tells_of_the_set_that_is_refused() {
     let mut world = World::provisioned();
     world.remove("n0");
+    world.settle();
+    world.look("Ok", "");
     world.refused_pass(is_set);
     assert_eq!(world.condition(0, "BaremetalReady"), is("False", "Forbidden"));
     world.writes.clear();
@@ -602,6 +616,8 @@ fn a_set_that_somebody_deletes_gives_nothing_back_while_nodes_need_it() {
     world.remove("n1");
     assert!(!world.settle().iter().any(|it| it.contains("BaremetalSet")));
     world.finalize("n0", &[INVENTORY_FINALIZER]);
+    world.settle();
+    assert!(world.end_looks());
     assert!(world.settle().contains(&"release BaremetalSet compute".to_owned()));
     world.seen.machines.give_back();
     assert!(world.seen.machines.set.is_none());

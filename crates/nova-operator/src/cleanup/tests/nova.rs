@@ -514,6 +514,97 @@ fn a_host_that_records_another_owner_holds_the_compute_and_keeps_its_service() {
     assert_eq!(order(&world), Some(remove(OwnService::Is("a0".into()), true)), "it is its again");
 }
 
+/// Ends the running attempt with guests on the host.
+fn end_with_guests(world: &mut World, path: &str) {
+    world.end("Failed");
+    let failures = json!([{
+        "host": "n0", "path": path, "task": "The host must have no guests",
+        "message": "2 guests are on this host, so nova-compute is not stopped: g1 (0f-1), g2 (0f-2).",
+    }]);
+    let run = world.runs.last_mut().unwrap();
+    run.status.as_mut().unwrap().failures = serde_json::from_value(failures).unwrap();
+}
+
+const PLAY: &str = "/runner/project/playbook.yaml:20";
+
+#[test]
+fn guests_on_the_host_hold_the_compute_whatever_nova_says_and_are_looked_for_again_and_again() {
+    let mut world = world(HostProgress::Drained);
+    world.delete_node(false);
+    let mut pauses = Vec::new();
+    for attempt in 1..7 {
+        let writes = world.settle();
+        assert_eq!(n_cleanups(&writes), 1, "{attempt}");
+        end_with_guests(&mut world, PLAY);
+        assert_eq!(n_cleanups(&world.settle()), 0, "{attempt}");
+        assert!(matches!(order(&world), Some(HostOrder::DrainForRemoval(..))), "stays disabled");
+        for (reason, message) in
+            [said(&world, "HostCleaned"), said(&world, "Ready"), world.told_by_node()]
+        {
+            assert_eq!(reason, "GuestsOnHost", "{attempt}");
+            for part in
+                ["host n0.example.org", "2 guests", "g1 (0f-1)", "migrate or delete", SKIP_CLEANUP]
+            {
+                assert!(message.contains(part), "{message}");
+            }
+        }
+        let failed = world.now;
+        while n_cleanups(&world.settle()) == 0 {
+            world.now += SignedDuration::from_secs(15);
+        }
+        pauses.push(world.now.duration_since(failed));
+        // The attempt that has begun is the next one.
+        end_with_guests(&mut world, PLAY);
+        world.settle();
+        world.wait(11);
+    }
+    assert!(pauses.is_sorted() && pauses.last() > pauses.first(), "{pauses:?}");
+    for _ in 0..4 {
+        world.settle();
+        world.end("Unreachable");
+        world.settle();
+        assert_eq!(said(&world, "HostCleaned").0, "GuestsOnHost", "not reached: they may be there");
+        assert!(said(&world, "HostCleaned").1.contains("g1 (0f-1)"));
+        world.wait(11);
+    }
+    world.settle();
+    world.end("Ok");
+    world.settle();
+    assert_eq!(order(&world), Some(remove(OwnService::Is("a0".into()), true)), "they are gone");
+}
+
+#[test]
+fn guests_on_the_host_of_a_compute_without_nova_s_api_hold_it_until_the_user_lets_it_go() {
+    let mut world = World::new();
+    world.delete_node(false);
+    for _ in 0..5 {
+        world.settle();
+        end_with_guests(&mut world, PLAY);
+        world.settle();
+        assert_eq!(world.told_by_node().0, "GuestsOnHost");
+        world.wait(11);
+    }
+    let skip = (SKIP_CLEANUP.to_owned(), "true".to_owned());
+    world.node.as_mut().unwrap().annotations_mut().extend([skip]);
+    world.settle();
+    assert!(world.node.is_none() && world.compute.is_none());
+}
+
+#[test]
+fn a_task_that_fails_after_the_guests_are_gone_ends_the_attempts_as_ever() {
+    let mut world = world(HostProgress::Drained);
+    world.delete_node(false);
+    world.settle();
+    end_with_guests(&mut world, PLAY);
+    world.settle();
+    world.wait(11);
+    world.settle();
+    world.end("Failed");
+    world.settle();
+    assert_eq!(said(&world, "HostCleaned").0, "HostNotCleaned");
+    assert_eq!(order(&world), Some(remove(OwnService::Is("a0".into()), false)));
+}
+
 #[test]
 fn a_compute_that_is_let_go_waits_for_a_place_in_the_list_of_its_cell() {
     let left = |idx: usize| {

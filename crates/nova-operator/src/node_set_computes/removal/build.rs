@@ -7,13 +7,14 @@ use kube::{Resource, ResourceExt};
 use nova_config::services::NOVA_TYPE;
 use operator_core::node_set_host::{connection, dns_config, recorded_trust};
 use operator_core::plan::{Step, Target, Write};
+use operator_core::run_engine::last_run;
 use operator_core::run_engine::layout::{Layout, NodeSets};
 use operator_core::run_engine::run_template::{AnsibleOptions, DeploymentOptions, RunTemplate};
 use operator_core::run_engine::service_sequence::NeededRun;
 use operator_core::run_engine::ssh_secret::SshSecret;
 use serde_json::json;
 
-use crate::cleanup::build::{Extent, play, run_on};
+use crate::cleanup::build::{Extent, play};
 use crate::node_set_computes::removal::labels::{CLEANUP_OF_NODE_SET, NODE_SET_NAME};
 
 /// A host that is cleaned up, as a run reaches it.
@@ -44,7 +45,7 @@ pub fn cleanup(
     let trust = recorded_trust(set, name);
     let at = (name, reached.address);
     let connection = connection(set, at, reached.ssh, &trust, reached.was_key_refused);
-    let mut step = run_on(&template(set, report, reached.extent), name, need, connection)?;
+    let mut step = last_run::step(&template(set, report, reached.extent), name, need, connection)?;
     if let Write::Create { object, .. } = &mut step.write {
         let metadata = &mut object["metadata"];
         metadata["labels"][CLEANUP_OF_NODE_SET] = json!(set.uid());

@@ -4,10 +4,9 @@
 use std::collections::BTreeSet;
 
 use api::conditions::{ConditionDraft, first_names};
-use api::dataplane::service_run::{RunState, ServiceRun};
+use api::dataplane::service_run::ServiceRun;
 use api::dataplane::{HostReadiness, HostState, NodeSet};
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 use nova_config::annotations::SKIP_CLEANUP;
 use nova_config::conditions::HOSTS_REMOVED;
@@ -16,12 +15,12 @@ use operator_core::node_set_host::{address_of, recorded_trust, taken_out};
 use operator_core::plan::{EventDraft, Step, Target};
 use operator_core::run_engine::outcome::FailureReason;
 use operator_core::run_engine::service_sequence::NeededRun;
-use operator_core::run_engine::{Run, run_gc};
+use operator_core::run_engine::{Run, last_run, run_gc};
 use operator_runtime::source_cache::Digests;
 
 use crate::cell::leftovers;
 use crate::cleanup::attempts::{
-    self, Evaluation, HostCleanup, NOVA_CLEANUP, Next, has_another_owner, identity, is_another_s,
+    self, Evaluation, HostCleanup, NOVA_CLEANUP, Next, identity, is_another_s,
 };
 use crate::cleanup::build::Extent;
 use crate::cleanup::inspection::{MIGRATE, held_by, still_up};
@@ -112,8 +111,9 @@ pub fn decide(
         if of.cell.is_none() {
             decision.retry(now + REREAD);
         }
+        let runs: Vec<Run<'_>> = of.runs.iter().filter_map(|it| Run::of(it)).collect();
+        decision.steps.extend(last_run::superseded(&runs, &of.name));
         if of.progress.forbids_runs() && !removals.is_skipped {
-            let runs: Vec<Run<'_>> = of.runs.iter().filter_map(|it| Run::of(it)).collect();
             decision.steps.extend(run_gc::withdrawn(&runs, |_, _| false));
         }
         match evaluated.next {
@@ -278,7 +278,9 @@ fn evaluate(
     now: Timestamp,
 ) -> Evaluation {
     let runs: Vec<Run<'_>> = of.runs.iter().filter_map(|it| Run::of(it)).collect();
-    let recorded: Vec<ServiceRun> = newest(of, &runs).into_iter().collect();
+    let before = of.record.is_another_s.then_some(FailureReason::HostNotOwned);
+    let recorded = last_run::newest((NOVA_CLEANUP, &of.name), &runs, before);
+    let recorded: Vec<ServiceRun> = recorded.into_iter().collect();
     let ssh = Digests::ssh_secret(&set.spec.node_template.ansible_ssh_private_key_secret, ssh);
     let cleanup = HostCleanup {
         name: &of.name,
@@ -292,30 +294,6 @@ fn evaluate(
         deletes_service: !is_unproven(of),
     };
     cleanup.evaluate(&runs, now)
-}
-
-/// Returns the newest attempt as the engine records it, with what the earlier ones have found of the
-/// owner of the host.
-fn newest(of: &TerminatingHost, runs: &[Run<'_>]) -> Option<ServiceRun> {
-    let attempt = |it: &Run<'_>| it.attempts.get(&of.name).cloned();
-    let is_another_s = has_another_owner(runs, &of.name, of.record.is_another_s);
-    let (run, attempt) = runs
-        .iter()
-        .filter_map(|it| Some((it, attempt(it)?)))
-        .max_by_key(|(_, attempt)| attempt.attempt)?;
-    Some(ServiceRun {
-        name: NOVA_CLEANUP.to_owned(),
-        state: RunState::Running,
-        hash: attempt.hash,
-        attempt: attempt.attempt,
-        run: Some(run.name()),
-        deployed_hash: None,
-        // As many as are needed for the pause to grow; each attempt but this one has failed.
-        failures: attempt.attempt - 1,
-        since: run.object.creation_timestamp().unwrap_or(Time(Timestamp::UNIX_EPOCH)),
-        reason: is_another_s.then(|| FailureReason::HostNotOwned.as_str().to_owned()),
-        message: None,
-    })
 }
 
 /// Returns the run of an attempt; `None` until dataplane-operator has reported where the host is.

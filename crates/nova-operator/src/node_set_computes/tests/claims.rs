@@ -297,6 +297,34 @@ fn a_host_that_records_another_owner_is_held_when_it_is_not_reached_later_and_wh
 }
 
 #[test]
+fn guests_on_a_host_that_leaves_hold_it_also_when_it_is_not_reached_later() {
+    let guests = json!([{
+        "host": "a", "path": "/runner/project/playbook.yaml:20",
+        "task": "The host must have no guests", "message": "1 guest is on this host: g1.",
+    }]);
+    let mut seen = leaving(HostProgress::Drained);
+    let mut now = START;
+    for result in ["Failed", "Failed", "Failed", "Failed", "Unreachable", "Unreachable"] {
+        assert!(reconcile(&mut seen, now).contains(&"run".to_owned()), "{result}");
+        end(&mut seen, result, now);
+        if result == "Failed" {
+            let run = Arc::make_mut(host(&mut seen).runs.last_mut().unwrap());
+            let failures = serde_json::from_value(guests.clone()).unwrap();
+            run.status.as_mut().unwrap().failures = failures;
+        }
+        reconcile(&mut seen, now);
+        assert!(matches!(order(&seen), Some(HostOrder::DrainForRemoval(..))), "{result}");
+        let (reason, message) = said(&seen).unwrap();
+        assert_eq!(reason, "GuestsOnHost", "{result}");
+        assert!(message.contains("1 guest is on this host: g1"), "{message}");
+        now += SignedDuration::from_mins(11);
+    }
+    reconcile(&mut seen, now);
+    end(&mut seen, "Ok", now);
+    assert!(matches!(order(&seen), Some(HostOrder::Remove(_))));
+}
+
+#[test]
 fn a_host_that_is_let_go_waits_for_a_place_in_the_list_of_its_cell() {
     let mut seen = leaving(HostProgress::Pending);
     (seen.removals.is_skipped, host(&mut seen).is_list_full) = (true, true);

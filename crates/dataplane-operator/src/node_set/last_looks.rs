@@ -1,0 +1,172 @@
+//! The last looks at the hosts of a node set whose machines are to be given back.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use api::baremetal::BaremetalSet;
+use api::conditions::ConditionDraft;
+use api::dataplane::{HostState, NodeSet};
+use jiff::Timestamp;
+use kube::ResourceExt;
+use operator_core::data_sources::SourceRef;
+use operator_core::finalizers::{is_only_finalizer, is_terminating};
+use operator_core::hash;
+use operator_core::node_set_host::{address_of, connection, dns_config, hosts, recorded_trust};
+use operator_core::plan::{Plan, Step, Target};
+use operator_core::run_engine::layout::{Layout, NodeSets};
+use operator_core::run_engine::run_template::{AnsibleOptions, DeploymentOptions, RunTemplate};
+use operator_core::run_engine::service_sequence::NeededRun;
+use operator_core::run_engine::ssh_secret::SshSecret;
+use operator_core::run_engine::{Run, last_run};
+use operator_runtime::source_cache::Digests;
+
+use crate::conditions::first_texts;
+use crate::finalizers::INVENTORY_FINALIZER;
+use crate::host::last_look::{
+    Held, LAST_LOOK, LeavingHost, Look, SERVICE, is_of, is_skipped, play, skip_command,
+};
+use crate::host::machines::provisioning_state::answers;
+use crate::node_set::deployment_history::is_under_way;
+use crate::node_set::observed::{Observed, own_set};
+
+/// Condition type: present only while machines of hosts that leave are not given back yet.
+pub const MACHINES_GIVEN_BACK: &str = "MachinesGivenBack";
+
+/// Of how many hosts the message says what holds them.
+const EXPLAINED: usize = 3;
+
+/// Returns the hosts with a machine in the node set's own baremetal set that leave the node set.
+pub fn leaving(set: &NodeSet, machines: Option<&BaremetalSet>) -> BTreeSet<String> {
+    let mut names: BTreeSet<String> =
+        machines.iter().flat_map(|it| it.spec.baremetal_hosts.keys()).cloned().collect();
+    if !is_terminating(set) {
+        for host in hosts(set) {
+            names.remove(&host.name);
+        }
+        // A node that is called differently now keeps its machine.
+        let machines = set.status.as_ref().map(|it| &it.machines);
+        let node = |name: &str| machines?.get(name)?.node.as_ref();
+        names.retain(|it| node(it).is_none_or(|it| !set.spec.nodes.contains_key(it)));
+    } else if !is_only_finalizer(set, INVENTORY_FINALIZER) {
+        names.clear();
+    }
+    names
+}
+
+/// Returns what holds the machines of hosts that leave and that nobody else needs any more, by their
+/// names in the inventory.
+pub fn held(seen: &Observed, now: Timestamp) -> BTreeMap<String, Held> {
+    if seen.is_namespace_terminating || is_skipped(&*seen.set) {
+        return BTreeMap::new();
+    }
+    let mut names = leaving(&seen.set, own_set(seen).map(|it| &**it));
+    for report in &seen.readiness {
+        names.retain(|it| !report.spec.host_finalizers.contains_key(it));
+    }
+    names.into_iter().filter_map(|it| Some((it.clone(), of_host(seen, &it, now)?))).collect()
+}
+
+/// Returns the names of hosts whose machines are held.
+pub fn held_names(seen: &Observed) -> BTreeSet<String> {
+    // The time decides only when the next attempt is due.
+    held(seen, Timestamp::UNIX_EPOCH).into_keys().collect()
+}
+
+fn of_host(seen: &Observed, name: &str, now: Timestamp) -> Option<Held> {
+    let set = &*seen.set;
+    if !is_asked(set, name) {
+        return None;
+    }
+    let machine = set.status.as_ref().and_then(|it| it.machines.get(name));
+    let ssh = ssh(seen);
+    let host = LeavingHost {
+        name,
+        identity: hash::digest(&(SERVICE, set.uid(), name, machine.map(|it| &it.installation))),
+        ssh: (ssh.name, ssh.version),
+        trust: recorded_trust(set, name),
+        is_off: own_set(seen)
+            .is_some_and(|it| answers(it) && it.host_status(name).is_some_and(|it| it.powered_off)),
+        skip: skip_command(
+            &seen.namespace,
+            &format!("openstackdataplanenodeset/{}", set.name_any()),
+        ),
+    };
+    match host.evaluate(&runs(seen, name), now) {
+        Look::Over => None,
+        Look::Held(held) => Some(held),
+    }
+}
+
+/// Whether a run may have left guests on the host, as far as the status says: a deployment has begun
+/// there.
+fn is_asked(set: &NodeSet, name: &str) -> bool {
+    let Some(status) = &set.status else { return false };
+    let mut hosts = status.hosts.iter();
+    status.host_keys.contains_key(name)
+        || hosts.any(|it| {
+            it.name == name && (it.state != HostState::Undeployed || it.address.is_some())
+        })
+}
+
+/// Adds the runs that are due, and the deletions of old ones. None begins during a deployment.
+pub fn add(plan: &mut Plan, seen: &Observed, now: Timestamp) {
+    if seen.deployments.iter().any(|it| is_under_way(it, &seen.set)) {
+        return;
+    }
+    for (name, held) in held(seen, now) {
+        held.add(plan, (&runs(seen, &name), &name), now, |due| run(seen, &name, due));
+    }
+}
+
+/// Returns the condition; `None` where no machine is held.
+pub fn condition(seen: &Observed, now: Timestamp) -> Option<ConditionDraft> {
+    let held = held(seen, now);
+    let worst = held.values().min_by_key(|it| it.reason.severity)?;
+    let texts = held.values().take(EXPLAINED).map(|it| it.message.clone()).collect();
+    let text = first_texts(texts, held.len().saturating_sub(EXPLAINED));
+    Some(worst.reason.condition(MACHINES_GIVEN_BACK, text))
+}
+
+/// Returns the runs of the look at a host.
+fn runs<'a>(seen: &'a Observed, name: &str) -> Vec<Run<'a>> {
+    let uid = seen.set.uid();
+    let of_set = seen.looks.iter().filter(|it| is_of(it, uid.as_ref()));
+    let runs = of_set.filter_map(|it| Run::of(it));
+    runs.filter(|it| it.attempts.contains_key(name)).collect()
+}
+
+fn ssh(seen: &Observed) -> SshSecret<'_> {
+    let name = &seen.set.spec.node_template.ansible_ssh_private_key_secret;
+    Digests::ssh_secret(name, seen.sources.get(&SourceRef::secret(&seen.namespace, name)))
+}
+
+/// Returns the run of an attempt; `None` while the host's address is not known.
+fn run(seen: &Observed, name: &str, (need, was_key_refused): (NeededRun, bool)) -> Option<Step> {
+    let set = &*seen.set;
+    let (address, trust) = (address_of(set, name)?, recorded_trust(set, name));
+    let connection = connection(set, (name, &address), ssh(seen), &trust, was_key_refused);
+    let secret = set.spec.node_template.ansible_ssh_private_key_secret.clone();
+    let template = RunTemplate {
+        parent: Target::of(set),
+        play: play(),
+        service_type: SERVICE.to_owned(),
+        image: None,
+        env: set.spec.env.clone(),
+        extra_mounts: set.spec.node_template.extra_mounts.clone(),
+        network_attachments: set.spec.network_attachments.clone(),
+        dns_config: dns_config(set),
+        layout: Layout::NodeSets(NodeSets {
+            ssh_secrets: BTreeMap::from([(set.name_any(), secret)]),
+            is_global: false,
+            tls: Vec::new(),
+        }),
+        sources: Vec::new(),
+        options: AnsibleOptions::default(),
+        fact_variables: Vec::new(),
+        extra_vars: BTreeMap::new(),
+        deployed: DeploymentOptions {
+            labels: BTreeMap::from([(LAST_LOOK.to_owned(), set.uid()?)]),
+            ..DeploymentOptions::default()
+        },
+    };
+    last_run::step(&template, name, need, connection)
+}

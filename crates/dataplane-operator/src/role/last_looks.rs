@@ -1,0 +1,146 @@
+//! The last looks at the hosts of a group whose machines are to be given back.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use api::baremetal::BaremetalSet;
+use api::dataplane::{Node, RunState, ServiceRun};
+use jiff::Timestamp;
+use kube::ResourceExt;
+use operator_core::data_sources::SourceRef;
+use operator_core::finalizers::is_terminating;
+use operator_core::hash;
+use operator_core::plan::{Plan, Step, Target};
+use operator_core::run_engine::Run;
+use operator_core::run_engine::host_key::recorded_trust;
+use operator_core::run_engine::last_run;
+use operator_core::run_engine::layout::Layout;
+use operator_core::run_engine::run_template::{
+    AnsibleOptions, DeploymentOptions, HostConnection, RunTemplate,
+};
+use operator_core::run_engine::service_sequence::NeededRun;
+use operator_runtime::source_cache::Digests;
+
+use crate::finalizers::is_used;
+use crate::host::effective_spec::EffectiveSpec;
+use crate::host::last_look::{
+    Held, LAST_LOOK, LeavingHost, Look, SERVICE, is_of, is_skipped, play, skip_command,
+};
+use crate::host::machines::machine_names::{known_name, machine_of};
+use crate::host::machines::provisioning_state::answers;
+use crate::role::inventory_shards::node_inventory_name;
+use crate::role::observed::Observed;
+use crate::role::resolved::{is_first_deployment, recorded_services};
+
+/// Returns what holds the machine of a node that nobody else needs any more; `None` where it may be
+/// given back.
+pub fn held(seen: &Observed, node: &Node, now: Timestamp) -> Option<Held> {
+    let set = own_set(seen).filter(|it| it.spec.baremetal_hosts.contains_key(&known_name(node)))?;
+    if seen.is_namespace_terminating || is_skipped(node) || !is_asked(seen, node) {
+        return None;
+    }
+    let effective = seen.effective(node);
+    let (ssh_name, ssh) = ssh(seen, &effective);
+    let ssh = Digests::ssh_secret(&ssh_name, ssh);
+    let namespace = &seen.namespace;
+    let host = LeavingHost {
+        name: &effective.name,
+        identity: hash::digest(&(SERVICE, node.uid(), machine_of(node).map(|it| &it.installation))),
+        ssh: (ssh.name, ssh.version),
+        trust: recorded_trust(node),
+        is_off: answers(set) && set.host_status(&known_name(node)).is_some_and(|it| it.powered_off),
+        skip: skip_command(namespace, &format!("openstackdataplanenode/{}", node.name_any())),
+    };
+    match host.evaluate(&runs(seen, node), now) {
+        Look::Over => None,
+        Look::Held(held) => Some(held),
+    }
+}
+
+/// Returns whether something holds the machine of a node that nobody else needs any more.
+pub fn is_held(seen: &Observed, node: &Node) -> bool {
+    // The time decides only when the next attempt is due.
+    held(seen, node, Timestamp::UNIX_EPOCH).is_some()
+}
+
+/// Returns the set that the group requests, if it exists.
+fn own_set(seen: &Observed) -> Option<&BaremetalSet> {
+    let (owner, _) = seen.owner()?;
+    seen.machines.set_of(&owner).map(|it| &**it)
+}
+
+/// Whether a run may have left guests on the host: one has succeeded there. Of a host without services
+/// of this operator, nothing is known of the runs of others.
+fn is_asked(seen: &Observed, node: &Node) -> bool {
+    let Some(machine) = machine_of(node) else { return false };
+    let has_succeeded =
+        |it: &ServiceRun| it.state == RunState::Succeeded || it.deployed_hash.is_some();
+    let services = recorded_services(node);
+    !is_first_deployment(node)
+        || services.iter().any(has_succeeded)
+        || (seen.listed().is_empty() && machine.installation.is_some())
+}
+
+/// Returns the nodes whose machines nobody else needs any more: those that are being deleted, and those
+/// that have left the group.
+fn leaving(seen: &Observed) -> impl Iterator<Item = &Arc<Node>> {
+    let deleted = seen.nodes.iter().filter(|it| is_terminating(&***it));
+    deleted.chain(&seen.migrating_nodes).filter(|it| !is_used(&***it))
+}
+
+/// Adds the runs that are due, and the deletions of old ones.
+pub fn add(plan: &mut Plan, seen: &Observed, now: Timestamp) {
+    for node in leaving(seen) {
+        let Some(held) = held(seen, node, now) else { continue };
+        held.add(plan, (&runs(seen, node), &node.name_any()), now, |due| run(seen, node, due));
+    }
+}
+
+/// Returns the runs of the look at a node's host.
+fn runs<'a>(seen: &'a Observed, node: &Node) -> Vec<Run<'a>> {
+    let uid = node.uid();
+    seen.looks.iter().filter(|it| is_of(it, uid.as_ref())).filter_map(|it| Run::of(it)).collect()
+}
+
+fn ssh<'a>(seen: &'a Observed, effective: &EffectiveSpec) -> (String, Option<&'a Digests>) {
+    let name = effective.ssh_secret.clone().unwrap_or_default();
+    let digests = seen.sources.get(&SourceRef::secret(&seen.namespace, &name));
+    (name, digests)
+}
+
+/// Returns the run of an attempt. It belongs to the node, and goes with it.
+fn run(seen: &Observed, node: &Node, (need, was_key_refused): (NeededRun, bool)) -> Option<Step> {
+    let effective = seen.effective(node);
+    let (ssh_name, ssh) = ssh(seen, &effective);
+    let recorded = node.status.as_ref().and_then(|it| it.address.clone());
+    let connection = HostConnection::new(
+        recorded.or_else(|| effective.address()).unwrap_or_default(),
+        Digests::ssh_secret(&ssh_name, ssh),
+        &recorded_trust(node),
+        was_key_refused,
+    );
+    let inventory = node_inventory_name(&effective.name);
+    let template = RunTemplate {
+        parent: Target::of(node),
+        play: play(),
+        service_type: SERVICE.to_owned(),
+        image: None,
+        env: effective.env,
+        extra_mounts: effective.extra_mounts,
+        network_attachments: effective.network_attachments,
+        dns_config: None,
+        layout: Layout::Parent {
+            beside: seen.inventory_secrets.contains_key(&inventory).then(|| inventory.clone()),
+            inventory,
+        },
+        sources: Vec::new(),
+        options: AnsibleOptions::default(),
+        fact_variables: Vec::new(),
+        extra_vars: BTreeMap::new(),
+        deployed: DeploymentOptions {
+            labels: BTreeMap::from([(LAST_LOOK.to_owned(), node.uid()?)]),
+            ..DeploymentOptions::default()
+        },
+    };
+    last_run::step(&template, &effective.name, need, connection)
+}
