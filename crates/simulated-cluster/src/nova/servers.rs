@@ -13,10 +13,10 @@ pub(crate) const OWNER: &str = "00000000000040008000000000000001";
 const SOFT_DELETED: &str = "soft-delete";
 
 impl State {
-    /// Lists the servers of all projects, the newest first; those of cells that do not answer, or fail this
-    /// query, are left out silently, and without `all_tenants` there are none, because the caller's project has none. Deleted ones
-    /// that may be restored are listed only with `soft_deleted`. Without `in_detail`, a server has
-    /// only its id and its name.
+    /// Lists the servers of all projects, the newest first; those of cells that do not answer, or fail
+    /// this query, are left out silently, and without `all_tenants` there are none, because the
+    /// caller's project has none. Deleted ones that may be restored are listed only with
+    /// `soft_deleted`. Without `in_detail`, a server has only its id and its name.
     pub(crate) fn list_servers(&self, query: &Query<'_>, in_detail: bool) -> Outcome {
         let is_of_all =
             query.get("all_tenants").is_some_and(|it| ["1", "True", "true"].contains(&it));

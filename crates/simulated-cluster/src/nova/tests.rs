@@ -355,7 +355,7 @@ async fn servers_move_by_live_migration_when_they_can() -> Result<()> {
     assert_eq!(rejected(migrate(&stopped)), "409");
     nova.hold_migrations(true);
     migrate(&server)?;
-    assert_eq!(on("one")?[0]["OS-EXT-STS:task_state"], "migrating");
+    assert_eq!(on("one")?[1]["OS-EXT-STS:task_state"], "migrating", "the newest is the first");
     assert_eq!(rejected(migrate(&server)), "409");
     let open = |host: &str| -> Result<Value> {
         let path = format!("/v2.1/os-migrations?host={host}");
