@@ -163,6 +163,7 @@ fn run(seen: &Observed, name: &str, (need, was_key_refused): (NeededRun, bool)) 
         options: AnsibleOptions::default(),
         fact_variables: Vec::new(),
         extra_vars: BTreeMap::new(),
+        template_vars: BTreeMap::new(),
         deployed: DeploymentOptions {
             labels: BTreeMap::from([(LAST_LOOK.to_owned(), set.uid()?)]),
             ..DeploymentOptions::default()

@@ -137,6 +137,7 @@ fn run(seen: &Observed, node: &Node, (need, was_key_refused): (NeededRun, bool))
         options: AnsibleOptions::default(),
         fact_variables: Vec::new(),
         extra_vars: BTreeMap::new(),
+        template_vars: BTreeMap::new(),
         deployed: DeploymentOptions {
             labels: BTreeMap::from([(LAST_LOOK.to_owned(), node.uid()?)]),
             ..DeploymentOptions::default()
