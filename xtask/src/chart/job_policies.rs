@@ -70,7 +70,7 @@ pub(super) fn of_values() -> Result<()> {
     let rules = |values: &[&str]| -> Result<Vec<String>> {
         Ok(enforced(values)?.iter().map(|it| it.1["validations"].to_string()).collect())
     };
-    let accounts = |quoted: &str| format!(r"serviceAccountName in {quoted}");
+    let accounts = |quoted: &str| format!("serviceAccountName in {quoted}");
     let named = rules(&["ansibleee.allowedServiceAccounts={runner,other}"])?;
     let quoted = r#"[\"runner\",\"other\"]"#;
     ensure!(named[0].contains(&accounts(quoted)), "{}", named[0]);

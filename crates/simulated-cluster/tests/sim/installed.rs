@@ -152,7 +152,8 @@ async fn ansibleee_operator_may_create_no_job_but_those_of_its_runs() -> Result<
     let host = ns.host("jobs-a", "192.0.2.128");
     let spec = json!({
         "playbookContents": "- hosts: all\n  tasks: []\n",
-        "inventory": json!({ "all": { "hosts": { "jobs-a": {} } } }).to_string(),
+        "inventory": r#"{"all": {"hosts": {"jobs-a": {"ansible_connection": "local"}}}}"#,
+        "backoffLimit": 0,
         "hosts": [{ "name": "jobs-a", "address": "192.0.2.128:22" }],
     });
     ns.create::<AnsibleEe>("real", spec).await?;
@@ -197,10 +198,10 @@ async fn ansibleee_operator_may_create_no_job_but_those_of_its_runs() -> Result<
         (at("hostPID"), json!(true), of_node),
         (at("hostIPC"), json!(true), of_node),
     ] {
-        refused(&jobs, &[(&place, value)], words).await?;
+        refused(&jobs, &[(place.as_str(), value)], words).await?;
     }
     // Others are not bounded by it.
     let of_all: Api<Job> = Api::namespaced(ns.client.clone(), "kube-system");
-    of_all.create(&dry, &job(&[(&at("hostPID"), json!(true))])?).await?;
+    of_all.create(&dry, &job(&[(at("hostPID").as_str(), json!(true))])?).await?;
     ns.done().await
 }
