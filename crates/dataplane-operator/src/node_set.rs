@@ -21,6 +21,7 @@ pub mod kept_hosts;
 pub mod machine_request;
 pub mod observe;
 pub mod observed;
+pub mod published_hashes;
 pub mod readiness_gates;
 pub mod resolve;
 pub mod status;
