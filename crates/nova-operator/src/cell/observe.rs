@@ -20,6 +20,7 @@ use crate::cell::observed::{Answers, NamedSecret, Observed, Rendered, view};
 use crate::cell::{discovery, hosts};
 use crate::controller_names::CELL;
 use crate::finalizers;
+use crate::held_credentials::lookup;
 use crate::indexes::BY_CELL;
 use crate::probe::keystone_fault::KeystoneFault;
 use crate::probe::{CaTrust, amqp_login, keystone_answers};
@@ -97,6 +98,8 @@ pub async fn observe(caches: &Caches, probes: &Probes, key: &Key) -> Result<Opti
     }
     let computes = caches.computes.indexed(BY_CELL, key);
     let hosts = hosts::observe::observe(caches, &cell, key, &computes).await?;
+    let contents = (secret.content.as_ref(), message_bus.content.as_ref());
+    let credentials = lookup::present(caches, &cell, contents).await?;
     let namespace_goes = is_terminating(&*cell)
         && has_finalizer(&*cell, finalizers::CELL)
         && caches.api.is_namespace_terminating(&key.namespace).await?;
@@ -114,6 +117,7 @@ pub async fn observe(caches: &Caches, probes: &Probes, key: &Key) -> Result<Opti
         computes,
         namespace_goes,
         keys: caches.sources.keys().clone(),
+        credentials,
     }))
 }
 

@@ -109,6 +109,7 @@ fn seen() -> Observed {
         computes: vec![compute("n0"), compute("n1")],
         namespace_goes: false,
         keys: Keys::default(),
+        credentials: Vec::new(),
     }
 }
 
