@@ -17,6 +17,7 @@ pub mod installation;
 pub mod ironic;
 pub mod journey;
 pub mod kstatus;
+pub mod logins;
 pub mod metal3;
 mod namespace;
 pub mod neighbours;

@@ -266,6 +266,7 @@ fn recipe() -> RunTemplate {
         options: AnsibleOptions::default(),
         fact_variables: Vec::new(),
         extra_vars: BTreeMap::new(),
+        template_vars: BTreeMap::new(),
         deployed: DeploymentOptions::default(),
     }
 }

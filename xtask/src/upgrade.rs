@@ -116,6 +116,16 @@ mod tests {
                 "{finalizer} is not in the table"
             );
         }
+        let logins = text.lines().find(|it| it.starts_with("kubectl get secret,rabbitmqusers."));
+        let ours = [
+            nova_finalizers::RABBITMQ_USER,
+            nova_finalizers::TRANSPORT_SECRET,
+            nova_finalizers::APPLICATION_CREDENTIAL,
+        ];
+        for finalizer in ours {
+            assert!(logins.unwrap().contains(&format!("(eq . \"{finalizer}\")")), "{finalizer}");
+            assert!(text.contains(&format!("| `{finalizer}` |")), "{finalizer}");
+        }
         for kind in ["osdpns", "osdpd", "osbms"] {
             assert!(command.contains(&format!(",{kind},")), "{kind}");
         }

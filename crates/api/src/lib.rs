@@ -20,6 +20,7 @@ pub mod names;
 pub mod nova;
 pub mod plays;
 pub mod problem;
+pub mod rabbitmq;
 mod reason;
 pub mod rollout_limits;
 pub mod secret;

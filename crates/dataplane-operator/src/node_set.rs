@@ -22,6 +22,7 @@ pub mod last_looks;
 pub mod machine_request;
 pub mod observe;
 pub mod observed;
+pub mod published_hashes;
 pub mod readiness_gates;
 pub mod resolve;
 pub mod status;

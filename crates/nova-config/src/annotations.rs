@@ -19,6 +19,9 @@ pub const HOST_DISCOVERY: &str = "nova.openstack.org/host-discovery";
 pub const HOST_DISCOVERY_SECRET: &str = "nova.openstack.org/host-discovery-secret";
 /// On a `NovaCell` with discovery by the operator: an image with `nova-manage`.
 pub const HOST_DISCOVERY_IMAGE: &str = "nova.openstack.org/host-discovery-image";
+/// On a `NovaCell`: names of `RabbitMQUsers` and Secrets, separated by commas, that are held no more
+/// for its computes although some still log in with them.
+pub const RELEASE_CREDENTIALS: &str = "nova.openstack.org/release-credentials";
 /// On a compute: any new value requests another attempt of every service.
 pub const REDEPLOY: &str = "nova.openstack.org/redeploy";
 /// On a node: `wait` or `migrate` drains its host.

@@ -7,23 +7,25 @@ use std::time::Duration;
 use api::ansibleee::AnsibleEe;
 use api::dataplane::{Node, NodeSet, Role, Service};
 use api::nova::{Cell, ExternalCompute};
+use api::rabbitmq::RabbitMqUser;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::ResourceExt;
 use operator_core::keyed::Keys;
 use operator_core::object_key::Key;
 use operator_runtime::api::Api;
-use operator_runtime::cache::Cache;
+use operator_runtime::cache::{Cache, MetadataCache};
 use operator_runtime::cache_registry::CacheRegistry;
 use operator_runtime::http_client::HttpClients;
 use operator_runtime::manager::ManagerBuilder;
+use operator_runtime::optional_informer::OptionalInformer;
 use operator_runtime::source_cache::SourceCache;
 use operator_runtime::workqueue::WorkQueue;
 
 use crate::audit::limits::AuditLimits;
 use crate::cell::discovery;
 use crate::conflicting_service::{self, ConflictingService};
-use crate::indexes::BY_CELL_UID;
+use crate::indexes::{BY_APPLICATION_CREDENTIAL, BY_CELL_UID, application_credential_key};
 use crate::node_set_caches::NodeSetCaches;
 use crate::nova_monitor::objects::MonitoredObjects;
 use crate::nova_monitor::{ClientSettings, MonitorQueues, NovaMonitor};
@@ -56,6 +58,10 @@ pub struct Caches {
     pub computes: Arc<Cache<ExternalCompute>>,
     /// All runs, indexed [`BY_OWNER`].
     pub runs: Arc<Cache<AnsibleEe>>,
+    /// The metadata of all Secrets, indexed [`BY_APPLICATION_CREDENTIAL`].
+    pub secrets: Arc<MetadataCache<Secret>>,
+    /// All users of message buses; watched once the cluster serves the kind.
+    pub rabbitmq_users: Arc<OptionalInformer<RabbitMqUser>>,
     /// The Secrets and ConfigMaps that computes, cells and services of type nova depend on.
     pub sources: Arc<SourceCache>,
     /// The rollout state of the computes of each role.
@@ -96,7 +102,7 @@ impl Caches {
     ) -> Arc<Self> {
         let shared = SharedCaches::new(registry);
         // A manual edit of a rendered Secret shows in the fields that our field manager still owns.
-        let secrets = registry.metadata::<Secret>(manager, vec![]);
+        let secrets = secrets(registry, manager);
         let config_maps = registry.metadata::<ConfigMap>(manager, vec![]);
         let sources = SourceCache::new(&[], keys, &secrets, &config_maps);
         let (services, cells) = (registry.cache::<Service>(vec![]), registry.owned(vec![]));
@@ -125,6 +131,7 @@ impl Caches {
             Some(NovaOrders::new(Arc::clone(monitor), Arc::clone(queue(nova_api.queues))))
         };
         let (orders, cell_orders) = (orders_of(|it| &it.computes), orders_of(|it| &it.cells));
+        let rabbitmq_users = Arc::new(OptionalInformer::new(builder, registry));
         let SharedCaches { nodes, roles, computes, runs } = shared;
         let api = builder.api(registry);
         Arc::new(Self {
@@ -134,6 +141,8 @@ impl Caches {
             cells,
             computes,
             runs,
+            secrets,
+            rabbitmq_users,
             sources,
             coordinator,
             api,
@@ -199,6 +208,12 @@ impl Caches {
         let here = |it: &Arc<Node>| it.namespace() == namespace;
         self.nodes.all().into_iter().filter(|it| here(it) && lists(it)).collect()
     }
+}
+
+/// Returns the cache of the metadata of Secrets, with the fields that `manager` owns.
+fn secrets(registry: &mut CacheRegistry, manager: &'static str) -> Arc<MetadataCache<Secret>> {
+    let by_namespace = Box::new(application_credential_key);
+    registry.metadata(manager, vec![(BY_APPLICATION_CREDENTIAL, by_namespace)])
 }
 
 fn discovery_jobs(registry: &mut CacheRegistry) -> Arc<Cache<Job>> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use api::ansibleee::AnsibleEe;
 use api::conditions::find;
 use api::dataplane::{HostReadiness, NodeSet, Role};
-use api::nova::{Cell, ExternalCompute, MappingReading};
+use api::nova::{Cell, CredentialKind, ExternalCompute, MappingReading};
 use kube::{Resource, ResourceExt};
 use nova_config::annotations::SKIP_CLEANUP;
 use nova_config::conditions::HOST_DISCOVERED;
@@ -26,6 +26,8 @@ use crate::cell::discovery::observed::{cell_of, unmapped};
 use crate::cleanup::labels::{self, cleans_up_after};
 use crate::computes_up::service_up;
 use crate::controller_names::{CELL, CELL_READINGS, COMPUTE, NODE_SET, SERVICE_CONFIG};
+use crate::held_credentials::observe::held_as;
+use crate::held_credentials::observed::keys_of;
 use crate::indexes::{
     BY_CELL, BY_NODE, BY_OPEN_ADDRESS, BY_OWNER, BY_ROLE, cell_key, node_key, node_set_key,
     role_key,
@@ -62,6 +64,7 @@ pub fn map_events(caches: &Arc<Caches>, queues: &Queues) {
         map_roles(&shared, &EventMapping::new(&queues.roles, &shared).delayed(COUNT_PAUSE));
     }
     map_audits(all, &EventMapping::new(&queues.audits, caches));
+    map_held(all, &EventMapping::new(&queues.held_credentials, caches));
     let services = EventMapping::new(&queues.services, caches);
     services.watches(&all.services, |_, service| [Key::of(service)]);
     all.sources.on_change(SERVICE_CONFIG, services.handler(|_, reader| [reader]));
@@ -174,6 +177,18 @@ fn map_let_go(of_sets: &NodeSetCaches, cells: &EventMapping<Caches>) {
             (!finalizers.is_empty()).then_some((finalizers, recorded))
         };
         if changes.changes(&key, now) { caches.cells_of(&key.namespace) } else { Vec::new() }
+    });
+}
+
+/// Maps what is held to whoever uses it, or did so until now.
+fn map_held(all: &Caches, held: &EventMapping<Caches>) {
+    const OF_SECRETS: &[CredentialKind] =
+        &[CredentialKind::TransportSecret, CredentialKind::ApplicationCredential];
+    // A rollout over many hosts changes each of them.
+    held.delayed(COUNT_PAUSE).watches(&all.computes, |_, compute| keys_of(compute));
+    held.watches(&all.secrets, |_, secret| held_as(secret, OF_SECRETS));
+    held.watches(all.rabbitmq_users.cache(), |_, user| {
+        held_as(user, &[CredentialKind::RabbitMqUser])
     });
 }
 

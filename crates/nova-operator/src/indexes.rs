@@ -3,7 +3,9 @@
 use api::ansibleee::AnsibleEe;
 use api::dataplane::Node;
 use api::nova::ExternalCompute;
+use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
+use kube::core::PartialObjectMeta;
 use operator_core::object_key::Key;
 
 use crate::cleanup::labels::cleans_up_after;
@@ -14,6 +16,12 @@ pub const BY_ROLE: &str = "role";
 pub const BY_NODE: &str = "node";
 /// Index of computes by the cell that they name.
 pub const BY_CELL: &str = "cell";
+/// Index of computes by what they may log in with, as `held_credentials` keys it.
+pub const BY_CREDENTIAL: &str = "credential";
+/// Index of the Secrets with application credentials, by namespace.
+pub const BY_APPLICATION_CREDENTIAL: &str = "application-credential";
+/// Label of the Secrets in which keystone-operator keeps application credentials.
+const AC_LABEL: &str = "application-credentials";
 /// Index of Jobs by the UID of the cell that owns them.
 pub const BY_CELL_UID: &str = "cell-uid";
 /// Index of runs that have not ended by the addresses of their hosts, of all namespaces.
@@ -29,6 +37,13 @@ pub const BY_OWNER: &str = "owner";
 pub const BY_NODE_SET: &str = "node-set";
 /// The label of a deployment's run that names its node set, as in upstream.
 const NODE_SET_LABEL: &str = "openstackdataplanenodeset";
+
+/// Returns the namespace of a Secret with an application credential; nothing for any other Secret.
+pub fn application_credential_key(secret: &PartialObjectMeta<Secret>) -> Vec<Key> {
+    let is_one = secret.labels().get(AC_LABEL).is_some_and(|it| it == "true");
+    let namespace = secret.namespace().unwrap_or_default();
+    is_one.then(|| Key::new(namespace, "")).into_iter().collect()
+}
 
 /// Returns the role that a node names, or `None` for a node without a role.
 pub fn role_key(node: &Node) -> Option<Key> {

@@ -21,6 +21,7 @@ pub mod finalizers;
 pub mod foreign_condition;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
+pub mod held_credentials;
 pub mod images;
 pub mod indexes;
 mod inherited_annotation;

@@ -21,7 +21,9 @@ pub fn next_step(fault: &Fault, secret: &str) -> String {
              Keystone of its own.",
             fault.service.name()
         ),
-        Error::Unauthorized => format!("Correct ServicePassword in Secret {secret}."),
+        Error::Unauthorized => format!(
+            "Correct ServicePassword in Secret {secret}, or ACID and ACSecret there if it has them."
+        ),
         Error::Forbidden(_) => {
             "Give the user of the cell the role admin in its project, which reading and \
              changing what nova has of hosts needs."

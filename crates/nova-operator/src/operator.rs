@@ -1,5 +1,6 @@
 //! The process: its options, its RBAC rules, and its controllers.
 
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use operator_runtime::cache_registry::CacheRegistry;
 use operator_runtime::error::Result;
 use operator_runtime::http_client::HttpClients;
 use operator_runtime::manager::{Manager, ManagerBuilder};
+use operator_runtime::optional_informer::appears;
 use operator_runtime::runtime::Runtime;
 use operator_runtime::webhook::stand_by;
 
@@ -29,8 +31,10 @@ use crate::cleanup::orphans::Orphans;
 use crate::compute::ComputeDeployment;
 use crate::compute_lifecycle::ComputeLifecycle;
 use crate::event_mapping::map_events;
+use crate::held_credentials::HeldCredentials;
 use crate::images::Images;
 use crate::node_set_computes::NodeSetComputes;
+use crate::node_set_computes::observed::CRD_POLL_INTERVAL;
 use crate::nova_orders::NovaOrders;
 use crate::queues::Queues;
 use crate::release_cache::Releases;
@@ -204,6 +208,8 @@ pub const RULES: &[Rule] = &[
     Rule::of(&[""], &["namespaces"], &["get"]),
     Rule::of(&[""], &["configmaps"], &["get", "list", "watch"]),
     Rule::of(&[""], &["secrets"], &["create", "get", "list", "patch", "watch"]),
+    // The finalizer on a user of a message bus that computes log in as.
+    Rule::of(&["rabbitmq.openstack.org"], &["rabbitmqusers"], &["get", "list", "patch", "watch"]),
     EVENTS,
 ];
 
@@ -316,6 +322,14 @@ async fn work(
         manager.run(services, api(), Arc::clone(&queues.services)).await;
         let audits = AuditRuns { caches: Arc::clone(&caches) };
         manager.run(audits, api(), Arc::clone(&queues.audits)).await;
+        let held = HeldCredentials { caches: Arc::clone(&caches) };
+        manager.run(held, api(), Arc::clone(&queues.held_credentials)).await;
+        // Something may be held that no compute uses any more.
+        let (users, api) = (Arc::clone(&caches.rabbitmq_users), Arc::clone(&caches.api));
+        manager.spawn(async move {
+            appears(|| users.open(&api), CRD_POLL_INTERVAL).await;
+            pending().await
+        });
     }
     if drives_computes || drives_cells {
         read(&mut manager, &caches, &queues).await;

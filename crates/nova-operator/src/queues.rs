@@ -15,6 +15,8 @@ pub struct Queues {
     pub cells: Arc<WorkQueue>,
     /// Keys of cells whose API is read, of other operators too.
     pub cell_readings: Arc<WorkQueue>,
+    /// Keys of objects that computes hold.
+    pub held_credentials: Arc<WorkQueue>,
     /// Keys of cleanup runs.
     pub cleanups: Arc<WorkQueue>,
     /// Keys of services.

@@ -11,9 +11,10 @@ use operator_runtime::cache::Cache;
 use operator_runtime::cache_registry::CacheRegistry;
 
 use crate::audit::run::{audited_nodes, open_addresses, open_audits};
+use crate::held_credentials::observed::keys_of;
 use crate::indexes::{
-    BY_AUDITED_NODE, BY_CELL, BY_NODE, BY_NODE_SET, BY_OPEN_ADDRESS, BY_OPEN_AUDIT, BY_OWNER,
-    BY_ROLE, cell_key, node_key, node_set_key, owner_keys, role_key,
+    BY_AUDITED_NODE, BY_CELL, BY_CREDENTIAL, BY_NODE, BY_NODE_SET, BY_OPEN_ADDRESS, BY_OPEN_AUDIT,
+    BY_OWNER, BY_ROLE, cell_key, node_key, node_set_key, owner_keys, role_key,
 };
 
 /// Caches of nodes, roles, computes and runs; clones share them.
@@ -23,7 +24,7 @@ pub struct SharedCaches {
     pub nodes: Arc<Cache<Node>>,
     /// All roles.
     pub roles: Arc<Cache<Role>>,
-    /// All computes, indexed [`BY_NODE`] and [`BY_CELL`].
+    /// All computes, indexed [`BY_NODE`], [`BY_CELL`] and [`BY_CREDENTIAL`].
     pub computes: Arc<Cache<ExternalCompute>>,
     /// All runs, indexed [`BY_OWNER`], [`BY_NODE_SET`], [`BY_OPEN_ADDRESS`], [`BY_OPEN_AUDIT`] and
     /// [`BY_AUDITED_NODE`].
@@ -40,6 +41,7 @@ impl SharedCaches {
             computes: registry.owned(vec![
                 (BY_NODE, Box::new(|it: &ExternalCompute| vec![node_key(it)])),
                 (BY_CELL, Box::new(|it: &ExternalCompute| vec![cell_key(it)])),
+                (BY_CREDENTIAL, Box::new(keys_of)),
             ]),
             runs: registry.cache(vec![
                 (BY_OWNER, Box::new(owner_keys)),

@@ -66,6 +66,15 @@ impl UserInProject<'_> {
     }
 }
 
+/// Returns the request body by which version 3 of Keystone issues a token to an application credential,
+/// which has its user and project already.
+pub fn application_credential(id: &str, secret: &str) -> Secret<Value> {
+    Secret::new(json!({"auth": {"identity": {
+        "methods": ["application_credential"],
+        "application_credential": {"id": id, "secret": secret},
+    }}}))
+}
+
 /// The login, and what Keystone last said to it.
 #[derive(Debug)]
 pub struct Login {
@@ -235,6 +244,15 @@ impl Token {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_application_credential_logs_in_without_a_user_and_without_a_scope() {
+        let expected = json!({"auth": {"identity": {
+            "methods": ["application_credential"],
+            "application_credential": {"id": "0123", "secret": "s3cret"},
+        }}});
+        assert_eq!(*application_credential("0123", "s3cret").expose(), expected);
+    }
 
     #[test]
     fn tokens_are_issued_below_the_auth_url() {

@@ -193,6 +193,11 @@ impl Digest {
         }
     }
 
+    /// Returns the digest without a key.
+    pub fn unkeyed(&self) -> &str {
+        self.secret.as_ref().and_then(|it| it.texts.last()).unwrap_or(&self.open)
+    }
+
     /// Returns whether a text was written for the same inputs, with any key or with none.
     ///
     /// If the text's key is lost, the Secret contents cannot be compared: only the open part

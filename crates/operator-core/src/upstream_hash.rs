@@ -3,7 +3,7 @@
 //! Users compare the hash of a ConfigMap with the one that a deployment recorded, to see whether
 //! the deployment is out of date. Ours are the same, so that either side may belong to either
 //! project.
-//! Published digests of Secrets are keyed, so that they do not allow guessing passwords.
+//! Neighbours in the cluster compare the hashes of Secrets too; see [`Published`] for where.
 //! No hash here decides whether anything runs; see [`crate::hash`] for those.
 
 use std::collections::BTreeMap;
@@ -48,9 +48,33 @@ struct SecretContent<'a> {
     type_: &'a str,
 }
 
-/// Returns the unkeyed hash of a Secret's content, as upstream's operators publish it.
+/// The hash of a source's content, where neighbours compare it with the one that they compute.
 ///
-/// Ours published it too before digests of Secrets were keyed.
+/// They release credentials when each hash in the status of a node set is that of the Secret as it
+/// is now, so it has no key.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Published(Digest);
+
+impl Published {
+    /// Returns the hash.
+    pub fn text(&self) -> String {
+        self.0.unkeyed().to_owned()
+    }
+
+    /// Returns whether a text was recorded of the same content: the hash, or the keyed digest that
+    /// releases before wrote in its place. One by a lost key shows nothing.
+    pub fn is(&self, text: &str) -> bool {
+        self.0.is_certainly(text)
+    }
+}
+
+impl<T: Into<Digest>> From<T> for Published {
+    fn from(digest: T) -> Self {
+        Self(digest.into())
+    }
+}
+
+/// Returns the unkeyed hash of a Secret's content, as upstream's operators publish it.
 pub fn of_secret(data: &BTreeMap<String, ByteString>, type_: &str) -> String {
     upstream_hash(&SecretContent { data, type_ })
 }
@@ -114,6 +138,47 @@ mod tests {
             "n89hd6h5h545h644h58h556hd9h5c5h598hd4h7bh5f9h5bdh649hb5h99h686h677h8ch575h665h574h\
              587h5b6h5ddh8fh687h9bh657h675h97q"
         );
+    }
+
+    /// The values of lib-common's own `secret.Hash`.
+    #[test]
+    fn the_hash_of_a_secret_is_the_one_that_lib_common_compares() {
+        let of = |type_: &str, data: &[(&str, &str)]| {
+            let value = |it: &str| ByteString(it.as_bytes().to_vec());
+            let data = data.iter().map(|(key, it)| ((*key).to_owned(), value(it))).collect();
+            Published::from(of_secret_by(&Keys::new(b"key", []), &data, type_)).text()
+        };
+        let url = "rabbit://nova:secret@rabbitmq-cell1.openstack.svc:5671/?ssl=1";
+        let credential = [("AC_ID", "0123456789abcdef0123456789abcdef"), ("AC_SECRET", "s3cret")];
+        assert_eq!(
+            of("Opaque", &[("transport_url", url)]),
+            "nffh5fbhdch556h567h5c4h96h55bh546h64bh644h64h695h5bh5d6h558h694h57fh655hc4hfdh67bhc\
+             fh578h67h89h566h7fh7chdfh5bdh5bq"
+        );
+        assert_eq!(
+            of("Opaque", &credential),
+            "n8bh59ch78h58fh95hbbh678h58ch76h66ch88h78h66dhb7h559h8h64bh66bh576h694h64dh85h556h5\
+             d8h5f6hd9h5b6h5dch67dh58fh65dh659q"
+        );
+        assert_eq!(
+            of("kubernetes.io/tls", &[("tls.crt", ""), ("tls.key", "")]),
+            "n57h696hcdh548h656h7dh57fh5dfh548h66ch598h577h56bh59bh659h54h59dh6bh87h4h55dhch555h\
+             64bh595h66chb6h68bhdch584h5d5h67bq"
+        );
+        assert_eq!(
+            of("Opaque", &[]),
+            "n656hcfh568h589h69h596h65dh55dh54h578h657h56dh5d8hd4h5b8h5b7h58dh59dh68h84h595h644h\
+             676h54ch95hf6h8chf9h676h64dh679h5d9q"
+        );
+    }
+
+    #[test]
+    fn a_keyed_digest_of_a_release_before_is_the_same_content_while_its_key_is_known() {
+        let data = [("password".to_owned(), ByteString("hunter2".into()))].into();
+        let digest = |key: &[u8]| of_secret_by(&Keys::new(key, []), &data, "Opaque");
+        let published = Published::from(digest(b"key"));
+        assert!(published.is(&published.text()) && published.is(&digest(b"key").text()));
+        assert!(!published.is(&digest(b"lost").text()) && !published.is("mixed"));
     }
 
     #[test]

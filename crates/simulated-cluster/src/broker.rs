@@ -62,6 +62,11 @@ impl Broker {
         self.address.to_string()
     }
 
+    /// Lets another user in from now on, with the same password, and the former one no more.
+    pub fn set_user(&self, user: &str) {
+        user.clone_into(&mut self.state().login.user);
+    }
+
     /// Returns the URL with which nova logs in.
     pub fn transport_url(&self) -> String {
         let Login { user, password, virtual_host } = self.state().login.clone();

@@ -1,6 +1,7 @@
 //! `NovaExternalCompute`: nova-compute on one host outside the cluster.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use k8s_openapi::api::core::v1::{EnvVar, PodDNSConfig};
 use kube::{CustomResource, KubeSchema};
@@ -173,6 +174,63 @@ pub struct ExternalComputeStatus {
     /// Digest of each input of the last completed deployment, by the input's name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub deployed_inputs: BTreeMap<String, String>,
+    /// What nova-compute on the host may log in with: the credentials of the last completed
+    /// deployment, and of attempts since then. Their objects are held until no compute uses them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16))]
+    pub credentials: Vec<Credential>,
+}
+
+/// How many credentials a compute records.
+pub const CREDENTIALS: usize = 16;
+
+/// A credential of a cell by the name of its object, without anything secret.
+#[derive(Clone, Debug, Deserialize, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
+pub struct Credential {
+    /// What kind of object it is.
+    #[serde(rename = "type")]
+    pub kind: CredentialKind,
+    /// Name of the object.
+    #[schemars(length(max = 253), regex(pattern = DNS_SUBDOMAIN))]
+    pub name: String,
+}
+
+/// The kinds of objects that credentials of a cell belong to.
+#[derive(
+    Clone, Copy, Debug, Deserialize, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize,
+)]
+pub enum CredentialKind {
+    /// The `RabbitMQUser` that computes log in to the message bus as.
+    #[serde(rename = "RabbitMQUser")]
+    RabbitMqUser,
+    /// The Secret of a `TransportURL`, where no such user is known.
+    TransportSecret,
+    /// The Secret with an application credential of Keystone.
+    ApplicationCredential,
+}
+
+impl CredentialKind {
+    /// All kinds.
+    pub const ALL: [Self; 3] =
+        [Self::RabbitMqUser, Self::TransportSecret, Self::ApplicationCredential];
+}
+
+impl fmt::Display for CredentialKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::RabbitMqUser => "RabbitMQUser",
+            Self::TransportSecret => "TransportSecret",
+            Self::ApplicationCredential => "ApplicationCredential",
+        })
+    }
+}
+
+impl fmt::Display for Credential {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind =
+            if self.kind == CredentialKind::RabbitMqUser { "RabbitMQUser" } else { "Secret" };
+        write!(f, "{kind} {}", self.name)
+    }
 }
 
 /// A file of nova's configuration.

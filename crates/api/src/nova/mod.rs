@@ -7,5 +7,6 @@ pub use cell::{
     Cell, CellSpec, CellStatus, DiscoveryAttempt, DiscoveryState, Leftover, MappingReading,
 };
 pub use external_compute::{
-    ConfigFile, ExternalCompute, ExternalComputeSpec, ExternalComputeStatus,
+    CREDENTIALS, ConfigFile, Credential, CredentialKind, ExternalCompute, ExternalComputeSpec,
+    ExternalComputeStatus,
 };

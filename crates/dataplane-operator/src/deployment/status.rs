@@ -7,9 +7,7 @@ use api::dataplane::condition_types::{READINESS_GATES_READY, SETUP_READY};
 use api::dataplane::{Deployment, DeploymentFailure, DeploymentStatus, HostProgress, RunState};
 use api::problem::Problem;
 use jiff::Timestamp;
-use operator_core::data_sources::SourceRef;
-use operator_core::keyed::Renewal;
-use operator_core::plan::{Step, Target};
+use operator_core::plan::{Step, Target, status_step};
 use operator_core::run_engine::Run;
 use operator_core::run_engine::host_progress::{is_failing, position};
 use operator_core::run_engine::outcome::FailureReason;
@@ -19,6 +17,7 @@ use crate::deployment::node_set_part::NodeSetPart;
 use crate::deployment::observed::Observed;
 use crate::deployment::rollout::BlockedHosts;
 use crate::deployment::{disruption, messages, usage};
+use crate::node_set::published_hashes::published;
 use crate::node_set::readiness_gates::Gates;
 use crate::reasons;
 
@@ -108,16 +107,7 @@ impl Evaluation<'_> {
             merge_conditions(&previous, self.conditions(&desired.failures), generation, now);
         desired.node_set_conditions = self.node_set_conditions(&desired, now);
         let next = desired.conditions.clone();
-        let (mut renewed, mut renewal) = (desired.clone(), Renewal::default());
-        for (name, text) in &mut renewed.secret_hashes {
-            let source = SourceRef::secret(&self.seen.namespace, name);
-            if let Some(digests) = self.seen.sources.get(&source) {
-                renewal.of(text, &digests.published);
-            }
-        }
-        let (status, conditions) = ((&desired, &renewed), (previous.as_slice(), next.as_slice()));
-        let way_on = "To bring a change to the hosts, create another OpenStackDataPlaneDeployment.";
-        renewal.step(Target::of(deployment), observed, status, conditions, way_on)
+        status_step(Target::of(deployment), observed, &desired, &previous, &next)
     }
 
     /// Records the progress and the failures, and what was used and executed.
@@ -134,6 +124,9 @@ impl Evaluation<'_> {
             self.made.clone()
         };
         usage::used(self.seen, &all, self.begins, desired);
+        for (name, text) in &mut desired.secret_hashes {
+            *text = published(&self.seen.sources, &self.seen.namespace, name, text);
+        }
         if self.parts.iter().any(|it| it.is_news) {
             usage::ran(self.runs, desired);
         }

@@ -46,8 +46,7 @@ pub fn used(
         };
         let recorded = hashes.get(&named.name);
         let is_other = recorded.is_some_and(|it| !digests.published.is(it));
-        let present = digests.published.kept(recorded);
-        let hash = if is_given && is_other { MIXED.to_owned() } else { present };
+        let hash = if is_given && is_other { MIXED.to_owned() } else { digests.published.text() };
         hashes.insert(named.name, hash);
     }
 }

@@ -45,7 +45,7 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     let deployments = caches.deployments.indexed(BY_NODE_SET, key);
     let KnownServices { services, brought, certificate_sources, unreadable } =
         known_services(caches, &namespace, &set, &deployments);
-    let desired = wanted_sources(&namespace, &set, &services);
+    let desired = wanted_sources(&namespace, &set, &services, &deployments);
     let of_vars: BTreeSet<SourceRef> =
         sources_of_vars(&set).iter().map(|it| it.source(&namespace)).collect();
     let own = SourceRef::secret(&namespace, &inventory_name(&key.name));
@@ -242,11 +242,30 @@ async fn issued(caches: &Caches, key: &Key, set: &NodeSet, are_named: bool) -> R
     Ok(issued)
 }
 
-/// Returns the ssh Secret, the data sources of the services, and the certificate Secrets.
+/// Returns the Secrets that the status has a hash of, or gets one of in this pass.
+fn deployed_secrets(
+    namespace: &str,
+    set: &NodeSet,
+    deployments: &[Arc<Deployment>],
+) -> BTreeSet<SourceRef> {
+    let recorded = set.status.as_ref();
+    let is_settled = |it: &Deployment| {
+        let uid = it.uid().unwrap_or_default();
+        recorded.is_some_and(|it| it.settled_deployments.contains(&uid))
+    };
+    let new = deployments.iter().filter(|it| !is_settled(it)).flat_map(|it| &it.status);
+    let names = new.flat_map(|it| it.secret_hashes.keys());
+    let names = names.chain(recorded.into_iter().flat_map(|it| it.secret_hashes.keys()));
+    names.map(|it| SourceRef::secret(namespace, it)).collect()
+}
+
+/// Returns the ssh Secret, the data sources of the services, the certificate Secrets, and what was
+/// deployed.
 fn wanted_sources(
     namespace: &str,
     set: &NodeSet,
     services: &BTreeMap<String, Arc<Service>>,
+    deployments: &[Arc<Deployment>],
 ) -> BTreeSet<SourceRef> {
     let ssh = &set.spec.node_template.ansible_ssh_private_key_secret;
     let data = services.values().flat_map(|it| sources_of(&it.spec)).map(|it| it.source(namespace));
@@ -254,5 +273,5 @@ fn wanted_sources(
     let are_mounted = services.values().any(|it| brings_certificates(it));
     let certificates = certificates.filter(|_| are_mounted);
     let secrets = certificates.chain([ssh]).map(|it| SourceRef::secret(namespace, it));
-    data.chain(secrets).collect()
+    data.chain(secrets).chain(deployed_secrets(namespace, set, deployments)).collect()
 }

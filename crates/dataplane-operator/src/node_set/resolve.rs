@@ -21,7 +21,9 @@ use crate::node_set::kept_hosts::{self, KeptHosts, TerminatingHosts};
 use crate::node_set::machine_request::{self, Machines};
 use crate::node_set::observed::Observed;
 use crate::node_set::readiness_gates::{self, GatedHosts, Gates};
-use crate::node_set::{faults, inputs, inventory, inventory_entries, last_looks, terminating};
+use crate::node_set::{
+    faults, inputs, inventory, inventory_entries, last_looks, published_hashes, terminating,
+};
 use crate::reasons;
 
 /// Types of services that bring another version to the hosts, as upstream's control plane expects.
@@ -143,13 +145,15 @@ fn outcome(
     let versions = versions.collect();
     let present = inputs::digest(inputs);
     let deployments = (&seen.deployments[..], &seen.unreadable_deployments[..]);
-    let outcome = deployment_history::merge(
+    let mut outcome = deployment_history::merge(
         &seen.set,
         &names,
         deployments,
         (&present, &versions),
         &machines.replaced(),
     );
+    outcome.secrets =
+        published_hashes::of_existing(&seen.sources, &seen.namespace, outcome.secrets);
     let of_deleted = terminating::holders(seen).flat_map(|it| it.spec.host_finalizers.keys());
     let looked_at = last_looks::held_names(seen);
     let of_deleted = of_deleted.chain(&looked_at).filter(|_| is_terminating(&*seen.set));

@@ -11,7 +11,7 @@ use api::problem::Problem;
 use api::shared::SourceKind;
 use jiff::Timestamp;
 use kube::ResourceExt;
-use operator_core::data_sources::{NamedSource, SourceRef, sources_of};
+use operator_core::data_sources::{NamedSource, sources_of};
 use operator_core::finalizers::{is_only_finalizer, is_terminating};
 use operator_core::keyed::{Renewal, kept};
 use operator_core::node_set_host::{Host, HostNetworkValues, PREFIX};
@@ -96,7 +96,7 @@ pub fn step(
         bmh_ref_hash: resolved.machines.digest(),
         deployed_bmh_hash: outcome.deployed_bmh_hash,
     };
-    let (renewed, renewal) = renewed(seen, resolved, &expected);
+    let (renewed, renewal) = renewed(resolved, &expected);
     let conditions = (recorded.conditions.as_slice(), expected.conditions.as_slice());
     let way_on = "To bring a change to the hosts, create an OpenStackDataPlaneDeployment.";
     let target = Target::of::<NodeSet>(set);
@@ -111,17 +111,8 @@ fn all_machines(resolved: &Resolved<'_>) -> BTreeMap<String, HostMachine> {
 
 /// Returns the same status with its digests re-keyed with the present key. While a deployment is
 /// under way, the config digest stays, because it identifies what the deployment began with.
-fn renewed(
-    seen: &Observed,
-    resolved: &Resolved<'_>,
-    desired: &NodeSetStatus,
-) -> (NodeSetStatus, Renewal) {
+fn renewed(resolved: &Resolved<'_>, desired: &NodeSetStatus) -> (NodeSetStatus, Renewal) {
     let (mut renewed, mut renewal) = (desired.clone(), Renewal::default());
-    for (name, text) in &mut renewed.secret_hashes {
-        if let Some(digests) = seen.sources.get(&SourceRef::secret(&seen.namespace, name)) {
-            renewal.of(text, &digests.published);
-        }
-    }
     if resolved.is_frozen() {
         return (renewed, renewal);
     }
@@ -463,6 +454,8 @@ fn is_changed(resolved: &Resolved<'_>, named: &NamedSource, present: Option<&Dig
         if named.kind == SourceKind::Secret { &outcome.secrets } else { &outcome.config_maps };
     match (deployed.get(&named.name), present) {
         (Some(text), Some(present)) => !present.published.is(text),
-        (deployed, present) => deployed.is_some() || present.is_some(),
+        // Of a Secret that is gone, the record is too; without it no service ran that requires it.
+        (None, None) => named.kind == SourceKind::Secret && !named.is_optional,
+        (Some(_), None) | (None, Some(_)) => true,
     }
 }

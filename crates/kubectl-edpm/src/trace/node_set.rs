@@ -81,7 +81,8 @@ pub(super) fn changed(seen: &TraceInputs<'_>, given: &ServiceSources) -> Vec<Str
             Read::Refused(_) => continue,
         };
         let is_changed = match (used.get(&source.name), present) {
-            // Only the operator has the key; its condition lists what has changed.
+            // Of a deployment that ended with a release before: only the operator has the key; its
+            // condition lists what has changed.
             (Some(text), Some(_)) if is_keyed(text) => is_listed(
                 seen,
                 &format!("{} of service {}", source.title(), given.service.name_any()),

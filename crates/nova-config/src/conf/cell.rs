@@ -7,6 +7,7 @@
 //! | key | without it |
 //! | --- | --- |
 //! | `ServicePassword` | required: the password of `spec.serviceUser` in Keystone |
+//! | `ACID`, `ACSecret` (upstream's names) | the password is used; with both, the application credential |
 //! | `RegionName` | `regionOne` |
 //! | `ProjectDomainName` | `Default` |
 //! | `UserDomainName` | `Default` |
@@ -27,6 +28,10 @@ use crate::transport_url::TransportUrl;
 
 /// Key of nova's password in Keystone.
 pub const SERVICE_PASSWORD: &str = "ServicePassword";
+/// Key of the id of nova's application credential in Keystone.
+pub const AC_ID: &str = "ACID";
+/// Key of the secret of nova's application credential in Keystone.
+pub const AC_SECRET: &str = "ACSecret";
 /// Key of the region.
 pub const REGION_NAME: &str = "RegionName";
 /// Key of the project's domain.
@@ -77,6 +82,15 @@ pub struct CellInput<'a> {
     pub is_ca_bundle: fn(&str) -> bool,
 }
 
+/// An application credential of nova in Keystone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApplicationCredential {
+    /// Its id.
+    pub id: Value,
+    /// Its secret.
+    pub secret: Value,
+}
+
 /// A cell as its computes use it: complete, and every value can be written to a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CellView {
@@ -90,6 +104,8 @@ pub struct CellView {
     pub service_user: Value,
     /// Nova's password in Keystone.
     pub service_password: Value,
+    /// What logs in to Keystone in place of the user with its password, or `None`.
+    pub application_credential: Option<ApplicationCredential>,
     /// The region whose endpoints are used.
     pub region: Value,
     /// The domain of the project.
@@ -158,6 +174,7 @@ impl CellView {
     ) -> Option<Self> {
         // All keys are read before any `?`, so that no fault hides another.
         let password = faults.required(secret, SERVICE_PASSWORD);
+        let application_credential = faults.application_credential(secret);
         let region = faults.or_default(secret, REGION_NAME, "regionOne");
         let project_domain = faults.or_default(secret, PROJECT_DOMAIN, "Default");
         let user_domain = faults.or_default(secret, USER_DOMAIN, "Default");
@@ -171,6 +188,7 @@ impl CellView {
             keystone_auth_url: keystone_auth_url?,
             service_user: service_user?,
             service_password: password?,
+            application_credential,
             region: region?,
             project_domain: project_domain?,
             user_domain: user_domain?,
@@ -182,20 +200,39 @@ impl CellView {
     }
 }
 
+/// Whether a value of a Secret is more than the line break that is ignored.
+pub fn is_set(value: &[u8]) -> bool {
+    !matches!(value, b"" | b"\n" | b"\r\n")
+}
+
 /// The faults found so far, with the methods that read values and add faults.
 #[derive(Default)]
 struct Faults(Vec<CellFault>);
 
 impl Faults {
     fn required(&mut self, secret: &SecretView<'_>, key: &str) -> Option<Value> {
-        let Some(text) = self.text(secret, key) else {
-            // A value that is not UTF-8 is already a fault.
-            if !self.0.iter().any(|it| it.key == key) {
-                self.missing(secret, key);
-            }
-            return None;
-        };
+        let value = self.optional(secret, key);
+        // A value that cannot be used is already a fault.
+        if value.is_none() && !self.0.iter().any(|it| it.key == key) {
+            self.missing(secret, key);
+        }
+        value
+    }
+
+    fn optional(&mut self, secret: &SecretView<'_>, key: &str) -> Option<Value> {
+        let text = self.text(secret, key)?;
         self.accept(secret, key, Value::new(text))
+    }
+
+    /// Returns the application credential, if a part of it is there; the other part is then
+    /// required.
+    fn application_credential(&mut self, secret: &SecretView<'_>) -> Option<ApplicationCredential> {
+        let is_set = |key| is_set(secret.data.get(key).copied().unwrap_or_default());
+        if !is_set(AC_ID) && !is_set(AC_SECRET) {
+            return None;
+        }
+        let (id, value) = (self.required(secret, AC_ID), self.required(secret, AC_SECRET));
+        Some(ApplicationCredential { id: id?, secret: value? })
     }
 
     fn or_default(&mut self, secret: &SecretView<'_>, key: &str, default: &str) -> Option<Value> {

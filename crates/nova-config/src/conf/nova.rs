@@ -5,7 +5,8 @@
 //! `[neutron] service_metadata_proxy`); `debug`; and every option of a log file: without one nova
 //! logs to the container's output, which `podman logs` and the journal show.
 
-use super::{cell::CellView, host::HostView};
+use super::cell::{ApplicationCredential, CellView};
+use super::host::HostView;
 use crate::oslo::{Entry, Release, Value, render};
 
 /// Path of [`CA_BUNDLE_FILE`](super::CA_BUNDLE_FILE) inside nova-compute's container: our nova role
@@ -124,6 +125,14 @@ fn services(file: &mut Options, cell: &CellView) {
 }
 
 fn credentials<'a>(file: &'a mut Options, cell: &CellView) -> &'a mut Options {
+    if let Some(ApplicationCredential { id, secret }) = &cell.application_credential {
+        // It names user and project itself, and Keystone refuses others beside it.
+        file.fixed("auth_type", "v3applicationcredential")
+            .value("auth_url", &cell.keystone_auth_url)
+            .value("application_credential_id", id)
+            .value("application_credential_secret", secret);
+        return authorities(file, cell);
+    }
     file.fixed("auth_type", "password")
         .value("auth_url", &cell.keystone_auth_url)
         .value("username", &cell.service_user)

@@ -297,3 +297,32 @@ fn values_that_cannot_be_used_are_named_without_themselves() {
         &[("transport_url", ValueInvalid)],
     );
 }
+
+#[test]
+fn an_application_credential_logs_in_in_place_of_user_and_password_in_each_section_that_logs_in() {
+    let credential = [PASSWORD, ("ACID", "0123\n"), ("ACSecret", "s3cret")];
+    let with = cell(&credential, BUS).unwrap();
+    let sections = ["cinder", "neutron", "placement", "service_user"];
+    let each = |value: &str| sections.map(|it| (it.to_owned(), value.to_owned())).into();
+    assert_eq!(option(&with, "auth_type"), each("v3applicationcredential"));
+    assert_eq!(option(&with, "application_credential_id"), each("0123"));
+    assert_eq!(option(&with, "application_credential_secret"), each("s3cret"));
+    assert_eq!(option(&with, "auth_url").len(), 4);
+    for name in ["username", "password", "project_name", "user_domain_name", "project_domain_name"]
+    {
+        assert_eq!(option(&with, name).len(), 0, "{name}");
+    }
+    // Upstream's operator writes both keys empty where no credential is used.
+    let without = cell(&[PASSWORD, ("ACID", ""), ("ACSecret", "\n")], BUS).unwrap();
+    assert_eq!(rendered(&without, ""), rendered(&cell(&[PASSWORD], BUS).unwrap(), ""));
+}
+
+#[test]
+fn half_an_application_credential_is_told_by_the_key_that_is_missing() {
+    for (given, missing) in [("ACID", "ACSecret"), ("ACSecret", "ACID")] {
+        let faults = cell(&[PASSWORD, (given, "x")], BUS).unwrap_err();
+        assert_eq!(faults.len(), 1);
+        assert_eq!(faults[0].reason, CellFaultReason::KeyMissing);
+        assert!(faults[0].message.contains(&format!("lacks the key {missing}")), "{faults:?}");
+    }
+}

@@ -1,14 +1,18 @@
 //! How many computes of a cell were last deployed with the cell's current credentials.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::conditions::{ConditionDraft, first_names};
-use api::nova::ExternalCompute;
+use api::nova::{Credential, ExternalCompute};
 use kube::ResourceExt;
 use nova_config::conditions::COMPUTES_UP_TO_DATE;
+use operator_core::finalizers::is_terminating;
 use operator_core::keyed::{Inputs, changed_inputs};
 
 use crate::cell::credentials::of_cell_among;
+use crate::cell::observed::Observed;
+use crate::held_credentials::decide::release_command;
 use crate::reasons;
 
 /// The number of computes that a message names.
@@ -41,7 +45,7 @@ impl RotationProgress {
 }
 
 /// Returns the condition; `count` is `None` when the cell's inputs are incomplete.
-pub fn condition(count: Option<&RotationProgress>) -> ConditionDraft {
+pub fn condition(seen: &Observed, count: Option<&RotationProgress>) -> ConditionDraft {
     let Some(count) = count else {
         let text = "It is known once every input is there.";
         return reasons::cell::COMPUTES_UNKNOWN.condition(COMPUTES_UP_TO_DATE, text);
@@ -55,8 +59,27 @@ pub fn condition(count: Option<&RotationProgress>) -> ConditionDraft {
     if behind.is_empty() {
         return reasons::cell::UP_TO_DATE.condition(COMPUTES_UP_TO_DATE, text);
     }
-    let text = format!("{text} Not yet: {}.", first_of(behind));
+    let text = format!("{text} Not yet: {}.{}", first_of(behind), held(seen));
     reasons::cell::COMPUTES_BEHIND.condition(COMPUTES_UP_TO_DATE, text)
+}
+
+/// Returns which former credentials are held for computes that stay, and for which; empty without one.
+fn held(seen: &Observed) -> String {
+    let mut by_credential = BTreeMap::<&Credential, Vec<String>>::new();
+    for compute in seen.computes.iter().filter(|it| !is_terminating(&***it)) {
+        let used = compute.status.iter().flat_map(|it| &it.credentials);
+        for credential in used.filter(|it| !seen.credentials.contains(it)) {
+            by_credential.entry(credential).or_default().push(compute.name_any());
+        }
+    }
+    let held: Vec<String> = by_credential
+        .iter()
+        .map(|(credential, computes)| format!("{credential} ({})", first_of(computes)))
+        .collect();
+    if held.is_empty() {
+        return String::new();
+    }
+    format!(" Held until then: {}. {}", first_of(&held), release_command(&seen.cell))
 }
 
 /// Returns the first names, and the number of the others.

@@ -27,7 +27,7 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     let count = complete.map(|_| RotationProgress::of(&seen.computes, &present));
     let observed = cell.status.as_ref();
     let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
-    let mut drafts = vec![config.condition, credential_rotation::condition(count.as_ref())];
+    let mut drafts = vec![config.condition, credential_rotation::condition(seen, count.as_ref())];
     drafts.extend(conductor::condition(cell, &seen.computes));
     drafts.extend(nova_api::conditions(seen, &previous));
     // First, because removals wait for readings; one that is rejected is not tried again.

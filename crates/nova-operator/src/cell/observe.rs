@@ -17,6 +17,7 @@ use crate::cell::probes::Probes;
 use crate::cell::{discovery, hosts};
 use crate::controller_names::CELL;
 use crate::finalizers;
+use crate::held_credentials::lookup;
 use crate::indexes::BY_CELL;
 
 /// Reads a cell; returns `None` when it does not exist.
@@ -51,6 +52,8 @@ pub async fn observe(caches: &Caches, probes: &Arc<Probes>, key: &Key) -> Result
     }
     let computes = caches.computes.indexed(BY_CELL, key);
     let hosts = hosts::observe::observe(caches, &cell, key, &computes).await?;
+    let contents = (secret.content.as_ref(), message_bus.content.as_ref());
+    let credentials = lookup::present(caches, &cell, contents).await?;
     let namespace_goes = is_terminating(&*cell)
         && has_finalizer(&*cell, finalizers::CELL)
         && caches.api.is_namespace_terminating(&key.namespace).await?;
@@ -68,6 +71,7 @@ pub async fn observe(caches: &Caches, probes: &Arc<Probes>, key: &Key) -> Result
         computes,
         namespace_goes,
         keys: caches.sources.keys().clone(),
+        credentials,
     }))
 }
 

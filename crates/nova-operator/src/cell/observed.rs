@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::nova::{Cell, ExternalCompute};
+use api::nova::{Cell, Credential, ExternalCompute};
 use nova_config::conf::{CellFault, CellInput, CellView, SecretView};
 use operator_core::keyed::Keys;
 use operator_runtime::error::Result;
@@ -82,6 +82,8 @@ pub struct Observed {
     pub namespace_goes: bool,
     /// The keys of the digests of Secret contents.
     pub keys: Keys,
+    /// What its computes are deployed with now.
+    pub credentials: Vec<Credential>,
 }
 
 /// The metadata of the Secret with the cell's files.

@@ -108,6 +108,7 @@ fn seen() -> Observed {
         computes: vec![compute("n0"), compute("n1")],
         namespace_goes: false,
         keys: Keys::default(),
+        credentials: Vec::new(),
     }
 }
 

@@ -12,7 +12,7 @@ use operator_runtime::cache::{Cache, MetadataCache, WriteThrough as _};
 use operator_runtime::cache_registry::CacheRegistry;
 use operator_runtime::metrics::Metrics;
 use operator_runtime::source_cache::SourceCache;
-use serde_json::json;
+use serde_json::{Value, json};
 use testkit::fake_api::FakeApi;
 use testkit::golden::recorded;
 use testkit::http_server::server;
@@ -77,10 +77,14 @@ impl World {
     }
 
     fn put(&self, name: &str, version: &str, key: &str, value: &str) {
+        self.put_data(name, version, &json!({key: ByteString(value.as_bytes().to_vec())}));
+    }
+
+    fn put_data(&self, name: &str, version: &str, data: &Value) {
         let object = json!({
             "apiVersion": "v1", "kind": "Secret",
             "metadata": {"name": name, "namespace": "ns", "uid": name, "resourceVersion": version},
-            "data": {key: ByteString(value.as_bytes().to_vec())},
+            "data": data,
         });
         self.secrets.absorb(&object);
         self.server.put(&format!("/api/v1/namespaces/ns/secrets/{name}"), object);
@@ -176,4 +180,21 @@ async fn a_missing_secret_is_one_event_and_its_arrival_enqueues_the_cell() {
     while world.readings.monitor.api(&key()) != ApiHealth::Answers {
         world.read().await;
     }
+}
+
+#[tokio::test]
+async fn a_cell_with_an_application_credential_is_read_with_it_and_without_the_password() {
+    let (address, asked) = server(|_| (401, String::new(), String::new())).await;
+    let world = World::without_secrets(address, true);
+    let value = |it: &str| ByteString(it.as_bytes().to_vec());
+    let data = json!({
+        "ServicePassword": value("p4ss"), "ACID": value("0123"), "ACSecret": value("s3cret"),
+    });
+    world.put_data("nova-cell1", "1", &data);
+    world.put("bus", "1", "transport_url", "rabbit://nova:bus@192.0.2.2/v");
+    world.pass().await;
+    world.read().await;
+    let login = asked.lock()[0].clone();
+    assert!(login.contains("application_credential") && login.contains("s3cret"), "{login}");
+    assert!(!login.contains("p4ss") && !login.contains("scope"), "{login}");
 }

@@ -31,6 +31,7 @@ use crate::cell::observed::NamedSecret;
 use crate::compute::observed::Ending;
 use crate::condition_catalog::KINDS;
 use crate::drain::progress::HostProgress;
+use crate::held_credentials::observed::Held;
 use crate::images::Images;
 use crate::rollout_coordinator::RolloutSlot;
 use crate::{cell, compute, compute_lifecycle};
@@ -182,6 +183,7 @@ impl World {
             drain: self.nova.clone(),
             slot: RolloutSlot::Free,
             keys: Keys::default(),
+            held: Held::default(),
             ending: Some(Ending {
                 namespace_goes: self.namespace_goes,
                 has_inventory: self.node.is_some(),
@@ -207,6 +209,7 @@ impl World {
             computes: self.compute.clone().map(Arc::new).into_iter().collect(),
             namespace_goes: self.namespace_goes,
             keys: Keys::default(),
+            credentials: Vec::new(),
         })
     }
 

@@ -33,6 +33,7 @@ use crate::compute::inputs::{self, INSTANCE_INPUT, REDEPLOY_INPUT};
 use crate::compute::messages::redeploy_command;
 use crate::compute::observed::Observed;
 use crate::compute::{config, host_drain, identity, preconditions, repair, status, warnings};
+use crate::held_credentials::observed::HeldObject;
 use crate::registration::is_recorded;
 use crate::{cleanup, finalizers};
 
@@ -43,7 +44,7 @@ const SLOT_RETRY_INTERVAL: Duration = Duration::from_secs(30);
 ///
 /// # Guarantees
 /// The files are written before the attempt that needs them, and the attempt is recorded in the
-/// status before its run is created.
+/// status, and what its host then logs in with is held, before its run is created.
 pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
     if let Some(ending) = &seen.ending {
         return cleanup::decide(seen, ending, rejected, now);
@@ -51,7 +52,8 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     let mut plan = Plan::with_resync();
     let runs: Vec<Run<'_>> = seen.runs.iter().filter_map(|it| Run::of(it)).collect();
     let (mut evaluated, rendering) = evaluate(seen, &runs, now);
-    let later = after_status(seen, &evaluated, &runs);
+    let mut later = holds(seen, &evaluated);
+    later.extend(after_status(seen, &evaluated, &runs));
     let previous = seen.compute.status.as_ref().map(|it| it.conditions.as_slice());
     evaluated.rejection =
         rejected_write::condition(rejected, previous.unwrap_or_default(), !later.is_empty());
@@ -82,6 +84,13 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
         | SequenceState::Failed { .. } => {}
     }
     plan
+}
+
+/// Returns the steps that hold what the host may log in with from now on.
+fn holds(seen: &Observed, evaluated: &Evaluation) -> Vec<Step> {
+    let used = status::credentials(seen, evaluated);
+    let held = seen.held.objects.iter().filter(|it| used.contains(&it.credential));
+    held.filter_map(HeldObject::hold).collect()
 }
 
 /// A compute with runs gets the finalizer, so that its host is cleaned up before it is deleted. A

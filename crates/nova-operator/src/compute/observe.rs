@@ -25,6 +25,7 @@ use crate::compute::observed::{DefaultConfig, Ending, Inventory, Observed, Rende
 use crate::controller_names::COMPUTE;
 use crate::drain::progress::HostProgress;
 use crate::finalizers;
+use crate::held_credentials::lookup;
 use crate::images::Images;
 use crate::indexes::{BY_OWNER, cell_key};
 use crate::nova_health::HostHealth;
@@ -82,10 +83,11 @@ pub async fn observe(
     let default_config = default_config(caches, named.default_config.as_ref()).await?;
     let inventory = inventory(caches, named.inventory.as_ref()).await?;
     let ending = ending(caches, &compute).await?;
-    let rendered = rendered(sources, &named.rendered);
     let cell_secret = content(caches, named.cell_secret.as_ref()).await?;
     let message_bus = content(caches, named.message_bus.as_ref()).await?;
     let health = health(caches, &compute);
+    let contents = (cell_secret.as_ref(), message_bus.as_ref());
+    let held = lookup::held(caches, &compute, cell.as_deref(), contents).await?;
     let seen = Observed {
         // Last, so that no other compute waits for a slot during the reads above.
         slot: caches.coordinator.slot(&compute, node.as_deref()).await,
@@ -103,7 +105,7 @@ pub async fn observe(
         default_config,
         ssh,
         inventory,
-        rendered,
+        rendered: rendered(sources, &named.rendered),
         default_images: images.clone(),
         cells_are_ours: caches.cells_are_ours,
         health,
@@ -111,6 +113,7 @@ pub async fn observe(
         audited: Audited::default(),
         ending,
         keys: caches.sources.keys().clone(),
+        held,
     };
     Ok(Some(with_audits(caches, with_drain(caches, seen))))
 }

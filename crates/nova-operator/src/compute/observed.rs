@@ -14,6 +14,7 @@ use operator_runtime::source_cache::Digests;
 use crate::audit::condition::Audited;
 use crate::conflicting_service::ConflictingService;
 use crate::drain::progress::HostProgress;
+use crate::held_credentials::observed::Held;
 use crate::images::Images;
 use crate::nova_health::HostHealth;
 use crate::rollout_coordinator::RolloutSlot;
@@ -107,4 +108,6 @@ pub struct Observed {
     pub ending: Option<Ending>,
     /// The keys of the digests of Secret contents.
     pub keys: Keys,
+    /// What the host logs in with.
+    pub held: Held,
 }

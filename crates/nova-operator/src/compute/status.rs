@@ -4,7 +4,7 @@ use api::conditions::{
     self, ConditionDraft, ConditionStatus, READY, find, merge_conditions, truncated,
 };
 use api::dataplane::ServiceRun;
-use api::nova::{ExternalCompute, ExternalComputeStatus};
+use api::nova::{Credential, ExternalCompute, ExternalComputeStatus};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use nova_config::annotations::DRAIN_BEFORE;
@@ -27,6 +27,7 @@ use crate::compute::observed::Observed;
 use crate::compute::preconditions::previous;
 use crate::compute::{inputs, repair};
 use crate::compute_lifecycle::effective::desired;
+use crate::held_credentials::decide::{Stage, used};
 use crate::nova_health::HostHealth;
 use crate::reasons;
 use crate::registration::{has_registered, is_recorded};
@@ -115,7 +116,20 @@ fn desired_status(
         host_instance: inputs::instance(seen, node.host_instance.as_deref()),
         services: evaluated.sequence.services.clone(),
         deployed_inputs,
+        credentials: credentials(seen, evaluated),
     }
+}
+
+/// Returns what the host may log in with from now on.
+pub fn credentials(seen: &Observed, evaluated: &Evaluation) -> Vec<Credential> {
+    let recorded = seen.compute.status.as_ref().map(|it| it.credentials.as_slice());
+    let stage = match evaluated.sequence.state {
+        SequenceState::NeedsRun(_) => Stage::Begins,
+        // Of unknown inputs it is only assumed that they are the deployed ones.
+        SequenceState::Done if evaluated.inputs.is_some() => Stage::Done,
+        _ => Stage::Between,
+    };
+    used(recorded.unwrap_or_default(), &seen.held.present, stage, seen.cell.as_deref())
 }
 
 /// Before a compute has registered, what nova has under the name of its host is another's.

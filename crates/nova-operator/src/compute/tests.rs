@@ -30,12 +30,14 @@ use crate::audit::condition::Audited;
 use crate::cell::credentials::CREDENTIALS;
 use crate::condition_catalog::KINDS;
 use crate::finalizers;
+use crate::held_credentials::observed::{Held, HeldObject};
 use crate::images::Images;
 use crate::rollout_coordinator::RolloutSlot;
 
 mod again;
 mod audit;
 mod cell_matches;
+mod credentials;
 mod digests;
 mod drain;
 mod drain_before;
@@ -169,6 +171,7 @@ impl World {
             slot: RolloutSlot::Free,
             ending: None,
             keys: Keys::default(),
+            held: Held::default(),
         };
         let now = "2026-01-01T00:00:00Z".parse().unwrap();
         Self { seen, files: BTreeMap::new(), now, writes: Vec::new(), is_queueing: false }
@@ -244,6 +247,12 @@ impl World {
                 Write::Delete { .. } => {
                     self.seen.runs.retain(|it| it.name_any() != name);
                     self.writes.push("delete run".into());
+                }
+                Write::AddFinalizer { finalizer } if step.target.kind.kind == "RabbitMQUser" => {
+                    let is_it = |it: &&mut HeldObject| it.credential.name == name;
+                    let user = self.seen.held.objects.iter_mut().find(is_it).unwrap();
+                    user.metadata.finalizers.get_or_insert_default().push(finalizer.clone());
+                    self.writes.push(format!("hold RabbitMQUser {name}"));
                 }
                 Write::AddFinalizer { finalizer } => {
                     let held = self.compute().metadata.finalizers.get_or_insert_default();

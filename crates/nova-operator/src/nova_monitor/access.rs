@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use nova_config::conf::CellView;
-use openstack_client::keystone::{UserInProject, root_url, tokens_url};
+use openstack_client::keystone::{UserInProject, application_credential, root_url, tokens_url};
 use openstack_client::{Compute, Login, Network, Placement};
 use operator_core::hash;
 use operator_runtime::http_client::HttpClients;
@@ -35,6 +35,8 @@ pub(crate) struct Access {
     auth_url: String,
     user: [String; 4],
     password: String,
+    /// Id and secret of the application credential that logs in in place of user and password.
+    application_credential: Option<[String; 2]>,
     region: String,
     ca_bundle: Option<String>,
 }
@@ -48,6 +50,10 @@ impl Access {
             user: [&view.service_user, &view.user_domain, &view.project, &view.project_domain]
                 .map(text),
             password: text(&view.service_password),
+            application_credential: view
+                .application_credential
+                .as_ref()
+                .map(|it| [&it.id, &it.secret].map(text)),
             region: text(&view.region),
             ca_bundle: view.ca_bundle.clone(),
         }
@@ -67,8 +73,11 @@ impl Access {
     /// certificates cannot be used.
     pub(crate) fn apis(&self, settings: &ClientSettings, namespace: &str) -> Option<Apis> {
         let [user, user_domain, project, project_domain] = &self.user;
-        let identity =
-            UserInProject { user, user_domain, project, project_domain }.identity(&self.password);
+        let identity = match &self.application_credential {
+            Some([id, secret]) => application_credential(id, secret),
+            None => UserInProject { user, user_domain, project, project_domain }
+                .identity(&self.password),
+        };
         let trust = CaTrust::new(self.ca_bundle.as_deref()).ok()?;
         let login = Login::new(tokens_url(&self.auth_url)?, identity).pausing(REFUSED);
         let login = Arc::new(login.leading(settings.leadership.clone()));

@@ -311,8 +311,8 @@ async fn hosts_have_the_cause_where_another_operator_reconciles_their_cell() {
     world.monitor.follow(&cell("cell1"), complete(&view(address, "p")));
     next(&world.queues.node_sets).await;
     assert_eq!(next(&world.queues.cell_readings).await, cell("cell1"));
-    let expected =
-        "Keystone refuses the credentials. Correct ServicePassword in Secret nova-cell1.";
+    let expected = "Keystone refuses the credentials. Correct ServicePassword in Secret nova-cell1, or ACID \
+         and ACSecret there if it has them.";
     assert_eq!(cause().as_deref(), Some(expected));
     for text in ["Secret bus is missing.", "Secret bus has no transport_url."] {
         world.monitor.follow(&cell("cell1"), CellInputs::Missing(text));

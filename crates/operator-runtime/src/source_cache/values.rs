@@ -10,16 +10,15 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::ResourceExt;
 use operator_core::keyed::{Digest, Keys};
 use operator_core::run_engine::ssh_secret::{KNOWN_HOSTS, SshSecret};
-use operator_core::upstream_hash;
+use operator_core::upstream_hash::{self, Published};
 
 /// What may leave this crate of a source's content: its keys and the digests of their values.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Digests {
     /// The source's resource version.
     pub version: String,
-    /// Hash of the whole content, as upstream's operators publish it; for a Secret keyed with the
-    /// installation's key.
-    pub published: Digest,
+    /// Hash of the whole content, as upstream's operators publish it.
+    pub published: Published,
     /// Key → digest of the value.
     pub keys: BTreeMap<String, Digest>,
     /// Key → text, for the non-secret keys that the source cache was configured to keep.
@@ -43,9 +42,8 @@ impl Digests {
 pub struct Values {
     /// The source's resource version.
     pub version: String,
-    /// Hash of the whole content, as upstream's operators publish it; for a Secret keyed with the
-    /// installation's key.
-    pub published: Digest,
+    /// Hash of the whole content, as upstream's operators publish it.
+    pub published: Published,
     content: BTreeMap<String, Vec<u8>>,
     /// Keys for the digests of a Secret's values.
     keys: Keys,
@@ -80,7 +78,7 @@ impl Values {
         type_: &str,
         keys: &Keys,
     ) -> Self {
-        let published = upstream_hash::of_secret_by(keys, &data, type_);
+        let published = upstream_hash::of_secret_by(keys, &data, type_).into();
         let content = data.into_iter().map(|(key, value)| (key, value.0)).collect();
         Self { version, published, content, keys: keys.clone() }
     }

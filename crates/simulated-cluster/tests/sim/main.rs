@@ -11,6 +11,7 @@ mod deployment;
 mod diagnosis;
 mod disruption;
 mod ends;
+mod held_credentials;
 mod host_failures;
 mod host_keys;
 mod installed;

@@ -9,7 +9,7 @@ use api::cert_manager::Certificate;
 use api::dataplane::{Deployment, NodeSet, Service};
 use api::infra::{DnsData, IpSet};
 use e2e::journey::{RUN, SSH_SECRET, conditions_of_set as conditions};
-use e2e::{Namespace, SOON, holds, neighbours, says};
+use e2e::{Namespace, SOON, holds, logins, neighbours, says};
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{DeleteParams, ListParams};
 use serde_json::json;
@@ -131,6 +131,9 @@ async fn hosts_get_addresses_names_and_certificates_from_those_who_serve_them() 
     let paths: Vec<&str> = mounts.map(|it| it.mount_path.as_str()).collect();
     assert!(paths.contains(&"/var/lib/openstack/certs/agent/default"), "{paths:?}");
 
+    let hashes = ns.api::<NodeSet>().get(SET).await?.status.context("no status")?.secret_hashes;
+    assert!(hashes.contains_key(BUNDLE) && logins::are_hashes_in_sync(&ns).await?, "{hashes:?}");
+
     // A renewed certificate is named, and deployed on request.
     neighbours::issue(&ns, &certificate, "two").await?;
     let is_told = |it: &NodeSet| {
@@ -139,8 +142,10 @@ async fn hosts_get_addresses_names_and_certificates_from_those_who_serve_them() 
     };
     ns.wait::<NodeSet>(SET, "out of date", SOON, is_told).await?;
     assert_eq!(trace(&host), ["one True"]);
+    assert!(!logins::are_hashes_in_sync(&ns).await?, "the host has the former certificate");
     deploy(&ns, "second", &["certs"]).await?;
     assert_eq!(trace(&host), ["one True", "two True"]);
+    assert!(logins::are_hashes_in_sync(&ns).await?);
 
     // Deleting it deletes everything.
     ns.api::<NodeSet>().delete(SET, &DeleteParams::default()).await?;

@@ -210,7 +210,11 @@ fn a_service_and_its_objects_that_change_are_named() {
     world.seen.sources.remove(&SourceRef::secret(NAMESPACE, "web-secret"));
     world.settle();
     assert!(world.message("UpToDate").contains("Secret web-secret of service web."));
+    // What was deployed of it is not known any more.
     world.seen.sources.insert(SourceRef::secret(NAMESPACE, "web-secret"), digests("s1", &[]));
+    world.settle();
+    assert!(world.message("UpToDate").contains("Secret web-secret of service web."));
+    world.deployed("e");
     world.settle();
     assert_eq!(world.condition("UpToDate"), is("True", "UpToDate"));
     let other = service("install", &json!({ "playbook": "a.b.other" }));

@@ -1,5 +1,5 @@
-//! Digests of Secret content: keyed wherever they appear, and an upgrade or a lost key makes
-//! nothing out of date.
+//! Digests of Secret content: keyed wherever neighbours do not compare them, and an upgrade or a lost
+//! key makes nothing out of date.
 
 use operator_core::hash;
 use operator_core::keyed::{KEY_LOST, Keys};
@@ -40,10 +40,12 @@ impl World {
         self.end("d", true, ["c1", &published]);
     }
 
-    /// Returns the prefixes of plain digests of the secret value that the status discloses.
+    /// Returns the prefixes of plain digests of the secret value that the status discloses, besides
+    /// `secretHashes`.
     fn plain(&self) -> Vec<String> {
-        let visible = json!([self.seen.set.status, self.seen.inventory.as_ref().unwrap().hash]);
-        let visible = visible.to_string();
+        let mut status = self.seen.set.status.clone();
+        status.as_mut().unwrap().secret_hashes.clear();
+        let visible = json!([status, self.seen.inventory.as_ref().unwrap().hash]).to_string();
         let digest = hash::of_bytes(VALUE);
         let of_object = hash::short(&BTreeMap::from([("password", &digest)]));
         let data = [("password".to_owned(), ByteString(VALUE.into()))].into();
@@ -111,7 +113,7 @@ fn an_upgrade_to_keyed_digests_writes_nothing_and_makes_nothing_out_of_date() {
     let vars = &status.deployed_inputs["ansibleVarsFrom Secret vars"];
     let deployed = status.deployed_config_hash.as_ref().unwrap();
     let host = status.hosts[0].hash.as_ref().unwrap();
-    for text in [&world.hash(), deployed, host, vars, &status.secret_hashes["web-secret"]] {
+    for text in [&world.hash(), deployed, host, vars] {
         assert!(text.starts_with('k') && text.contains(':'), "{text}");
     }
     assert_eq!(status.deployed_inputs, status.inputs);
@@ -200,4 +202,58 @@ fn the_inventory_follows_its_secret_although_the_key_is_lost() {
     let writes = world.settle();
     assert!(writes.iter().any(|it| it == &format!("apply Secret {SECRET}")), "{writes:?}");
     assert!(world.content["inventory"].contains("another"));
+}
+
+/// What lib-common's `AreSecretHashesInSync` returns for the node set with the Secrets as they are.
+fn is_in_sync(world: &World) -> bool {
+    let hashes = &world.seen.set.status.as_ref().unwrap().secret_hashes;
+    let present = |name: &str| world.seen.sources.get(&SourceRef::secret(NAMESPACE, name));
+    hashes.iter().all(|(name, text)| present(name).is_some_and(|it| it.published.text() == *text))
+}
+
+#[test]
+fn neighbours_find_the_hashes_in_sync_after_a_deployment_and_not_from_a_change_to_the_next_one() {
+    let mut world = deployed(&keys(b"key", &[]));
+    let hashes = world.seen.set.status.as_ref().unwrap().secret_hashes.clone();
+    let data = [("password".to_owned(), ByteString(VALUE.into()))].into();
+    assert_eq!(hashes["web-secret"], operator_core::upstream_hash::of_secret(&data, "Opaque"));
+    assert!(is_in_sync(&world));
+    world.read(&keys(b"key", &[]), "another");
+    world.settle();
+    assert!(!is_in_sync(&world), "the hosts have the former one");
+    let hosts = ["n0", "n1"].map(|it| (it, 2, "Succeeded"));
+    world.deploy("e", &json!({}), &hosts);
+    let published = world.published();
+    world.end("e", true, ["c1", &published]);
+    world.settle();
+    assert!(is_in_sync(&world));
+}
+
+#[test]
+fn a_keyed_hash_of_a_release_before_becomes_the_one_that_neighbours_compare_if_nothing_changed() {
+    for (key, value, is_same) in
+        [(b"key", VALUE, true), (b"key", "another", false), (b"new", VALUE, false)]
+    {
+        let mut world = deployed(&keys(b"key", &[]));
+        let data = [("password".to_owned(), ByteString(VALUE.into()))].into();
+        let of_before =
+            operator_core::upstream_hash::of_secret_by(&keys(b"key", &[]), &data, "Opaque");
+        let status = Arc::make_mut(&mut world.seen.set).status.as_mut().unwrap();
+        status.secret_hashes.insert("web-secret".to_owned(), of_before.text());
+        world.read(&keys(key, &[]), value);
+        let writes = world.settle();
+        assert_eq!(is_in_sync(&world), is_same, "{value}");
+        let text = &world.seen.set.status.as_ref().unwrap().secret_hashes["web-secret"];
+        assert_eq!(*text == of_before.text(), !is_same);
+        assert!(!writes.iter().any(|it| it.contains("AnsibleEE")), "{writes:?}");
+    }
+}
+
+#[test]
+fn the_hash_of_a_secret_that_is_gone_is_dropped_and_holds_nothing_of_neighbours() {
+    let mut world = deployed(&keys(b"key", &[]));
+    world.seen.sources.remove(&SourceRef::secret(NAMESPACE, "web-secret"));
+    world.settle();
+    assert_eq!(world.seen.set.status.as_ref().unwrap().secret_hashes.len(), 0);
+    assert!(is_in_sync(&world));
 }

@@ -252,7 +252,7 @@ fn a_deployment_of_other_services_takes_nothing_from_what_an_earlier_one_brought
     assert_eq!(with(&snapshot, &beside, |it| open(&marks(it))), None);
 }
 
-/// Only the operator has the key of a Secret's digest.
+/// Only the operator has the key of the digest that a release before recorded.
 #[test]
 fn of_a_secret_the_node_set_tells_whether_it_has_changed_since_a_deployment_used_it() {
     let (mut snapshot, beside) = arrived();

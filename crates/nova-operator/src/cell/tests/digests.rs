@@ -1,4 +1,5 @@
-//! Digests of a cell's Secrets: keyed in its status; an upgrade or a lost key outdates no compute.
+//! Digests of a cell's Secrets: keyed in its status, but for the one that neighbours compare; an upgrade
+//! or a lost key outdates no compute.
 
 use operator_core::keyed::{KEY_LOST, changed_inputs};
 use operator_core::{hash, upstream_hash};
@@ -24,17 +25,22 @@ fn at_rest(keys: &Keys) -> Observed {
     seen
 }
 
+/// The digest of the Secret that node sets mount, in `status.hash`.
+const FILES: &str = "nova-cell1-compute-config";
+
 fn up_to_date(seen: &Observed) -> Option<i64> {
     seen.cell.status.as_ref()?.up_to_date_computes
 }
 
 #[test]
-fn digests_in_a_cells_status_and_on_its_secret_are_keyed() {
+fn digests_in_a_cells_status_and_on_its_secret_are_keyed_but_for_the_one_that_node_sets_record() {
     let plain = at_rest(&Keys::default());
     let hashes = plain.cell.status.as_ref().unwrap().hash.clone();
-    let seen = at_rest(&Keys::new(b"key", []));
-    let visible = json!([*seen.cell, seen.rendered.as_ref().unwrap().hash]).to_string();
     assert_eq!(hashes.len(), 2);
+    let mut seen = at_rest(&Keys::new(b"key", []));
+    let status = Arc::make_mut(&mut seen.cell).status.as_mut().unwrap();
+    assert_eq!(status.hash.remove(FILES), hashes.get(FILES).cloned());
+    let visible = json!([*seen.cell, seen.rendered.as_ref().unwrap().hash]).to_string();
     for text in hashes.values() {
         assert!(!visible.contains(&text[..10]), "{visible}");
     }
@@ -55,9 +61,10 @@ fn an_upgrade_to_keyed_digests_leaves_a_cell_and_its_computes_as_they_are() {
     assert!(pass(&mut seen));
     assert!(!pass(&mut seen));
     let status = seen.cell.status.as_ref().unwrap();
-    assert!(status.hash.values().all(|it| it.starts_with('k') && it.contains(':')), "{status:?}");
     let rendered = &seen.rendered.as_ref().unwrap().hash;
-    assert_eq!(status.hash.get("nova-cell1-compute-config"), Some(rendered));
+    for text in [&status.hash[CREDENTIALS], rendered] {
+        assert!(text.starts_with('k') && text.contains(':'), "{status:?}");
+    }
     // A changed password is noticed.
     let deployed = &seen.computes[0].status.as_ref().unwrap().deployed_inputs;
     assert_eq!(changed_inputs(deployed, &present(&seen)), [""; 0]);
@@ -94,4 +101,16 @@ fn what_a_release_without_keys_published_of_a_cells_files_is_known() {
     let hash = upstream_hash::of_secret(&data, "Opaque");
     assert_eq!(seen.rendered.unwrap().hash, hash);
     assert!(upstream_hash::of_secret_by(&Keys::new(b"key", []), &data, "Opaque").is(&hash));
+}
+
+#[test]
+fn a_keyed_hash_of_the_files_that_a_release_before_wrote_becomes_the_plain_one_and_nothing_else() {
+    let mut seen = at_rest(&Keys::new(b"key", []));
+    let plain = seen.cell.status.as_ref().unwrap().hash[FILES].clone();
+    let keyed = seen.rendered.as_ref().unwrap().hash.clone();
+    let status = Arc::make_mut(&mut seen.cell).status.as_mut().unwrap();
+    status.hash.insert(FILES.to_owned(), keyed);
+    let plan = recorded(decide(&seen, None, Timestamp::UNIX_EPOCH));
+    assert_eq!(plan.steps.len(), 1);
+    assert_eq!(written(&plan).0.hash[FILES], plain);
 }

@@ -1,0 +1,96 @@
+//! What a compute logs in with is held before the first run with it, and recorded by name.
+
+use api::nova::{Credential, CredentialKind};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+
+use super::*;
+
+fn user(name: &str) -> Credential {
+    Credential { kind: CredentialKind::RabbitMqUser, name: name.to_owned() }
+}
+
+impl World {
+    /// Others have rotated the user of the message bus.
+    fn rotate(&mut self, name: &str) {
+        let url = format!("rabbit://{name}:bus-password@192.0.2.2/v");
+        self.seen.message_bus = Some(content(&[("transport_url", &url)]));
+        self.seen.held.present = vec![user(name)];
+        let metadata = ObjectMeta {
+            name: Some(name.to_owned()),
+            namespace: Some("ns".into()),
+            ..ObjectMeta::default()
+        };
+        self.seen.held.objects.push(HeldObject { credential: user(name), metadata });
+    }
+
+    fn credentials(&self) -> Vec<&str> {
+        let status = self.seen.compute.status.as_ref().unwrap();
+        status.credentials.iter().map(|it| it.name.as_str()).collect()
+    }
+}
+
+#[test]
+fn a_user_is_recorded_and_held_before_the_first_run_with_it() {
+    let mut world = World::new();
+    world.rotate("a");
+    assert_eq!(world.settle()[..4], ["files", "status", "hold RabbitMQUser a", "run libvirt"]);
+    assert_eq!(world.credentials(), ["a"]);
+}
+
+#[test]
+fn a_running_and_a_failed_deployment_keep_both_and_a_completed_one_the_newer() {
+    let mut world = World::new();
+    world.rotate("a");
+    let mut world = world.deploy();
+    assert_eq!(world.credentials(), ["a"]);
+    world.rotate("b");
+    let writes = world.settle();
+    assert_eq!(writes[..4], ["files", "status", "hold RabbitMQUser b", "run nova"]);
+    assert_eq!(world.credentials(), ["a", "b"]);
+    world.end("Failed");
+    world.settle();
+    assert_eq!(world.credentials(), ["a", "b"]);
+    world.rotate("c");
+    world.now += SignedDuration::from_hours(1);
+    world.settle();
+    assert_eq!(world.credentials(), ["a", "b", "c"]);
+    world.end("Ok");
+    world.settle();
+    assert_eq!(world.credentials(), ["a", "b", "c"], "it has not registered yet");
+    world.end("Ok");
+    world.settle();
+    assert_eq!(world.credentials(), ["c"]);
+}
+
+#[test]
+fn an_upgrade_holds_what_a_deployed_compute_uses_and_runs_nothing() {
+    let mut world = World::deployed();
+    world.rotate("nova");
+    world.seen.message_bus =
+        Some(content(&[("transport_url", "rabbit://nova:bus-password@192.0.2.2/v")]));
+    assert_eq!(world.settle(), ["status", "hold RabbitMQUser nova"]);
+    assert_eq!(world.credentials(), ["nova"]);
+}
+
+#[test]
+fn a_hold_that_was_taken_away_is_made_again_and_none_on_what_is_being_deleted() {
+    let mut world = World::new();
+    world.rotate("a");
+    let mut world = world.deploy();
+    world.seen.held.objects[0].metadata.finalizers = None;
+    assert_eq!(world.settle(), ["hold RabbitMQUser a"]);
+    world.seen.held.objects[0].metadata.finalizers = None;
+    world.seen.held.objects[0].metadata.deletion_timestamp = Some(Time(world.now));
+    assert_eq!(world.settle(), [""; 0]);
+}
+
+#[test]
+fn empty_keys_of_an_application_credential_are_no_input() {
+    let mut world = World::deployed();
+    let secret = [("ServicePassword", "keystone-password"), ("ACID", ""), ("ACSecret", "")];
+    world.seen.cell_secret = Some(content(&secret));
+    assert_eq!(world.settle(), [""; 0]);
+    let secret = [("ServicePassword", "keystone-password"), ("ACID", "1"), ("ACSecret", "2")];
+    world.seen.cell_secret = Some(content(&secret));
+    assert_eq!(world.settle()[..3], ["files", "status", "run nova"]);
+}

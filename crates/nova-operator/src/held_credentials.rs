@@ -1,0 +1,48 @@
+//! What computes log in with is held until each of them was deployed with something newer.
+//!
+//! infra-operator and keystone-operator make a new login beside the old one and revoke the old one
+//! when nothing holds it; they know of no host outside of node sets. A compute holds what it uses in
+//! its own pass, before the first run with it, and records the names in its status. This controller
+//! has one key for each object that is held, and releases it when no compute records it any more.
+
+pub mod decide;
+pub mod lookup;
+pub mod observe;
+pub mod observed;
+
+#[cfg(test)]
+mod tests;
+
+pub use decide::decide;
+pub use observed::Observed;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use operator_core::object_key::Key;
+use operator_core::plan::Plan;
+use operator_core::rejected_write::RejectedWrite;
+use operator_runtime::controller::Controller;
+use operator_runtime::error::Result;
+
+use crate::caches::Caches;
+
+/// The controller of what is held.
+pub struct HeldCredentials {
+    /// All caches of the operator.
+    pub caches: Arc<Caches>,
+}
+
+impl Controller for HeldCredentials {
+    type Observed = Observed;
+
+    const NAME: &'static str = "held-credential";
+
+    async fn observe(&self, key: &Key) -> Result<Option<Observed>> {
+        observe::observe(&self.caches, key)
+    }
+
+    fn decide(seen: &Observed, _rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
+        decide(seen, now)
+    }
+}
