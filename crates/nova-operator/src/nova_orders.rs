@@ -16,10 +16,11 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
 use crate::drain::order::HostOrder;
-use crate::drain::pass::{PassMemory, pass};
+use crate::drain::pass::{HostOfOrder, PassMemory, pass};
 use crate::drain::progress::HostProgress;
 use crate::drain::service::Witness;
 use crate::nova_health::{FAILED, is_lasting};
+use crate::nova_identity::Identity;
 use crate::nova_monitor::{NovaMonitor, SharedApi, intervals};
 
 /// How long a drained host counts as drained while the readings of nova have its service disabled;
@@ -35,6 +36,8 @@ pub struct OrderOfHost {
     pub cell: Key,
     /// The host, named as its service is registered.
     pub host: String,
+    /// The identity in nova that the host is to have, as far as it is recorded.
+    pub meant_for: Identity,
     /// What is to be done.
     pub order: HostOrder,
 }
@@ -140,6 +143,10 @@ impl NovaOrders {
     async fn found(&self, order: &OrderOfHost, memory: &mut Memory) -> Option<HostProgress> {
         let cell = &order.cell;
         match self.monitor.shared(cell) {
+            // The object learns of the other nova by its reading, and takes the order back.
+            Some(api) if order.meant_for.is_of_another(api.nova.as_ref()) => {
+                Some(HostProgress::Pending)
+            }
             Some(api) => {
                 let found = self.monitor.witness(cell, &order.host);
                 let witness = match &found {
@@ -227,7 +234,9 @@ impl Memory {
     ) -> Option<HostProgress> {
         let Ok(_permit) = api.permits.acquire().await else { return None };
         let begun = Instant::now();
-        let found = pass(&api.apis, &order.host, &order.order, witness, &mut self.of_passes).await;
+        let service = order.meant_for.service_id.as_deref();
+        let host = HostOfOrder { name: &order.host, service, witness };
+        let found = pass(&api.apis, &host, &order.order, &mut self.of_passes).await;
         match found {
             Ok(found) => {
                 self.n_failed = 0;

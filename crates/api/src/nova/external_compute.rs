@@ -158,6 +158,10 @@ pub struct ExternalComputeStatus {
     /// The UUID of the host's service in nova, as nova's API has it.
     #[serde(rename = "serviceID", skip_serializing_if = "Option::is_none")]
     pub service_id: Option<String>,
+    /// The nova that has the host under these UUIDs; absent where a release before has recorded them,
+    /// until that nova is read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nova: Option<RegisteredNova>,
     /// Where the last attempt reached the host, as `host:port`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
@@ -171,6 +175,19 @@ pub struct ExternalComputeStatus {
     /// Digest of each input of the last completed deployment, by the input's name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub deployed_inputs: BTreeMap<String, String>,
+}
+
+/// Which nova a compute has registered in.
+#[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RegisteredNova {
+    /// Where its Keystone answers, without a version or a slash at the end.
+    #[serde(rename = "keystoneAuthURL")]
+    #[schemars(length(max = 2048))]
+    pub keystone_auth_url: String,
+    /// The region.
+    #[schemars(length(max = 255))]
+    pub region: String,
 }
 
 /// A file of nova's configuration.

@@ -7,5 +7,5 @@ pub use cell::{
     Cell, CellSpec, CellStatus, DiscoveryAttempt, DiscoveryState, Leftover, MappingReading,
 };
 pub use external_compute::{
-    ConfigFile, ExternalCompute, ExternalComputeSpec, ExternalComputeStatus,
+    ConfigFile, ExternalCompute, ExternalComputeSpec, ExternalComputeStatus, RegisteredNova,
 };

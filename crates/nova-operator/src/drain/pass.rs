@@ -43,19 +43,33 @@ impl PassMemory {
     }
 }
 
-/// Carries out an order about a host as far as possible now. `witness` shows whether its cell answers
-/// where nova has no service of the host.
+/// The host of an order.
+pub struct HostOfOrder<'a> {
+    /// Its name, as its service is registered.
+    pub name: &'a str,
+    /// The UUID of its service; `None` where it was never recorded.
+    pub service: Option<&'a str>,
+    /// What shows whether its cell answers where nova has no service of the host.
+    pub witness: Witness<'a>,
+}
+
+/// Carries out an order about a host as far as possible now; nothing, where nova has another service
+/// under the name of the host.
 pub async fn pass(
     apis: &Apis,
-    host: &str,
+    host: &HostOfOrder<'_>,
     order: &HostOrder,
-    witness: Witness<'_>,
     memory: &mut PassMemory,
 ) -> Result<HostProgress, Fault> {
     let (nova, begun) = (&apis.compute, Instant::now());
+    let HostOfOrder { name: host, service: own, witness } = *host;
     let found = memory.judged(order, begun, service(nova, host).await?);
-    if matches!(found, Found::Unknown) {
-        return Ok(HostProgress::CellNotAnswering);
+    match &found {
+        Found::Unknown => return Ok(HostProgress::CellNotAnswering),
+        Found::Known(service) if own.is_some_and(|it| it != service.id) => {
+            return Ok(HostProgress::OtherService { id: service.id.clone() });
+        }
+        Found::Known(_) | Found::Absent => {}
     }
     let PassMemory { moves, earlier, .. } = memory;
     match (order, found) {

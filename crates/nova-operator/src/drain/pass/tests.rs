@@ -11,7 +11,7 @@ use tokio::select;
 use tokio::sync::Notify;
 
 use super::*;
-use crate::drain::order::{DrainMode, MARKER};
+use crate::drain::order::{DrainMode, IdentityGoal, IdentityOrder, MARKER, Stop};
 use crate::drain::progress::{Occupied, Stuck, StuckCause};
 use crate::test_cloud::{apis, token};
 
@@ -55,7 +55,18 @@ impl Cloud {
     }
 
     async fn pass(&self, order: &HostOrder, memory: &mut PassMemory) -> HostProgress {
-        pass(&self.apis, HOST, order, Witness::None, memory).await.unwrap()
+        self.pass_of("a0", order, memory).await
+    }
+
+    /// A pass over an order that is meant for the service with this UUID.
+    async fn pass_of(
+        &self,
+        service: &str,
+        order: &HostOrder,
+        memory: &mut PassMemory,
+    ) -> HostProgress {
+        let host = HostOfOrder { name: HOST, service: Some(service), witness: Witness::None };
+        pass(&self.apis, &host, order, memory).await.unwrap()
     }
 
     fn writes(&self) -> Vec<String> {
@@ -234,6 +245,30 @@ async fn a_service_that_another_administrator_disabled_stays_as_it_is() {
 }
 
 #[tokio::test]
+async fn a_host_that_nova_has_with_another_service_is_neither_changed_nor_found_empty() {
+    let state = State { disabled: Some(ours()), ..State::default() };
+    let (cloud, mut memory) = (Cloud::new(state).await, PassMemory::default());
+    let asked = Drain { mode: DrainMode::Wait, reason: String::new() };
+    let identity = |goal| IdentityOrder { compute_id: "c1".to_owned(), goal, drain: None };
+    for order in [
+        HostOrder::Drain(asked.clone()),
+        HostOrder::DrainForChange(asked.clone()),
+        HostOrder::DrainForRemoval(asked, Some("c1".to_owned())),
+        HostOrder::Enable,
+        HostOrder::EnableOnceUp,
+        HostOrder::Inspect,
+        HostOrder::InspectForRemoval(Stop::Due),
+        HostOrder::Identity(identity(IdentityGoal::Restore)),
+        HostOrder::Identity(identity(IdentityGoal::Name)),
+    ] {
+        let found = cloud.pass_of("a1", &order, &mut memory).await;
+        assert_eq!(found, HostProgress::OtherService { id: "a0".to_owned() }, "{order:?}");
+        assert!(found.forbids_runs());
+    }
+    assert_eq!(cloud.writes(), [""; 0]);
+}
+
+#[tokio::test]
 async fn what_the_operator_disabled_is_enabled_again_once() {
     let state = State { disabled: Some(ours()), ..State::default() };
     let (cloud, mut memory) = (Cloud::new(state).await, PassMemory::default());
@@ -405,7 +440,7 @@ async fn an_operator_that_dies_before_or_after_any_request_comes_to_the_same_end
             let mut memory = PassMemory::default();
             select! {
                 () = cloud.cut.notified() => {}
-                _ = pass(&cloud.apis, HOST, &order, Witness::None, &mut memory) => {}
+                _ = cloud.pass(&order, &mut memory) => {}
             }
             cloud.state.lock().cut = None;
             if disabled.is_none() {
