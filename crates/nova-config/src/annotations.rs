@@ -22,6 +22,9 @@ pub const HOST_DISCOVERY_IMAGE: &str = "nova.openstack.org/host-discovery-image"
 /// On a `NovaCell`: names of `RabbitMQUsers` and Secrets, separated by commas, that are held no more
 /// for its computes although some still log in with them.
 pub const RELEASE_CREDENTIALS: &str = "nova.openstack.org/release-credentials";
+/// On a `NovaCell`: the URL of Keystone and the region, with a space between them, of the nova whose
+/// identities all of its computes take; it counts only for the nova that the cell names.
+pub const ACCEPT_NOVA: &str = "nova.openstack.org/accept-nova";
 /// On a compute: any new value requests another attempt of every service.
 pub const REDEPLOY: &str = "nova.openstack.org/redeploy";
 /// On a node: `wait` or `migrate` drains its host.

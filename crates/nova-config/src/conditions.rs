@@ -30,6 +30,9 @@ pub const CONFIG_CONDITION: &str = "nova.openstack.org/Config";
 /// On a compute: all inputs of the configuration and the runs are present. On a cell: both of its
 /// Secrets are present and complete.
 pub const INPUT_READY: &str = "InputReady";
+/// Nova has a host, or all hosts of a cell, under the identities that were recorded when they
+/// registered; present only while that is not so.
+pub const NOVA_MATCHES: &str = "NovaMatches";
 /// The files of a compute, or those that the computes of a cell share, are rendered.
 pub const SERVICE_CONFIG_READY: &str = "ServiceConfigReady";
 

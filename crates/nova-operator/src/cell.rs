@@ -17,6 +17,7 @@ pub mod hosts;
 pub mod leftovers;
 pub mod mappings;
 pub mod nova_api;
+pub mod nova_matches;
 pub mod observe;
 pub mod observed;
 pub mod probes;

@@ -6,7 +6,7 @@ use nova_config::conditions::{
     COMPUTE_CONDITION, COMPUTES_UP, COMPUTES_UP_TO_DATE, CONDUCTOR_ANSWERS, CONFIG_CONDITION,
     HOST_DISCOVERED, HOSTS_COMPUTES_UP, HOSTS_REMOVED, INPUT_READY, KEYSTONE_READY,
     MESSAGE_BUS_READY, NODE_CONFIGURATION_IN_SYNC, NODE_DRAINED, NODE_REDEPLOY_REQUESTED,
-    NODE_SERVICE_UP, NOVA_API_READY, RELEASED, SERVICE_CONFIG_READY,
+    NODE_SERVICE_UP, NOVA_API_READY, NOVA_MATCHES, RELEASED, SERVICE_CONFIG_READY,
 };
 use operator_core::condition_catalog::{
     ConditionSpec, KindConditions, Repeats, WRITES, condition, summary,
@@ -240,6 +240,12 @@ const CELL: &[ConditionSpec] = &[
             reasons::cell::HOSTS_STILL_UNMAPPED,
             reasons::cell::DISCOVERY_INPUT_MISSING,
         ],
+    ),
+    condition(
+        NOVA_MATCHES,
+        "Never said: the condition is there only while nova has hosts of computes under other identities \
+         than those that were recorded when they registered; `Ready` ignores it.",
+        &[reasons::cell::OTHER_IDENTITIES],
     ),
     condition(
         CONDUCTOR_ANSWERS,

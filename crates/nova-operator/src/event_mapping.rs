@@ -23,6 +23,7 @@ use crate::audit::scope::Scope;
 use crate::audit_runs::observed::{is_compute_settled, is_node_settled};
 use crate::caches::Caches;
 use crate::cell::discovery::observed::{cell_of, unmapped};
+use crate::cell::nova_matches::reported;
 use crate::cleanup::labels::{self, cleans_up_after};
 use crate::computes_up::service_up;
 use crate::controller_names::{CELL, CELL_READINGS, COMPUTE, NODE_SET, SERVICE_CONFIG};
@@ -129,12 +130,13 @@ fn map_cells(all: &Caches, cells: &EventMapping<Caches>) {
     if let Some(of_sets) = &all.node_sets {
         map_let_go(of_sets, cells);
     }
-    // A batch of new hosts has one discovery.
-    let mappings = ChangeFilter::default();
+    // A batch of new hosts has one discovery, and computes of another nova have one condition.
+    let changes = ChangeFilter::default();
     cells.delayed(COUNT_PAUSE).watches(&all.computes, move |caches, compute| {
         let key = Key::of(compute);
-        let is_unmapped = || caches.computes.get(&key).map(|it| unmapped(&it));
-        mappings.changes(&key, is_unmapped).then(|| cell_key(compute))
+        let told = |it: &ExternalCompute| (unmapped(it), reported(it).map(str::to_owned));
+        let now = || caches.computes.get(&key).map(|it| told(&it));
+        changes.changes(&key, now).then(|| cell_key(compute))
     });
     if let Some(jobs) = &all.discovery_jobs {
         cells.watches(jobs, |_, job| cell_of(job));

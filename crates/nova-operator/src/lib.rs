@@ -31,6 +31,7 @@ pub mod node_set_computes;
 pub mod node_set_readiness;
 pub mod nova_fault;
 pub mod nova_health;
+pub mod nova_identity;
 pub mod nova_monitor;
 pub mod nova_orders;
 pub mod nova_reading;

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use api::nova::RegisteredNova;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use openstack_client::compute::{KnownService, Liveness};
@@ -91,6 +92,8 @@ pub struct HostHealth {
     pub service_id: Option<String>,
     /// The UUID of its compute node, or `None` unless its hypervisor was listed in the last reading.
     pub compute_id: Option<String>,
+    /// The nova that was read; `None` where it is not known.
+    pub nova: Option<RegisteredNova>,
     /// When the earlier of the last two readings began, of a host that is in neither: one that has
     /// registered since then is not missing.
     pub missing_since: Option<Timestamp>,
@@ -331,6 +334,7 @@ impl Readings {
             disabled,
             service_id,
             compute_id,
+            nova: None,
             missing_since,
             cause: None,
         }

@@ -124,7 +124,7 @@ impl NovaMonitor {
         let (access, before) = followed.leave(cell);
         let reader = (!is_gone).then(|| {
             let readings = before.map(|it| it.readings.lock().clone()).unwrap_or_default();
-            let reader = Reader::new(None, readings);
+            let reader = Reader::new(None, access.as_ref(), readings);
             reader.add(cell);
             tokio::spawn(read(Arc::downgrade(self), Arc::downgrade(&reader)));
             reader
@@ -165,7 +165,7 @@ impl NovaMonitor {
                 drop(followed);
                 return self.lose(cell, &unusable(cell, secret), false);
             };
-            let reader = Reader::new(Some(apis), Readings::default());
+            let reader = Reader::new(Some(apis), Some(&access), Readings::default());
             tokio::spawn(read(Arc::downgrade(self), Arc::downgrade(&reader)));
             followed.readers.insert(access.clone(), Arc::clone(&reader));
             reader
@@ -197,7 +197,7 @@ impl NovaMonitor {
         let reader = self.reader(cell)?;
         let apis = Arc::clone(reader.apis.as_ref()?);
         let permits = Arc::clone(reader.cells.lock().get(cell)?);
-        Some(SharedApi { apis, permits })
+        Some(SharedApi { apis, nova: reader.nova.clone(), permits })
     }
 
     /// Whether nothing is known any more of the hosts of a cell, because an input is missing or wrong,
@@ -267,7 +267,10 @@ impl NovaMonitor {
 
     fn host_of(&self, cell: &Key, host: &str) -> HostHealth {
         match self.reader(cell) {
-            Some(reader) => reader.readings.lock().of_host(host),
+            Some(reader) => {
+                let health = reader.readings.lock().of_host(host);
+                HostHealth { nova: reader.nova.clone(), ..health }
+            }
             None if self.is_pending(cell) => HostHealth::default(),
             None => HostHealth::unread(),
         }

@@ -16,10 +16,11 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
 use crate::drain::order::HostOrder;
-use crate::drain::pass::{PassMemory, pass};
+use crate::drain::pass::{HostOfOrder, PassMemory, pass};
 use crate::drain::progress::HostProgress;
 use crate::drain::service::Witness;
 use crate::nova_health::{FAILED, is_lasting};
+use crate::nova_identity::Identity;
 use crate::nova_monitor::{NovaMonitor, SharedApi, intervals};
 
 /// How long a drained host counts as drained while the readings of nova have its service disabled;
@@ -35,6 +36,8 @@ pub struct OrderOfHost {
     pub cell: Key,
     /// The host, named as its service is registered.
     pub host: String,
+    /// The identity in nova that the host is to have, as far as it is recorded.
+    pub meant_for: Identity,
     /// What is to be done.
     pub order: HostOrder,
 }
@@ -140,6 +143,10 @@ impl NovaOrders {
     async fn found(&self, order: &OrderOfHost, memory: &mut Memory) -> Option<HostProgress> {
         let cell = &order.cell;
         match self.monitor.shared(cell) {
+            // The object learns of the other nova by its reading, and takes the order back.
+            Some(api) if order.meant_for.is_of_another(api.nova.as_ref()) => {
+                Some(HostProgress::Pending)
+            }
             Some(api) => {
                 let found = self.monitor.witness(cell, &order.host);
                 let witness = match &found {
@@ -148,7 +155,14 @@ impl NovaOrders {
                     None => Witness::None,
                 };
                 let node = self.monitor.host(cell, &order.host).compute_id;
-                memory.pass(&api, order, (witness, node.as_deref()), self.monitor.interval()).await
+                let meant_for = &order.meant_for;
+                let host = HostOfOrder {
+                    name: &order.host,
+                    service: meant_for.service_id.as_deref(),
+                    node: node.as_deref().or(meant_for.compute_id.as_deref()),
+                    witness,
+                };
+                memory.pass(&api, order, &host, self.monitor.interval()).await
             }
             None if self.monitor.is_unread(cell) => {
                 Some(HostProgress::Unread { cell: cell.name.clone() })
@@ -223,12 +237,12 @@ impl Memory {
         &mut self,
         api: &SharedApi,
         order: &OrderOfHost,
-        read: (Witness<'_>, Option<&str>),
+        host: &HostOfOrder<'_>,
         interval: Duration,
     ) -> Option<HostProgress> {
         let Ok(_permit) = api.permits.acquire().await else { return None };
         let begun = Instant::now();
-        let found = pass(&api.apis, &order.host, &order.order, read, &mut self.of_passes).await;
+        let found = pass(&api.apis, host, &order.order, &mut self.of_passes).await;
         match found {
             Ok(found) => {
                 self.n_failed = 0;

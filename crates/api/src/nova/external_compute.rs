@@ -161,6 +161,10 @@ pub struct ExternalComputeStatus {
     #[serde(rename = "serviceID", skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = ID))]
     pub service_id: Option<String>,
+    /// The nova that has the host under these UUIDs; absent where a release before has recorded them,
+    /// until that nova is read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nova: Option<RegisteredNova>,
     /// Where the last attempt reached the host, as `host:port`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
@@ -231,6 +235,19 @@ impl fmt::Display for Credential {
             if self.kind == CredentialKind::RabbitMqUser { "RabbitMQUser" } else { "Secret" };
         write!(f, "{kind} {}", self.name)
     }
+}
+
+/// Which nova a compute has registered in.
+#[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RegisteredNova {
+    /// Where its Keystone answers, without a version or a slash at the end.
+    #[serde(rename = "keystoneAuthURL")]
+    #[schemars(length(max = 2048))]
+    pub keystone_auth_url: String,
+    /// The region.
+    #[schemars(length(max = 255))]
+    pub region: String,
 }
 
 /// A file of nova's configuration.

@@ -9,7 +9,9 @@ use crate::cell::credential_rotation::{self, RotationProgress};
 use crate::cell::credentials::of_cell;
 use crate::cell::hosts::release;
 use crate::cell::observed::{Observed, view};
-use crate::cell::{conductor, config, discovery, leftovers, mappings, nova_api, status};
+use crate::cell::{
+    conductor, config, discovery, leftovers, mappings, nova_api, nova_matches, status,
+};
 use crate::finalizers;
 
 /// Returns the plan for a cell.
@@ -29,6 +31,7 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
     let mut drafts = vec![config.condition, credential_rotation::condition(seen, count.as_ref())];
     drafts.extend(conductor::condition(cell, &seen.computes));
+    drafts.extend(nova_matches::condition(cell, &seen.computes));
     drafts.extend(nova_api::conditions(seen, &previous));
     // First, because removals wait for readings; one that is rejected is not tried again.
     let reading = mappings::decide::decide(seen, rejected, now);

@@ -29,6 +29,7 @@ use crate::cleanup::nova_steps::is_done;
 use crate::cleanup::status::{self, concluded};
 use crate::compute::build::{self, ssh, trust};
 use crate::compute::inputs;
+use crate::compute::nova_matches;
 use crate::compute::observed::{Ending, Observed};
 use crate::drain::order::HostOrder;
 use crate::drain::progress::HostProgress;
@@ -76,7 +77,7 @@ pub fn decide(
     } else {
         held_conditions(seen, ending, is_held, &evaluated)
     };
-    plan.steps.extend(status::step(compute, &steps, &evaluated.services, now));
+    plan.steps.extend(status_step(seen, &steps, &evaluated.services, now));
     if is_held {
         // A run that has not begun would start nova-compute.
         plan.steps.extend(run_gc::withdrawn(&parted(seen).1, |_, _| false));
@@ -217,8 +218,20 @@ fn report_rejection(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -
     if nova_removal::has_begun(compute) {
         steps.extend(nova_removal::conditions(seen).1);
     }
-    let steps = status::step(compute, &steps, &services, now).into_iter().collect();
+    let steps = status_step(seen, &steps, &services, now).into_iter().collect();
     Plan { steps, ..Plan::default() }
+}
+
+/// Returns the step that writes the status, with the identity that the host has in nova now.
+fn status_step(
+    seen: &Observed,
+    steps: &[ConditionDraft],
+    services: &[ServiceRun],
+    now: Timestamp,
+) -> Option<Step> {
+    let recorded = nova_matches::to_record(seen, &[], now);
+    let step = status::step(&seen.compute, steps, services, recorded.clone(), now)?;
+    Some(nova_matches::noticed(step, &seen.compute, &recorded))
 }
 
 /// Returns why the finalizer can be removed at once, or `None` when a cleanup is needed.
@@ -227,7 +240,8 @@ fn needs_nothing(seen: &Observed, ending: &Ending) -> Option<&'static str> {
         return Some("its namespace is being deleted");
     }
     if !has_run(&seen.compute, !seen.runs.is_empty()) {
-        return Some("it has never touched its host");
+        let may_have_registered = nova_removal::may_have_registered(seen) && !is_skipped(seen);
+        return (!may_have_registered).then_some("it has never touched its host");
     }
     (!may_have_started(seen)).then_some("nova-compute was never started on its host")
 }

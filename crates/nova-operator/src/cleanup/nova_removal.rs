@@ -46,6 +46,13 @@ pub fn is_inspected(seen: &Observed, is_skipped: bool) -> bool {
         && !has_registered(compute)
 }
 
+/// Whether a compute without any record of a run may have registered all the same, as one that was
+/// restored without its status has: nova has a service of its host's name.
+pub fn may_have_registered(seen: &Observed) -> bool {
+    let is_listed = seen.health.as_ref().is_some_and(|it| it.service_id.is_some());
+    is_listed && is_inspected(seen, false)
+}
+
 fn began_by_hand(compute: &ExternalCompute) -> bool {
     let conditions = compute.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default();
     find(conditions, HOST_CLEANED).is_some() && !has_begun(compute)

@@ -10,6 +10,8 @@ use nova_config::conditions::HOST_CLEANED;
 use operator_core::finalizers::is_terminating;
 use operator_core::plan::{EventDraft, Step, Target, Write, status_step};
 
+use crate::nova_identity::Identity;
+
 /// Returns the final `HostCleaned` condition of a terminating compute; `None` before it is final.
 pub fn concluded(compute: &ExternalCompute) -> Option<&Condition> {
     if !is_terminating(compute) {
@@ -23,11 +25,12 @@ pub fn concluded(compute: &ExternalCompute) -> Option<&Condition> {
 /// Returns the step that writes the status, or `None` when the status is up to date.
 ///
 /// `steps` are the conditions of the deletion in their order; `Ready` repeats the first one that
-/// does not hold, or the last one.
+/// does not hold, or the last one; `recorded` is the identity that is recorded now.
 pub fn step(
     compute: &ExternalCompute,
     steps: &[ConditionDraft],
     services: &[ServiceRun],
+    recorded: Identity,
     now: Timestamp,
 ) -> Option<Step> {
     let observed = compute.status.as_ref();
@@ -44,6 +47,8 @@ pub fn step(
     expected.observed_generation = compute.metadata.generation;
     expected.conditions = merge_conditions(&previous, all, compute.metadata.generation, now);
     services.clone_into(&mut expected.services);
+    let Identity { nova, service_id, compute_id } = recorded;
+    (expected.nova, expected.service_id, expected.compute_id) = (nova, service_id, compute_id);
     let next = expected.conditions.clone();
     let mut step =
         status_step(Target::of::<ExternalCompute>(compute), observed, &expected, &previous, &next)?;

@@ -33,6 +33,7 @@ use crate::condition_catalog::KINDS;
 use crate::drain::progress::HostProgress;
 use crate::held_credentials::observed::Held;
 use crate::images::Images;
+use crate::nova_health::HostHealth;
 use crate::rollout_coordinator::RolloutSlot;
 use crate::{cell, compute, compute_lifecycle};
 
@@ -40,6 +41,7 @@ mod cases;
 mod hosts;
 mod mappings;
 mod nova;
+mod nova_matches;
 
 /// The finalizer of dataplane-operator, which it removes when no other one is left.
 const INVENTORY: &str = "dataplane.openstack.org/inventory";
@@ -57,6 +59,8 @@ struct World {
     cells_are_ours: bool,
     /// What a pass over nova's API found of the host, or `None` where it is not used.
     nova: Option<HostProgress>,
+    /// What the last reading of nova has of the host.
+    health: Option<HostHealth>,
     /// The Jobs of the cell and its Secret for them, or `None` where no hosts are discovered.
     discovery: Option<Seen>,
     now: Timestamp,
@@ -130,6 +134,7 @@ impl World {
             namespace_goes: false,
             cells_are_ours: true,
             nova: None,
+            health: None,
             discovery: None,
             now: "2026-01-01T00:00:00Z".parse().unwrap(),
             writes: Vec::new(),
@@ -163,7 +168,7 @@ impl World {
             cleans_up_after(it) == uid.as_ref()
                 || it.owner_references().iter().any(|it| Some(&it.uid) == uid.as_ref())
         };
-        Some(compute::Observed {
+        let seen = compute::Observed {
             conflicting_service: None,
             node: self.node.clone().map(Arc::new),
             role: None,
@@ -178,7 +183,7 @@ impl World {
             default_images: Images::default(),
             runs: self.runs.iter().filter(is_its).cloned().map(Arc::new).collect(),
             cells_are_ours: self.cells_are_ours,
-            health: None,
+            health: self.health.clone(),
             audited: Audited::default(),
             drain: self.nova.clone(),
             slot: RolloutSlot::Free,
@@ -190,7 +195,9 @@ impl World {
                 cells_are_ours: self.cells_are_ours,
             }),
             compute: Arc::new(compute),
-        })
+        };
+        let drain = compute::nova_matches::held(&seen).or(self.nova.clone());
+        Some(compute::Observed { drain, ..seen })
     }
 
     fn of_cell(&self) -> Option<cell::Observed> {

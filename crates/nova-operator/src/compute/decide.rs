@@ -32,7 +32,9 @@ use crate::compute::health::Health;
 use crate::compute::inputs::{self, INSTANCE_INPUT, REDEPLOY_INPUT};
 use crate::compute::messages::redeploy_command;
 use crate::compute::observed::Observed;
-use crate::compute::{config, host_drain, identity, preconditions, repair, status, warnings};
+use crate::compute::{
+    config, host_drain, identity, nova_matches, preconditions, repair, status, warnings,
+};
 use crate::held_credentials::observed::HeldObject;
 use crate::registration::is_recorded;
 use crate::{cleanup, finalizers};
@@ -157,7 +159,8 @@ fn evaluate(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Evaluation, O
     let is_complete = usable.is_some() && config.holds() && input.holds();
     let may_run = deploy && is_complete && is_possible(seen, &desired);
     let (sequence, blocked) = held_chain(seen, runs, &desired, may_run, now);
-    let health = Health::of(seen, is_recorded(&sequence.services), now);
+    let recorded = nova_matches::to_record(seen, &sequence.services, now);
+    let health = Health::of(seen, &recorded, is_recorded(&sequence.services), now);
     // The attempt is recorded before the drain begins, so that its host counts as unavailable.
     let waits_for_drain =
         matches!(sequence.state, SequenceState::NeedsRun(_)) && host_drain::waits_for_drain(seen);
@@ -174,6 +177,7 @@ fn evaluate(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Evaluation, O
         renewing,
         desired,
         sequence,
+        recorded,
         health,
         in_sync: seen.audited.condition(&seen.compute, &repair::command(seen), now),
         identity: identity::condition(seen),

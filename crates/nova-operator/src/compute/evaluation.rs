@@ -9,6 +9,7 @@ use operator_core::run_engine::service_sequence::ServiceSequence;
 use crate::compute::blocked_rollout::BlockedRollout;
 use crate::compute::config::Renewing;
 use crate::compute::health::Health;
+use crate::nova_identity::Identity;
 
 /// The evaluation of a compute.
 pub struct Evaluation {
@@ -36,6 +37,8 @@ pub struct Evaluation {
     pub desired: Vec<DesiredService>,
     /// The state of the service sequence.
     pub sequence: ServiceSequence,
+    /// The identity of the host in nova that is recorded now.
+    pub recorded: Identity,
     /// What nova's API says.
     pub health: Health,
     /// What is known of the audits of the host; `None` where none are requested.

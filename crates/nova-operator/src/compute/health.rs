@@ -3,16 +3,20 @@
 use api::conditions::{ConditionDraft, ConditionStatus, READY, find, one_line};
 use jiff::civil::DateTime;
 use jiff::{SignedDuration, Timestamp};
-use nova_config::conditions::{HOST_DISCOVERED, HOST_MAPPED, NOVA_API_READY, SERVICE_UP};
+use nova_config::conditions::{
+    HOST_DISCOVERED, HOST_MAPPED, NOVA_API_READY, NOVA_MATCHES, SERVICE_UP,
+};
 
 use crate::cell::discovery::settings::{self, Discovery};
 use crate::compute::host_drain::{may_be_disabled, request};
 use crate::compute::messages::redeploy_command;
+use crate::compute::nova_matches;
 use crate::compute::observed::Observed;
 use crate::compute::preconditions::previous;
 use crate::computes_up::is_not_up;
 use crate::drain::condition::Drained;
 use crate::nova_health::{HostHealth, MappingHealth, ServiceHealth};
+use crate::nova_identity::Identity;
 use crate::reasons;
 use crate::registration::{has_registered_since, registered_at, registered_host};
 
@@ -37,10 +41,18 @@ pub struct Health {
 }
 
 impl Health {
-    /// Returns what nova's API says of the compute; `is_deployed` is whether it has registered.
-    pub fn of(seen: &Observed, is_deployed: bool, now: Timestamp) -> Self {
+    /// Returns what nova's API says of the compute; `recorded` is the identity that is recorded now, and
+    /// `is_deployed` is whether it has registered.
+    pub fn of(seen: &Observed, recorded: &Identity, is_deployed: bool, now: Timestamp) -> Self {
         let drained = drained(seen);
         let Some(health) = &seen.health else { return Self { drained, ..Self::default() } };
+        if let Some(other) = nova_matches::condition(seen, recorded) {
+            // What nova has under the name of the host says nothing of the host.
+            let text = format!("See {NOVA_MATCHES}.");
+            let service = reasons::compute::OTHER_IDENTITY_UNKNOWN.condition(SERVICE_UP, text);
+            let conditions = vec![other, service, as_before(seen, HOST_MAPPED)];
+            return Self { conditions, drained, changes_at: None };
+        }
         if !is_deployed {
             let condition = |type_| {
                 let text = "Nova is asked once the compute has registered.";

@@ -15,6 +15,7 @@ use crate::drain::order::{HostOrder, is_of_rollout, is_ours};
 use crate::drain::progress::HostProgress;
 use crate::drain::request::{DrainRequest, requested};
 use crate::nova_health::ServiceHealth;
+use crate::nova_identity::{Agreement, Identity};
 use crate::registration::has_registered;
 use crate::rollout_coordinator::{deployment_state, is_at_work, is_under_way};
 
@@ -88,9 +89,12 @@ pub fn enabling(seen: &Observed) -> HostOrder {
     if is_after_rollout { HostOrder::EnableOnceUp } else { HostOrder::Enable }
 }
 
-/// Returns the reason of the service, if it is disabled.
+/// Returns the reason of the service, if it is disabled. That of another service under the host's name
+/// says nothing of it.
 fn disabled(seen: &Observed) -> Option<&str> {
-    seen.health.as_ref()?.disabled.as_deref()
+    let recorded = Identity::recorded(&seen.compute);
+    let own = seen.health.as_ref().filter(|it| recorded.compare(it) == Agreement::Same);
+    own?.disabled.as_deref()
 }
 
 /// Whether the rollout has disabled the service, as far as the reason is known: before the first

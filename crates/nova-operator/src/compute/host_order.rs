@@ -3,14 +3,19 @@
 use crate::cleanup;
 use crate::compute::host_drain::{belongs_to_rollout, enabling, may_be_disabled, request};
 use crate::compute::identity;
+use crate::compute::nova_matches;
 use crate::compute::observed::Observed;
 use crate::drain::order::{HostOrder, IdentityGoal};
 use crate::registration::has_registered;
 
 /// Returns what is to be done, or `None` for nothing.
 ///
-/// A node that does not exist requests nothing, so nothing is enabled because of it.
+/// A node that does not exist requests nothing, so nothing is enabled because of it. Nothing is done
+/// where nova has the host under another identity than the recorded one.
 pub fn host_order(seen: &Observed) -> Option<HostOrder> {
+    if nova_matches::held(seen).is_some() {
+        return None;
+    }
     if let Some(ending) = &seen.ending {
         return cleanup::host_order(seen, ending);
     }

@@ -78,7 +78,7 @@ pub fn is_forbidden(seen: &Observed, run: &AnsibleEe) -> bool {
     let restores = run.spec.extra_vars.get(RESTORES) == Some(&Value::Bool(true));
     let is_found = match &seen.drain {
         Some(HostProgress::Identity(found)) => *found != IdentityUse::Free,
-        Some(HostProgress::Occupied(_)) => true,
+        Some(HostProgress::Occupied(_) | HostProgress::OtherIdentity(_)) => true,
         _ => false,
     };
     restores && is_found

@@ -21,6 +21,7 @@ use crate::audit::observe::audited;
 use crate::caches::Caches;
 use crate::cell_immutability::owns;
 use crate::compute::host_order::host_order;
+use crate::compute::nova_matches;
 use crate::compute::observed::{DefaultConfig, Ending, Inventory, Observed, Rendered};
 use crate::controller_names::COMPUTE;
 use crate::drain::progress::HostProgress;
@@ -29,6 +30,7 @@ use crate::held_credentials::lookup;
 use crate::images::Images;
 use crate::indexes::{BY_OWNER, cell_key};
 use crate::nova_health::HostHealth;
+use crate::nova_identity::Identity;
 use crate::nova_orders::OrderOfHost;
 use crate::registration::registered_host;
 
@@ -130,7 +132,10 @@ fn forget(caches: &Caches, compute: &Key) {
 fn health(caches: &Caches, compute: &ExternalCompute) -> Option<HostHealth> {
     let monitor = caches.nova.as_ref()?;
     let of_host = |host| monitor.host(&cell_key(compute), host);
-    Some(registered_host(compute).map(of_host).unwrap_or_default())
+    // Nova may have the host of one that has lost its record, which is not to go unseen.
+    let leaving = || compute.status.as_ref().filter(|_| is_terminating(compute));
+    let host = registered_host(compute).or_else(|| leaving()?.host_name.as_deref());
+    Some(host.map(of_host).unwrap_or_default())
 }
 
 /// Has done in nova about the host from now on what follows from what was observed; adds how far that
@@ -142,9 +147,11 @@ fn with_drain(caches: &Caches, seen: Observed) -> Observed {
     let order = host.zip(host_order(&seen)).map(|(host, order)| OrderOfHost {
         cell: cell_key(&seen.compute),
         host,
+        meant_for: Identity::recorded(&seen.compute),
         order,
     });
-    let drain = Some(orders.set(&Key::of(&*seen.compute), order));
+    let found = orders.set(&Key::of(&*seen.compute), order);
+    let drain = Some(nova_matches::held(&seen).unwrap_or(found));
     Observed { drain, ..seen }
 }
 

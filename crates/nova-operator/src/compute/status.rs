@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use nova_config::annotations::DRAIN_BEFORE;
 use nova_config::conditions::{
-    CELL_MATCHES, DEPLOYMENT_READY, HOST_MAPPED, SERVICE_UP, UP_TO_DATE,
+    CELL_MATCHES, DEPLOYMENT_READY, HOST_MAPPED, NOVA_MATCHES, SERVICE_UP, UP_TO_DATE,
 };
 use nova_config::services::{LIBVIRT, NOVA, NOVA_REGISTERED};
 use operator_core::keyed::{Renewal, kept};
@@ -23,14 +23,14 @@ use crate::compute::blocked_rollout::BlockedRollout;
 use crate::compute::evaluation::Evaluation;
 use crate::compute::host_drain::{drains_before, may_be_disabled};
 use crate::compute::messages::redeploy_command;
+use crate::compute::nova_matches::noticed;
 use crate::compute::observed::Observed;
 use crate::compute::preconditions::previous;
 use crate::compute::{inputs, repair};
 use crate::compute_lifecycle::effective::desired;
 use crate::held_credentials::decide::{Stage, used};
-use crate::nova_health::HostHealth;
+use crate::nova_identity::Identity;
 use crate::reasons;
-use crate::registration::{has_registered, is_recorded};
 
 /// Key in `status.hash`: the digest of all inputs.
 const INPUT: &str = "input";
@@ -53,7 +53,8 @@ pub fn step(seen: &Observed, evaluated: &Evaluation, now: Timestamp) -> Option<S
     let conditions = (previous.as_slice(), expected.conditions.as_slice());
     let target = Target::of::<ExternalCompute>(compute);
     let way_on = format!("To deploy it again: {}", redeploy_command(compute));
-    renewal.step(target, observed, (&expected, &renewed), conditions, &way_on)
+    let step = renewal.step(target, observed, (&expected, &renewed), conditions, &way_on)?;
+    Some(noticed(step, compute, &evaluated.recorded))
 }
 
 /// Returns the same status with its digests renewed with the current key.
@@ -103,15 +104,16 @@ fn desired_status(
         Some(recorded) if has_attempts && !is_beginning => Some(recorded),
         recorded => node.address.or(recorded),
     };
-    let health = registered_health(seen, evaluated);
+    let Identity { nova, service_id, compute_id } = evaluated.recorded.clone();
     ExternalComputeStatus {
         observed_generation: compute.metadata.generation,
         conditions,
         hash,
         config_files: evaluated.files.clone(),
         host_name: recorded_name.or(node.host_name),
-        compute_id: health.and_then(|it| it.compute_id.clone()).or(observed.compute_id),
-        service_id: health.and_then(|it| it.service_id.clone()).or(observed.service_id),
+        compute_id,
+        service_id,
+        nova,
         address,
         host_instance: inputs::instance(seen, node.host_instance.as_deref()),
         services: evaluated.sequence.services.clone(),
@@ -130,12 +132,6 @@ pub fn credentials(seen: &Observed, evaluated: &Evaluation) -> Vec<Credential> {
         _ => Stage::Between,
     };
     used(recorded.unwrap_or_default(), &seen.held.present, stage, seen.cell.as_deref())
-}
-
-/// Before a compute has registered, what nova has under the name of its host is another's.
-fn registered_health<'a>(seen: &'a Observed, evaluated: &Evaluation) -> Option<&'a HostHealth> {
-    let has_registered = is_recorded(&evaluated.sequence.services) || has_registered(&seen.compute);
-    seen.health.as_ref().filter(|_| has_registered)
 }
 
 fn conditions(seen: &Observed, evaluated: &Evaluation) -> Vec<ConditionDraft> {
@@ -208,7 +204,7 @@ fn has_stood(seen: &Observed) -> bool {
     let generation = seen.compute.metadata.generation;
     let is_ready = conditions::has_held(conditions, READY, generation);
     let cause = find(conditions, READY).map(|it| it.reason.as_str());
-    let is_unhealthy = [SERVICE_UP, HOST_MAPPED].into_iter().any(|type_| {
+    let is_unhealthy = [NOVA_MATCHES, SERVICE_UP, HOST_MAPPED].into_iter().any(|type_| {
         find(conditions, type_).is_some_and(|it| {
             it.status == ConditionStatus::False && Some(it.reason.as_str()) == cause
         })

@@ -45,6 +45,7 @@ mod drained_rollout;
 mod golden;
 mod health;
 mod identity;
+mod nova_matches;
 mod phase_zero;
 mod restarts;
 mod rollout;

@@ -4,8 +4,8 @@ use api::conditions::Reason;
 use nova_config::conditions::{
     AGENTS_DELETED, CELL_MATCHES, CONFIG_WARNINGS, CONFIGURATION_IN_SYNC, DEPLOYMENT_READY,
     DRAINED, HOST_CLEANED, HOST_MAPPED, HOST_UNMAPPED, INPUT_READY, LEFTOVER_RECORDED, NODE_READY,
-    NOVA_CELL_READY, PLACEMENT_CLEAN, REDEPLOY_REQUESTED, SERVICE_CONFIG_READY, SERVICE_DELETED,
-    SERVICE_UP, UP_TO_DATE,
+    NOVA_CELL_READY, NOVA_MATCHES, PLACEMENT_CLEAN, REDEPLOY_REQUESTED, SERVICE_CONFIG_READY,
+    SERVICE_DELETED, SERVICE_UP, UP_TO_DATE,
 };
 use operator_core::condition_catalog::{ConditionSpec, Repeats, WRITES, condition, summary};
 use operator_core::run_engine::outcome::FailureReason;
@@ -53,6 +53,12 @@ pub(super) const CONDITIONS: &[ConditionSpec] = &[
         ],
     ),
     condition(
+        NOVA_MATCHES,
+        "Never said: the condition is there only while nova has the host under another identity than the \
+         one that was recorded when it registered. `Ready` follows it.",
+        &[reasons::compute::OTHER_IDENTITY],
+    ),
+    condition(
         SERVICE_UP,
         "nova-compute reports to nova; absent where nova's API is not read. `Ready` follows it \
          where it is False.",
@@ -64,6 +70,7 @@ pub(super) const CONDITIONS: &[ConditionSpec] = &[
             reasons::compute::SERVICE_NOT_FOUND,
             reasons::compute::CELL_NOT_ANSWERING,
             reasons::compute::NOVA_NOT_ANSWERING,
+            reasons::compute::OTHER_IDENTITY_UNKNOWN,
             reasons::compute::NOT_READ,
             reasons::compute::NOT_REGISTERED,
         ],
@@ -136,6 +143,7 @@ pub(super) const CONDITIONS: &[ConditionSpec] = &[
             reasons::removal::OTHER_SERVICE,
             reasons::drain::CELL_NOT_ANSWERING,
             reasons::drain::NOVA_NOT_ANSWERING,
+            reasons::drain::OTHER_IDENTITY,
         ],
     ),
     condition(
@@ -148,6 +156,7 @@ pub(super) const CONDITIONS: &[ConditionSpec] = &[
             reasons::removal::IN_AGGREGATES,
             reasons::drain::CELL_NOT_ANSWERING,
             reasons::drain::NOVA_NOT_ANSWERING,
+            reasons::drain::OTHER_IDENTITY,
         ],
     ),
     condition(
@@ -171,6 +180,7 @@ pub(super) const CONDITIONS: &[ConditionSpec] = &[
             reasons::removal::AGENTS_REPORT,
             reasons::drain::CELL_NOT_ANSWERING,
             reasons::drain::NOVA_NOT_ANSWERING,
+            reasons::drain::OTHER_IDENTITY,
         ],
     ),
 ];
@@ -188,6 +198,7 @@ const DRAIN: &[Reason] = &[
     reasons::drain::SERVICE_NOT_FOUND,
     reasons::drain::CELL_NOT_ANSWERING,
     reasons::drain::NOVA_NOT_ANSWERING,
+    reasons::drain::OTHER_IDENTITY,
     reasons::drain::NO_API,
     reasons::drain::INVALID,
     reasons::removal::NEVER_LISTED,

@@ -12,7 +12,7 @@ use crate::drain::service::{Found, Witness, of_cell};
 /// Deletes as much as possible now: the service, then the provider. Nothing else is deleted than
 /// what has these UUIDs, and nothing of a host on which nova has servers or migrations.
 ///
-/// What is gone already counts as deleted. `witness` is as in [`crate::drain::pass::pass`].
+/// What is gone already counts as deleted. `witness` is as in [`crate::drain::pass::HostOfOrder`].
 pub async fn leftover(
     apis: &Apis,
     host: &str,

@@ -44,22 +44,33 @@ impl PassMemory {
     }
 }
 
-/// Carries out an order about a host as far as possible now. `witness` shows whether its cell answers
-/// where nova has no service of the host; `node` is the UUID of its compute node as last read, which is
-/// none where any cell of nova is down.
+/// The host of an order.
+pub struct HostOfOrder<'a> {
+    /// Its name, as its service is registered.
+    pub name: &'a str,
+    /// The UUID of its service; `None` where it was never recorded.
+    pub service: Option<&'a str>,
+    /// The UUID of its compute node as last read, which is none where any cell of nova is down, or else as
+    /// recorded.
+    pub node: Option<&'a str>,
+    /// What shows whether its cell answers where nova has no service of the host.
+    pub witness: Witness<'a>,
+}
+
+/// Carries out an order about a host as far as possible now; nothing, where nova has another service
+/// under the name of the host.
 pub async fn pass(
     apis: &Apis,
-    host: &str,
+    host: &HostOfOrder<'_>,
     order: &HostOrder,
-    (witness, node): (Witness<'_>, Option<&str>),
     memory: &mut PassMemory,
 ) -> Result<HostProgress, Fault> {
-    let found = carried_out(apis, host, order, witness, memory).await?;
+    let found = carried_out(apis, host, order, memory).await?;
     let recorded = match order {
         HostOrder::DrainForRemoval(_, compute_id) => compute_id.as_deref(),
         _ => None,
     };
-    confirmed(&apis.compute, node.or(recorded), found).await
+    confirmed(&apis.compute, host.node.or(recorded), found).await
 }
 
 /// Returns what was found, unless the cell of the host has servers there that nova's lists have left out:
@@ -80,15 +91,19 @@ async fn confirmed(
 
 async fn carried_out(
     apis: &Apis,
-    host: &str,
+    host: &HostOfOrder<'_>,
     order: &HostOrder,
-    witness: Witness<'_>,
     memory: &mut PassMemory,
 ) -> Result<HostProgress, Fault> {
     let (nova, begun) = (&apis.compute, Instant::now());
+    let HostOfOrder { name: host, service: own, witness, .. } = *host;
     let found = memory.judged(order, begun, service(nova, host).await?);
-    if matches!(found, Found::Unknown) {
-        return Ok(HostProgress::CellNotAnswering);
+    match &found {
+        Found::Unknown => return Ok(HostProgress::CellNotAnswering),
+        Found::Known(service) if own.is_some_and(|it| it != service.id) => {
+            return Ok(HostProgress::OtherService { id: service.id.clone() });
+        }
+        Found::Known(_) | Found::Absent => {}
     }
     let PassMemory { moves, earlier, .. } = memory;
     match (order, found) {

@@ -33,11 +33,14 @@ pub enum HostProgress {
     DisabledByNova,
     /// The host has neither servers nor open migrations; its service may be enabled.
     Empty,
-    /// Nova has another service of the host than the one to delete, which is left as it is.
+    /// Nova has another service of the host than the order is meant for, which is left as it is.
     OtherService {
         /// Its UUID.
         id: String,
     },
+    /// Nova has the host under another identity than the recorded one, or is not known to be the nova
+    /// that it has registered in, so no order is given; a text has both identities and the way on.
+    OtherIdentity(String),
     /// Nova has nothing under the name of a host that is to be removed, and its compute node on another
     /// host: the machine has another name in nova by now, and may have servers.
     OtherHost {
@@ -65,6 +68,8 @@ impl HostProgress {
             Self::Occupied(_)
                 | Self::DisabledByNova
                 | Self::OtherHost { .. }
+                | Self::OtherService { .. }
+                | Self::OtherIdentity(_)
                 | Self::CellNotAnswering
                 | Self::Fails(_)
                 | Self::Unread { .. }

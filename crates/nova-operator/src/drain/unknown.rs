@@ -30,6 +30,9 @@ pub fn unknown(progress: &HostProgress, secret: &str) -> Option<(&'static Reason
                         RegionName of the cell are those of its nova.";
             Some((silent, text.to_owned()))
         }
+        HostProgress::OtherIdentity(cause) => {
+            Some((&reasons::drain::OTHER_IDENTITY, cause.clone()))
+        }
         HostProgress::Pending
         | HostProgress::NotFound
         | HostProgress::Occupied(_)

@@ -18,7 +18,7 @@ use crate::cell::discovery::settings::{Discovery, discovery};
 use crate::conflicting_service::is_nova;
 use crate::drain::before::{DrainBefore, drain_before_of};
 use crate::drain::hosts_request::{modes_of_leaving, requested};
-use crate::drain::order::{Drain, is_of_drain};
+use crate::drain::order::{Drain, HostOrder, is_of_drain};
 use crate::drain::progress::HostProgress;
 use crate::drain::request::DrainRequest;
 use crate::node_set_caches::NodeSetCaches;
@@ -39,6 +39,7 @@ use crate::node_set_computes::rollout::{disruptions, enabling, request};
 use crate::node_set_readiness;
 use crate::node_set_readiness::{lists_gate, report_key};
 use crate::nova_health::MappingHealth;
+use crate::nova_identity::Identity;
 use crate::nova_monitor::NovaMonitor;
 use crate::nova_orders::{NovaOrders, OrderOfHost};
 
@@ -236,6 +237,12 @@ fn access(
     }
 }
 
+/// Returns an order about a host, which is known by its name alone.
+fn order_of(cell: &Key, host: &str, order: HostOrder) -> OrderOfHost {
+    let meant_for = Identity::default();
+    OrderOfHost { cell: cell.clone(), host: host.to_owned(), meant_for, order }
+}
+
 /// Has done in nova from now on what is to be done about the hosts, and nothing else about hosts of
 /// the node set; adds how far that is.
 fn with_progress(
@@ -244,13 +251,12 @@ fn with_progress(
     drains: std::result::Result<Vec<Located>, String>,
     removals: Removals,
 ) -> (std::result::Result<Vec<HostDrain>, String>, Removals) {
-    let of_drain = |(drain, cell): &Located| {
-        Some(OrderOfHost { cell: cell.clone()?, host: drain.host.clone(), order: drain.order()? })
-    };
+    let of_drain =
+        |(drain, cell): &Located| Some(order_of(cell.as_ref()?, &drain.host, drain.order()?));
     let now = clock::now();
     let of_removal = |it: &TerminatingHost| {
         let order = host_order(set, &removals, it, now)?;
-        Some(OrderOfHost { cell: it.cell.as_ref()?.0.clone(), host: it.host.clone(), order })
+        Some(order_of(&it.cell.as_ref()?.0, &it.host, order))
     };
     let mut wanted: Vec<OrderOfHost> = drains.iter().flatten().filter_map(of_drain).collect();
     wanted.extend(removals.terminating.iter().filter_map(of_removal));

@@ -11,6 +11,7 @@ const UP: HostHealth = HostHealth {
     disabled: None,
     service_id: None,
     compute_id: None,
+    nova: None,
     missing_since: None,
     cause: None,
 };

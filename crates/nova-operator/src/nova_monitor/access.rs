@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use api::nova::RegisteredNova;
 use nova_config::conf::CellView;
 use openstack_client::keystone::{UserInProject, application_credential, root_url, tokens_url};
 use openstack_client::{Compute, Login, Network, Placement};
@@ -62,6 +63,11 @@ impl Access {
     /// Whether both use the same API, as any users.
     pub(crate) fn has_api_of(&self, other: &Self) -> bool {
         (&self.auth_url, &self.region) == (&other.auth_url, &other.region)
+    }
+
+    /// Returns the nova, as computes record it.
+    pub(crate) fn registered_nova(&self) -> RegisteredNova {
+        RegisteredNova { keystone_auth_url: self.auth_url.clone(), region: self.region.clone() }
     }
 
     /// Returns a digest of what identifies the nova: Keystone's address and the region.

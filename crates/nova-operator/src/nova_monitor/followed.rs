@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use api::nova::RegisteredNova;
 use operator_core::object_key::Key;
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
@@ -60,6 +61,8 @@ pub enum ApiHosts {
 pub struct SharedApi {
     /// Its clients, which cells share.
     pub apis: Arc<Apis>,
+    /// The nova.
+    pub nova: Option<RegisteredNova>,
     /// How many hosts of the cell may use it at a time: a cell that hangs holds no other one back.
     pub permits: Arc<Semaphore>,
 }
@@ -68,6 +71,8 @@ pub struct SharedApi {
 pub(crate) struct Reader {
     /// Its clients; `None` where inputs are missing, so that each reading fails.
     pub(crate) apis: Option<Arc<Apis>>,
+    /// The nova that the readings are of; `None` where it was never known.
+    pub(crate) nova: Option<RegisteredNova>,
     /// Its last readings.
     pub(crate) readings: Mutex<Readings>,
     /// The cells that use it, each with its permits.
@@ -76,9 +81,14 @@ pub(crate) struct Reader {
 
 impl Reader {
     /// Creates a reader that no cell uses yet.
-    pub(crate) fn new(apis: Option<Apis>, readings: Readings) -> Arc<Self> {
+    pub(crate) fn new(
+        apis: Option<Apis>,
+        access: Option<&Access>,
+        readings: Readings,
+    ) -> Arc<Self> {
         let (apis, readings) = (apis.map(Arc::new), Mutex::new(readings));
-        Arc::new(Self { apis, readings, cells: Mutex::default() })
+        let nova = access.map(Access::registered_nova);
+        Arc::new(Self { apis, nova, readings, cells: Mutex::default() })
     }
 
     /// Adds a cell.

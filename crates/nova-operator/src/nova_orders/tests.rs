@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
+use api::nova::RegisteredNova;
 use nova_config::conf::CellView;
 use openstack_client::{Error, Service};
 use operator_runtime::cache::{Cache, WriteThrough as _};
@@ -116,7 +117,7 @@ fn object() -> Key {
 }
 
 fn of(order: HostOrder) -> OrderOfHost {
-    OrderOfHost { cell: cell(), host: "n0".to_owned(), order }
+    OrderOfHost { cell: cell(), host: "n0".to_owned(), meant_for: Identity::default(), order }
 }
 
 fn drain() -> OrderOfHost {
@@ -177,6 +178,25 @@ async fn a_replica_whose_term_has_ended_reads_but_changes_nothing() {
     world.orders.set(&object(), Some(enable.clone()));
     let refused = HostProgress::Fails(Fault::of(Service::Compute, Error::NotLeader));
     until(&world, &enable, |it| *it == refused).await;
+    assert_eq!(puts(&asked), 1);
+}
+
+#[tokio::test]
+async fn an_order_that_is_meant_for_another_nova_is_not_carried_out() {
+    let (address, asked) = cloud(Arc::default()).await;
+    let world = world(address);
+    let nova = |region: &str| {
+        let (keystone_auth_url, region) = (format!("http://{address}"), region.to_owned());
+        let nova = Some(RegisteredNova { keystone_auth_url, region });
+        let meant_for = Identity { nova, ..Identity::default() };
+        OrderOfHost { meant_for, ..drain() }
+    };
+    let memory =
+        || Memory { of_passes: PassMemory::default(), n_failed: 0, read_at: Instant::now() };
+    let found = world.orders.found(&nova("one"), &mut memory()).await;
+    assert_eq!((found, puts(&asked)), (Some(HostProgress::Pending), 0));
+    let found = world.orders.found(&nova("regionOne"), &mut memory()).await;
+    assert!(matches!(found, Some(HostProgress::Occupied(_))), "{found:?}");
     assert_eq!(puts(&asked), 1);
 }
 

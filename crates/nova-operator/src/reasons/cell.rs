@@ -56,6 +56,15 @@ pub(crate) const NOT_KEYSTONE: Reason = Reason::warning(
 );
 pub(crate) const INVALID_URL: Reason =
     Reason::warning("InvalidURL", "It is no http or https URL.", "No.", "Correct it.");
+pub(crate) const OTHER_IDENTITIES: Reason = Reason::warning(
+    "OtherIdentity",
+    "The nova that the cell names has hosts of computes under other identities than they have \
+     registered with, or does not have them; the message has the first five, and both identities of the \
+     first one.",
+    "When nova has the recorded identities again.",
+    "Correct `spec.keystoneAuthURL` or `RegionName`, or have all computes take what this nova has; the \
+     message has the command.",
+);
 pub(crate) const CONDUCTOR_SILENT: Reason = Reason::warning(
     "ConductorSilent",
     "No nova-conductor answered the named computes when they asked last.",

@@ -21,6 +21,22 @@ pub(crate) const RELEASE_UNKNOWN: Reason = Reason::notable(
     "Name one that the message lists, or none.",
 );
 pub(crate) const NO_WARNINGS: Reason = Reason::absent("NoWarnings", "Nothing is surprising.");
+pub(crate) const OTHER_IDENTITY: Reason = Reason::warning(
+    "OtherIdentity",
+    "Nova has the host under another UUID of its service or compute node than it has registered with, \
+     or the cell names another nova, which does not have it: nothing is drained, enabled, removed or \
+     restored.",
+    "When nova has the recorded identity again, or a deployment has registered the compute in the \
+     same nova.",
+    "Correct the URL of Keystone or the region of the `NovaCell`, or deploy the compute again, or have \
+     all computes of the cell take what this nova has; the message has the commands.",
+);
+pub(crate) const OTHER_IDENTITY_UNKNOWN: Reason = Reason::unknown(
+    "OtherIdentity",
+    "What nova has under the name of the host is not known to be the host's.",
+    "When nova has the recorded identity again.",
+    "See `NovaMatches`.",
+);
 pub(crate) const INPUTS_UNKNOWN: Reason = Reason::unknown(
     "InputMissing",
     "Inputs are missing, so it is unknown.",

@@ -76,6 +76,13 @@ pub(crate) const NOVA_NOT_ANSWERING: Reason = Reason::unknown(
     "When it answers.",
     "Follow the message.",
 );
+pub(crate) const OTHER_IDENTITY: Reason = Reason::unknown(
+    "OtherIdentity",
+    "Nova has the host under another identity than the one that it has registered with, or is not known \
+     to be the nova that it has registered in: nothing is changed in nova or stopped on the host.",
+    "When nova has the recorded identity again.",
+    "Follow the message: correct the `NovaCell`, or have its computes take what this nova has.",
+);
 pub(crate) const NOT_DEPLOYED: Reason = Reason::warning(
     "NovaNotDeployed",
     "Nova has a service of the host's name, and no deployment of a service of type `nova` by the node \

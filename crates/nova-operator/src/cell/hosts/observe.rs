@@ -23,6 +23,7 @@ use crate::drain::progress::HostProgress;
 use crate::node_set_cells::uses_cell;
 use crate::node_set_computes::removal::observed::{leftover_uid, terminating};
 use crate::node_set_computes::removal::record::{HostRecord, records};
+use crate::nova_identity::Identity;
 use crate::nova_monitor::{ApiHosts, NovaMonitor};
 use crate::nova_orders::{NovaOrders, OrderOfHost};
 
@@ -135,7 +136,8 @@ pub fn forget(caches: &Caches, key: &Key) {
 
 impl Orders<'_> {
     fn set(&mut self, part: String, host: &str, order: HostOrder) -> HostProgress {
-        let order = OrderOfHost { cell: self.cell.clone(), host: host.to_owned(), order };
+        let (cell, host, meant_for) = (self.cell.clone(), host.to_owned(), Identity::default());
+        let order = OrderOfHost { cell, host, meant_for, order };
         let progress = self.tasks.set_part(self.cell, &part, Some(order));
         self.parts.insert(part);
         progress

@@ -143,3 +143,30 @@ fn hosts_of_node_sets_count_and_one_that_was_not_read_often_enough_changes_nothi
     second(&mut seen, ServiceHealth::ApiFails);
     assert_eq!(said(&seen, "ComputesUp").2, "2 of 3 computes are up; 1 unknown.");
 }
+
+#[test]
+fn computes_that_another_nova_has_or_misses_are_counted_and_five_of_them_named() {
+    let mut seen = seen();
+    let other = |name: &str| {
+        let mut compute = compute(name);
+        let condition = |type_: &str, message: &str| {
+            json!({
+                "type": type_, "status": "False", "reason": "OtherIdentity", "message": message,
+                "lastTransitionTime": "2026-01-01T00:00:00Z",
+            })
+        };
+        let conditions = json!([condition("ServiceUp", "See."), condition("NovaMatches", "Both.")]);
+        let status = Arc::make_mut(&mut compute).status.as_mut().unwrap();
+        status.conditions = serde_json::from_value(conditions).unwrap();
+        compute
+    };
+    seen.computes = ["a", "b", "c", "d", "e", "f"].map(other).into();
+    seen.computes.push(compute("g"));
+    let (is, reason, message) = said(&seen, "NovaMatches");
+    assert_eq!((is, reason.as_str()), (ConditionStatus::False, "OtherIdentity"));
+    let expected = "NovaCell nova-cell1 has 6 of 7 computes under other identities than they have \
+                    registered with: a, b, c, d, e and 1 more. NovaExternalCompute a says: Both.";
+    assert_eq!(message, expected);
+    seen.computes = vec![compute("g")];
+    assert!(find(&status(&seen).conditions, "NovaMatches").is_none());
+}

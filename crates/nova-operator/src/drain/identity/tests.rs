@@ -8,7 +8,7 @@ use testkit::http_server::server;
 
 use super::*;
 use crate::drain::order::{Drain, DrainMode, HostOrder};
-use crate::drain::pass::{PassMemory, pass};
+use crate::drain::pass::{HostOfOrder, PassMemory, pass};
 use crate::drain::progress::Occupied;
 use crate::drain::service::Witness;
 use crate::test_cloud::{
@@ -119,7 +119,8 @@ async fn found_by(state: &State, order: IdentityOrder) -> (HostProgress, Vec<Str
     let (address, _) = server(move |text| answer(&mut of_server.lock(), text)).await;
     let order = HostOrder::Identity(order);
     let (apis, mut memory) = (apis(address), PassMemory::default());
-    let found = pass(&apis, HOST, &order, (Witness::None, None), &mut memory).await.unwrap();
+    let host = HostOfOrder { name: HOST, service: None, node: None, witness: Witness::None };
+    let found = pass(&apis, &host, &order, &mut memory).await.unwrap();
     let writes = state.lock().writes.clone();
     (found, writes)
 }

@@ -11,13 +11,14 @@ use tokio::select;
 use tokio::sync::Notify;
 
 use super::*;
-use crate::drain::order::{DrainMode, MARKER};
+use crate::drain::order::{DrainMode, IdentityGoal, IdentityOrder, MARKER, Stop};
 use crate::drain::progress::{Occupied, Stuck, StuckCause};
 use crate::test_cloud::{apis, token};
 
 const HOST: &str = "n0.example.org";
 /// Where nothing but the host itself is known, whose compute node is `d0`.
-const READ: (Witness<'_>, Option<&str>) = (Witness::None, Some("d0"));
+const READ: HostOfOrder<'static> =
+    HostOfOrder { name: HOST, service: None, node: Some("d0"), witness: Witness::None };
 
 /// What nova has of the host.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -60,15 +61,18 @@ impl Cloud {
     }
 
     async fn pass(&self, order: &HostOrder, memory: &mut PassMemory) -> HostProgress {
-        self.try_pass(order, memory).await.unwrap()
+        self.try_pass("a0", order, memory).await.unwrap()
     }
 
+    /// A pass over an order that is meant for the service with this UUID.
     async fn try_pass(
         &self,
+        service: &str,
         order: &HostOrder,
         memory: &mut PassMemory,
     ) -> Result<HostProgress, Fault> {
-        pass(&self.apis, HOST, order, READ, memory).await
+        let host = HostOfOrder { service: Some(service), ..READ };
+        pass(&self.apis, &host, order, memory).await
     }
 
     fn writes(&self) -> Vec<String> {
@@ -315,7 +319,7 @@ async fn a_host_is_not_empty_whose_cell_fails_the_query_of_servers_alone() {
     ] {
         let state = State { disabled: Some(ours()), of_node: Some(Err(500)), ..State::default() };
         let (cloud, mut memory) = (Cloud::new(state).await, PassMemory::default());
-        let fault = cloud.try_pass(&order, &mut memory).await.unwrap_err();
+        let fault = cloud.try_pass("a0", &order, &mut memory).await.unwrap_err();
         assert!(fault.to_string().contains("500"), "{order:?}: {fault}");
         cloud.state.lock().of_node = Some(Ok(vec!["b0"]));
         assert_eq!(cloud.pass(&order, &mut memory).await, occupied(&["b0"], 0), "{order:?}");
@@ -328,9 +332,33 @@ async fn a_host_is_not_empty_whose_cell_fails_the_query_of_servers_alone() {
     let cloud = Cloud::new(state).await;
     let goes = Drain { mode: DrainMode::Wait, reason: "it goes".to_owned() };
     let order = HostOrder::DrainForRemoval(goes, Some("d0".to_owned()));
-    let unread = (Witness::None, None);
-    let found = pass(&cloud.apis, HOST, &order, unread, &mut PassMemory::default()).await;
+    let unread = HostOfOrder { node: None, ..READ };
+    let found = pass(&cloud.apis, &unread, &order, &mut PassMemory::default()).await;
     assert!(found.is_err(), "the recorded UUID counts where none was read: {found:?}");
+}
+
+#[tokio::test]
+async fn a_host_that_nova_has_with_another_service_is_neither_changed_nor_found_empty() {
+    let state = State { disabled: Some(ours()), ..State::default() };
+    let (cloud, mut memory) = (Cloud::new(state).await, PassMemory::default());
+    let asked = Drain { mode: DrainMode::Wait, reason: String::new() };
+    let identity = |goal| IdentityOrder { compute_id: "c1".to_owned(), goal, drain: None };
+    for order in [
+        HostOrder::Drain(asked.clone()),
+        HostOrder::DrainForChange(asked.clone()),
+        HostOrder::DrainForRemoval(asked, Some("c1".to_owned())),
+        HostOrder::Enable,
+        HostOrder::EnableOnceUp,
+        HostOrder::Inspect,
+        HostOrder::InspectForRemoval(Stop::Due),
+        HostOrder::Identity(identity(IdentityGoal::Restore)),
+        HostOrder::Identity(identity(IdentityGoal::Name)),
+    ] {
+        let found = cloud.try_pass("a1", &order, &mut memory).await.unwrap();
+        assert_eq!(found, HostProgress::OtherService { id: "a0".to_owned() }, "{order:?}");
+        assert!(found.forbids_runs());
+    }
+    assert_eq!(cloud.writes(), [""; 0]);
 }
 
 #[tokio::test]
@@ -505,7 +533,7 @@ async fn an_operator_that_dies_before_or_after_any_request_comes_to_the_same_end
             let mut memory = PassMemory::default();
             select! {
                 () = cloud.cut.notified() => {}
-                _ = pass(&cloud.apis, HOST, &order, READ, &mut memory) => {}
+                _ = cloud.pass(&order, &mut memory) => {}
             }
             cloud.state.lock().cut = None;
             if disabled.is_none() {

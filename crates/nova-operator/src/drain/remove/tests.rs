@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 
 use super::*;
 use crate::drain::order::{Drain, DrainMode, HostOrder, OwnService, Stop};
-use crate::drain::pass::{PassMemory, pass};
+use crate::drain::pass::{HostOfOrder, PassMemory, pass};
 use crate::drain::progress::HostProgress;
 use crate::drain::service::Witness;
 use crate::test_cloud::{
@@ -76,6 +76,10 @@ impl Default for State {
     }
 }
 
+/// The host, of which any service is its own.
+const ANY_SERVICE: HostOfOrder<'static> =
+    HostOfOrder { name: HOST, service: None, node: None, witness: Witness::None };
+
 struct Cloud {
     state: Arc<Mutex<State>>,
     cut: Arc<Notify>,
@@ -97,7 +101,8 @@ impl Cloud {
     }
 
     async fn pass(&self, order: &HostOrder, witness: Witness<'_>) -> HostProgress {
-        pass(&self.apis, HOST, order, (witness, None), &mut PassMemory::default()).await.unwrap()
+        let host = HostOfOrder { witness, ..ANY_SERVICE };
+        pass(&self.apis, &host, order, &mut PassMemory::default()).await.unwrap()
     }
 
     fn writes(&self) -> Vec<String> {
@@ -505,7 +510,7 @@ async fn an_operator_that_dies_before_or_after_any_request_removes_the_same() {
         let (order, is_cut) = (order(true), cloud.cut.notified());
         select! {
             () = is_cut => {}
-            _ = pass(&cloud.apis, HOST, &order, (Witness::None, None), &mut memory) => {}
+            _ = pass(&cloud.apis, &ANY_SERVICE, &order, &mut memory) => {}
         }
         cloud.state.lock().cut = None;
         assert!(cloud.remove(true).await.is_done(), "{cut:?}");

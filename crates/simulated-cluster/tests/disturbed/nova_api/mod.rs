@@ -14,6 +14,7 @@ mod node_set_deployment;
 mod node_set_removal;
 mod node_set_rollout;
 mod node_sets;
+mod nova_matches;
 mod rollout;
 
 use std::time::Duration;

@@ -112,9 +112,10 @@ async fn an_operator_that_dies_before_or_after_any_request_deletes_the_same() {
         let cloud = cloud(State { cut: Some(cut), witness: Some(true), ..all() }).await;
         let (order, mut memory) = (delete(left()), PassMemory::default());
         let is_cut = cloud.cut.notified();
+        let host = HostOfOrder { witness: WITNESS_HOST, ..ANY_SERVICE };
         select! {
             () = is_cut => {}
-            _ = pass(&cloud.apis, HOST, &order, (WITNESS_HOST, None), &mut memory) => {}
+            _ = pass(&cloud.apis, &host, &order, &mut memory) => {}
         }
         cloud.state.lock().cut = None;
         assert_eq!(cloud.pass(&order, WITNESS_HOST).await, deleted(), "{cut:?}");

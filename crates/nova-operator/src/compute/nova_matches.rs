@@ -1,0 +1,183 @@
+//! Whether nova has a compute's host under the identity that was recorded when it registered, and what
+//! holds where it has not.
+
+use api::conditions::ConditionDraft;
+use api::dataplane::ServiceRun;
+use api::nova::{Cell, ExternalCompute};
+use jiff::Timestamp;
+use kube::ResourceExt;
+use nova_config::annotations::ACCEPT_NOVA;
+use nova_config::conditions::{NOVA_API_READY, NOVA_MATCHES};
+use operator_core::finalizers::is_terminating;
+use operator_core::plan::{EventDraft, Step, Write};
+
+use crate::cleanup::status::concluded;
+use crate::compute::messages::redeploy_command;
+use crate::compute::observed::Observed;
+use crate::compute::preconditions::previous;
+use crate::drain::progress::HostProgress;
+use crate::inherited_annotation::repeated;
+use crate::nova_health::{HostHealth, ServiceHealth};
+use crate::nova_identity::{Agreement, Identity, annotation, consent};
+use crate::reasons;
+use crate::registration::{has_registered, is_recorded};
+
+/// Returns what nova's API says of the host of a compute that has registered; `services` are its
+/// records. Before that, what nova has under the name of its host is another's.
+fn registered_health<'a>(seen: &'a Observed, services: &[ServiceRun]) -> Option<&'a HostHealth> {
+    let is_registered = is_recorded(services) || has_registered(&seen.compute);
+    seen.health.as_ref().filter(|_| is_registered)
+}
+
+/// Returns the identity that is to be recorded now; `services` are the records of the compute.
+pub fn to_record(seen: &Observed, services: &[ServiceRun], now: Timestamp) -> Identity {
+    let recorded = Identity::recorded(&seen.compute);
+    match registered_health(seen, services) {
+        Some(health) => {
+            recorded.after(health, consent(seen.cell.as_deref(), services, health, now))
+        }
+        None => recorded,
+    }
+}
+
+/// Returns what an order about the host would be told in place of it: nothing is done in nova, and
+/// nothing is stopped on the host, until nova shows the recorded identity. `None` where orders are
+/// given.
+pub fn held(seen: &Observed) -> Option<HostProgress> {
+    let health = seen.health.as_ref()?;
+    let recorded = Identity::recorded(&seen.compute);
+    let is_stopped = concluded(&seen.compute).is_some() && !recorded.is_elsewhere(health);
+    match recorded.compare(health) {
+        Agreement::Same => None,
+        // Another service that appears after the stop is found and named by its removal.
+        Agreement::Other if is_stopped => None,
+        // It is recorded now.
+        Agreement::Moved => Some(HostProgress::Pending),
+        Agreement::Unread if health.service == ServiceHealth::Pending => {
+            Some(HostProgress::Pending)
+        }
+        Agreement::Unread | Agreement::Other => {
+            Some(HostProgress::OtherIdentity(cause(seen, &recorded, health)))
+        }
+    }
+}
+
+/// Returns the condition of a compute whose host nova has under another identity than this one, which
+/// is recorded now; `None` where it has not. What was reported stays until nova says more.
+pub fn condition(seen: &Observed, recorded: &Identity) -> Option<ConditionDraft> {
+    let health = seen.health.as_ref()?;
+    match recorded.compare(health) {
+        Agreement::Same | Agreement::Moved => return None,
+        Agreement::Unread => return previous(seen, NOVA_MATCHES),
+        Agreement::Other => {}
+    }
+    let text = format!(
+        "Nothing is changed in nova or taken from the host, because {}",
+        cause(seen, recorded, health)
+    );
+    Some(reasons::compute::OTHER_IDENTITY.condition(NOVA_MATCHES, text))
+}
+
+/// Returns both identities and the ways on, in sentences that begin with a small letter.
+fn cause(seen: &Observed, recorded: &Identity, health: &HostHealth) -> String {
+    let (compute, cell) = (&*seen.compute, &seen.compute.spec.cell_name);
+    let status = compute.status.as_ref();
+    let host = status.and_then(|it| it.host_name.as_deref()).unwrap_or_default();
+    let found = Identity::read(health);
+    let has = match found.words() {
+        ids if !ids.is_empty() => format!("has host {host} as {ids}"),
+        _ if health.service == ServiceHealth::NotFound => format!("has no service of host {host}"),
+        _ => format!("has not said what it has of host {host}; see {NOVA_API_READY} of the cell"),
+    };
+    let was = match recorded.words() {
+        ids if ids.is_empty() => "the compute has registered".to_owned(),
+        ids => format!("the compute has registered as {ids}"),
+    };
+    let here = place(&found).map(|it| format!(" ({it})")).unwrap_or_default();
+    let before = place(recorded).filter(|_| recorded.is_elsewhere(health));
+    let there = before.map(|it| format!(" in {it}")).unwrap_or_default();
+    let ways_on = ways_on(seen, recorded, health);
+    format!("nova of NovaCell {cell}{here} {has}, and {was}{there}. {ways_on}")
+}
+
+/// Returns the URL and the region of a nova; `None` where they are not known.
+fn place(identity: &Identity) -> Option<String> {
+    let nova = identity.nova.as_ref()?;
+    Some(format!("{}, region {}", nova.keystone_auth_url, nova.region))
+}
+
+/// Returns what a user does: correct the cell, deploy the compute, or take what nova has.
+fn ways_on(seen: &Observed, recorded: &Identity, health: &HostHealth) -> String {
+    let (compute, cell) = (&*seen.compute, seen.cell.as_deref());
+    let is_same_nova = recorded.nova.is_some() && !recorded.is_elsewhere(health);
+    let secret = cell.map(|it| it.spec.secret.as_str()).unwrap_or_default();
+    let first = if !is_same_nova {
+        format!(
+            "If this is not the nova of the compute, correct spec.keystoneAuthURL of the NovaCell, \
+             or RegionName in Secret {secret}. "
+        )
+    } else if is_terminating(compute) {
+        String::new()
+    } else {
+        format!(
+            "If the service is the host's own, deploy it again: {}. ",
+            redeploy_command(compute)
+        )
+    };
+    let accept = health.nova.as_ref().map(|nova| {
+        format!(
+            "If all computes of the cell are to take what this nova has of their hosts: kubectl \
+             annotate --overwrite -n {} novacell/{} {}{}",
+            compute.namespace().unwrap_or_default(),
+            compute.spec.cell_name,
+            annotation(nova),
+            cell.and_then(present_annotation).unwrap_or_default()
+        )
+    });
+    format!("{first}{}", accept.unwrap_or_default())
+}
+
+/// Returns that the cell has the annotation with another value, in a clause after the command.
+fn present_annotation(cell: &Cell) -> Option<String> {
+    let present = cell.annotations().get(ACCEPT_NOVA)?;
+    Some(format!(" (it is \"{}\", which counts for another nova)", repeated(present)))
+}
+
+/// Adds to the step that writes the status an Event about a compute that has another identity from now
+/// on than was recorded.
+pub fn noticed(mut step: Step, compute: &ExternalCompute, recorded: &Identity) -> Step {
+    let before = Identity::recorded(compute);
+    if let (Write::Status { notices, .. }, Some(note)) =
+        (&mut step.write, change(&before, recorded))
+    {
+        let reason = "IdentityRecorded".to_owned();
+        notices.push(EventDraft { warning: false, reason, note });
+    }
+    step
+}
+
+/// Returns what changes of a recorded identity; `None` where it is only completed.
+fn change(before: &Identity, now: &Identity) -> Option<String> {
+    let has_moved = before.nova.is_some() && before.nova != now.nova;
+    let is_other = (before.service_id.is_some() && before.service_id != now.service_id)
+        || (before.compute_id.is_some() && before.compute_id != now.compute_id);
+    let (old, new) = (place(before).unwrap_or_default(), place(now).unwrap_or_default());
+    match (is_other, has_moved) {
+        (false, false) => None,
+        (false, true) => Some(format!(
+            "The nova of the compute is the same at {new} that was at {old}: it has {}.",
+            now.words()
+        )),
+        (true, _) => {
+            let ids = |it: &Identity| match it.words() {
+                ids if ids.is_empty() => "no service yet".to_owned(),
+                ids => ids,
+            };
+            Some(format!(
+                "The compute has {} at {new} from now on; it had {} at {old}.",
+                ids(now),
+                ids(before)
+            ))
+        }
+    }
+}
