@@ -178,6 +178,7 @@ fn title(resource: &str) -> &str {
         "openstackdataplanenodesets" => "OpenStackDataPlaneNodeSet",
         "openstackdataplaneroles" => "OpenStackDataPlaneRole",
         "openstackdataplaneservices" => "OpenStackDataPlaneService",
+        "rabbitmqusers" => "RabbitMQUser",
         "secrets" => "Secrets",
         "services" => "Services",
         other => other,

@@ -52,17 +52,13 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     // Registered before reading, so that a change in between enqueues the node set again.
     let all = desired.iter().chain(&of_vars).chain([&own]).cloned().collect();
     caches.sources.depends(NODE_SET, key, all);
-    let inventory = Inventory::of(&caches.sources, &own);
-    let is_under_way = deployments.iter().any(|it| deployment_history::is_under_way(it, &set));
-    let unreadable_deployments = unreadable_deployments(caches, &set, is_under_way);
-    let is_in_use =
-        deployment_history::is_inventory_in_use(&set, &deployments, &unreadable_deployments);
+    let unreadable_deployments = unreadable_deployments(caches, &set, &deployments);
     let machines = machines(caches, key, &set).await?;
     let has_machines = machines.set.is_some();
     let (readiness, is_namespace_terminating) = reports(caches, key, &set, has_machines).await?;
-    let is_needed = is_in_use
-        || !terminating::names(&set, &readiness).is_empty()
-        || !last_looks::leaving(&set, machines.set.as_deref()).is_empty();
+    let is_needed =
+        deployment_history::is_inventory_in_use(&set, &deployments, &unreadable_deployments)
+            || is_needed_by_leaving(&set, &readiness, &machines);
     let written = if is_needed { caches.sources.content(&caches.api, &own).await? } else { None };
     let objects = caches.sources.contents_of(&caches.api, of_vars).await?;
     let sources = caches.sources.digests_of(&caches.api, desired).await?;
@@ -70,12 +66,9 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     let networks = caches.attachments.seen(&caches.api, &namespace, names_any).await?;
     let (runs, neighbours) = around(caches, &namespace, &set);
     let infra = caches.external_apis.infra(&caches.api, &set).await?;
-    let mut all = services.values().chain(brought.values()).chain(certificate_sources.values());
-    let are_named = all.any(|it| !it.spec.tls_certs.is_empty());
+    let are_named = name_certificates([&services, &brought, &certificate_sources]);
     let issued = issued(caches, key, &set, are_named).await?;
-    let owner = Key::new(&namespace, set.uid().unwrap_or_default());
-    let mut looks = caches.runs.indexed(BY_OWNER, &owner);
-    looks.retain(|it| it.labels().contains_key(LAST_LOOK));
+    let looks = looks(caches, &set);
     let seen = Observed {
         readiness,
         is_namespace_terminating,
@@ -92,7 +85,7 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
         runs,
         looks,
         neighbours,
-        inventory,
+        inventory: Inventory::of(&caches.sources, &own),
         brought,
         certificate_sources,
         infra,
@@ -102,6 +95,25 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
         keys: caches.sources.keys().clone(),
     };
     complete(caches, seen).await.map(Some)
+}
+
+/// Whether runs on hosts that leave may still need the inventory.
+fn is_needed_by_leaving(set: &NodeSet, readiness: &[Arc<HostReadiness>], machines: &Seen) -> bool {
+    !terminating::names(set, readiness).is_empty()
+        || !last_looks::leaving(set, machines.set.as_deref()).is_empty()
+}
+
+/// Returns the runs of a node set that look for guests.
+fn looks(caches: &Caches, set: &NodeSet) -> Vec<Arc<AnsibleEe>> {
+    let owner = Key::new(set.namespace().unwrap_or_default(), set.uid().unwrap_or_default());
+    let mut looks = caches.runs.indexed(BY_OWNER, &owner);
+    looks.retain(|it| it.labels().contains_key(LAST_LOOK));
+    looks
+}
+
+/// Whether some of these services have certificates.
+fn name_certificates(services: [&BTreeMap<String, Arc<Service>>; 3]) -> bool {
+    services.into_iter().flat_map(BTreeMap::values).any(|it| !it.spec.tls_certs.is_empty())
 }
 
 /// Reads what other operators report of the hosts, and whether the namespace is being deleted,
@@ -188,9 +200,10 @@ fn known_services(
 fn unreadable_deployments(
     caches: &Caches,
     set: &NodeSet,
-    is_under_way: bool,
+    deployments: &[Arc<Deployment>],
 ) -> Vec<UnreadableDeployment> {
     let Some(status) = &set.status else { return Vec::new() };
+    let is_under_way = deployments.iter().any(|it| deployment_history::is_under_way(it, set));
     let is_worked_on =
         !is_under_way && status.hosts.iter().any(|it| it.state == HostState::Deploying);
     let all = caches.deployments.unreadable().borrow().clone();

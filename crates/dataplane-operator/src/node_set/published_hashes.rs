@@ -1,8 +1,7 @@
 //! The hashes of deployed Secrets in the form that other operators compare.
 //!
-//! infra-operator and keystone-operator release the credentials before a rotation when each hash in
-//! the status of a node set is that of the Secret of this name as it is now; a Secret that is gone
-//! holds them for ever.
+//! They revoke the logins of before a rotation when each hash in the status of a node set is that of
+//! the Secret of this name as it is now; a Secret that is gone would keep them for ever.
 
 use std::collections::BTreeMap;
 

@@ -207,10 +207,19 @@ fn a_service_and_its_objects_that_change_are_named() {
     assert!(world.message("UpToDate").contains("ConfigMap web-config of service web."));
     assert_eq!(world.condition("Ready"), is("True", "Ready"));
     world.seen.sources.insert(map, digests("c1", &["a.conf"]));
+    // What was deployed of a Secret that is gone is not known any more.
     world.seen.sources.remove(&SourceRef::secret(NAMESPACE, "web-secret"));
     world.settle();
-    assert!(world.message("UpToDate").contains("Secret web-secret of service web."));
-    // What was deployed of it is not known any more.
+    assert_eq!(world.condition("UpToDate"), is("True", "UpToDate"), "it is optional");
+    let required = json!([{ "secretRef": { "name": "web-secret" } }]);
+    let web = world.seen.services["web"].clone();
+    let mut spec = serde_json::to_value(&web.spec).unwrap();
+    spec["dataSources"] = required;
+    let required = Service { spec: serde_json::from_value(spec).unwrap(), ..(*web).clone() };
+    world.seen.services.insert("web".into(), Arc::new(required));
+    world.settle();
+    assert!(world.message("UpToDate").contains("Secret web-secret of service web"));
+    world.seen.services.insert("web".into(), web);
     world.seen.sources.insert(SourceRef::secret(NAMESPACE, "web-secret"), digests("s1", &[]));
     world.settle();
     assert!(world.message("UpToDate").contains("Secret web-secret of service web."));
