@@ -22,7 +22,7 @@ pub const MAX_MOUNTS: usize = 32;
 /// Why no run gets a path of the machine that its pod is on, and what to take instead.
 pub const HOST_PATH: &str = "a run gets no path of the Kubernetes node: take a persistentVolumeClaim, \
                              configMap, secret, projected, emptyDir, csi or nfs volume";
-/// The CEL rule of a field that nobody may set: it costs nothing, however often the field may be
+/// The CEL rule of a field that must not be set: it costs nothing, however often the field may be
 /// there.
 pub(crate) const NEVER: &str = "false";
 

@@ -88,7 +88,7 @@ fn every_text_list_mapping_and_number_of_a_spec_has_a_limit() {
 }
 
 /// What the operators bound themselves before they write it.
-const KNOWN_IN_STATUS: [&str; 8] = [
+const KNOWN_IN_STATUS: [&str; 13] = [
     "OpenStackAnsibleEE.status.report",
     "OpenStackDataPlaneNode.status.machine.host",
     "OpenStackDataPlaneNode.status.machine.node",
@@ -96,6 +96,11 @@ const KNOWN_IN_STATUS: [&str; 8] = [
     "OpenStackDataPlaneNodeSet.status.machines{}.host",
     "OpenStackDataPlaneNodeSet.status.machines{}.node",
     "NovaCell.status.leftovers",
+    "NovaExternalCompute.status.configFiles[].name",
+    "NovaExternalCompute.status.credentials",
+    "NovaExternalCompute.status.credentials[].name",
+    "NovaExternalCompute.status.nova.keystoneAuthURL",
+    "NovaExternalCompute.status.nova.region",
     "OpenStackBaremetalSet.status.baremetalHosts",
 ];
 

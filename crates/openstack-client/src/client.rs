@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use http::{HeaderMap, Method, Request, StatusCode, header};
 use hyper::body::Bytes;
-use operator_runtime::answer_memory::{Held, NoMemory};
+use operator_runtime::answer_memory::Held;
 use operator_runtime::http_client::{Body, HttpClient, is_base_url};
 use operator_runtime::metrics::Metrics;
 use serde_json::Value;
@@ -119,7 +119,7 @@ impl Client {
             let what = format!("{plural} that take more than {mib} MiB of memory");
             return Err(self.fault(Error::TooLarge(what)));
         }
-        list.add(entries, n_bytes).map_err(|it| self.fault(no_memory(it)))
+        list.add(entries, n_bytes).map_err(|it| self.fault(it.into()))
     }
 
     /// Deletes what is at a path; it is no error when nothing is there.
@@ -217,11 +217,6 @@ impl Client {
         self.negotiation.check(url, request).await?;
         Ok(url)
     }
-}
-
-/// Converts what is said where an answer does not fit.
-pub(crate) fn no_memory(left: NoMemory) -> Error {
-    Error::TooLarge(left.to_string())
 }
 
 impl Transport {

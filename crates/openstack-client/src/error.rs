@@ -3,6 +3,7 @@
 use std::fmt;
 
 use http::StatusCode;
+use operator_runtime::answer_memory::NoMemory;
 use operator_runtime::http_client::HttpFault;
 
 use crate::message::message;
@@ -87,6 +88,12 @@ pub enum Error {
     Failed(u16, String),
     /// Nothing was sent, because this process is no longer the leader of its operator.
     NotLeader,
+}
+
+impl From<NoMemory> for Error {
+    fn from(left: NoMemory) -> Self {
+        Self::TooLarge(left.to_string())
+    }
 }
 
 impl Error {

@@ -14,7 +14,6 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::catalog::{Catalog, Entry};
-use crate::client::no_memory;
 use crate::error::Error;
 use crate::shared_request::SharedRequest;
 
@@ -195,7 +194,7 @@ impl Login {
                 .map_err(|_| Error::NotUrl)?;
             let answer = http.send(request, DEADLINE, LARGEST_ANSWER).await;
             let token = Token::of(&answer.map_err(|it| Error::of_http(it, LARGEST_ANSWER))?)?;
-            let kept = http.share().keep(token.footprint()).map_err(no_memory)?;
+            let kept = http.share().keep(token.footprint())?;
             Ok(Token { _kept: Arc::new(kept), ..token })
         }
     }

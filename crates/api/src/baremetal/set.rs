@@ -236,7 +236,8 @@ pub struct BaremetalSetStatus {
 }
 
 /// What was seen of a host's machine.
-#[derive(Clone, Debug, Deserialize, Eq, KubeSchema, PartialEq, Serialize)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own that a status reports")]
+#[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HostStatus {
     /// The host's name.

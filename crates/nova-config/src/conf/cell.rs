@@ -34,6 +34,8 @@ pub const AC_ID: &str = "ACID";
 pub const AC_SECRET: &str = "ACSecret";
 /// Key of the region.
 pub const REGION_NAME: &str = "RegionName";
+/// Maximum length of the name of a region in bytes: Keystone's own limit.
+const REGION_LIMIT: usize = 255;
 /// Key of the project's domain.
 pub const PROJECT_DOMAIN: &str = "ProjectDomainName";
 /// Key of the user's domain.
@@ -175,7 +177,7 @@ impl CellView {
         // All keys are read before any `?`, so that no fault hides another.
         let password = faults.required(secret, SERVICE_PASSWORD);
         let application_credential = faults.application_credential(secret);
-        let region = faults.or_default(secret, REGION_NAME, "regionOne");
+        let region = faults.region(secret);
         let project_domain = faults.or_default(secret, PROJECT_DOMAIN, "Default");
         let user_domain = faults.or_default(secret, USER_DOMAIN, "Default");
         let project = faults.or_default(secret, PROJECT_NAME, "service");
@@ -238,6 +240,14 @@ impl Faults {
     fn or_default(&mut self, secret: &SecretView<'_>, key: &str, default: &str) -> Option<Value> {
         let text = self.text(secret, key).unwrap_or(default);
         self.accept(secret, key, Value::new(text))
+    }
+
+    /// Returns the region, whose name each compute records.
+    fn region(&mut self, secret: &SecretView<'_>) -> Option<Value> {
+        let region = self.or_default(secret, REGION_NAME, "regionOne")?;
+        let is_too_long = region.text().len() > REGION_LIMIT;
+        let checked = if is_too_long { Err("is longer than Keystone takes") } else { Ok(region) };
+        self.accept(secret, REGION_NAME, checked)
     }
 
     fn ca_bundle(

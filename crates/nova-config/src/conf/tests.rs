@@ -79,6 +79,14 @@ fn a_plain_cell_gives_the_golden_file() {
 }
 
 #[test]
+fn the_name_of_a_region_is_as_long_as_keystone_takes() {
+    let of_length = |n| cell(&[PASSWORD, ("RegionName", &"r".repeat(n))], BUS);
+    assert!(of_length(255).is_ok());
+    let faults = of_length(256).unwrap_err();
+    assert_eq!((faults.len(), faults[0].key.as_str()), (1, "RegionName"));
+}
+
+#[test]
 fn a_cell_with_every_key_gives_the_golden_file() {
     let ca = format!("{CERTIFICATE}\nMA==\n-----END CERTIFICATE-----\n");
     let cell = cell(

@@ -196,7 +196,7 @@ impl World {
             }),
             compute: Arc::new(compute),
         };
-        let drain = compute::nova_matches::held(&seen).or(self.nova.clone());
+        let drain = compute::nova_matches::held(&seen).or_else(|| self.nova.clone());
         Some(compute::Observed { drain, ..seen })
     }
 

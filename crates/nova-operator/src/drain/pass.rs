@@ -66,10 +66,8 @@ pub async fn pass(
     memory: &mut PassMemory,
 ) -> Result<HostProgress, Fault> {
     let found = carried_out(apis, host, order, memory).await?;
-    let recorded = match order {
-        HostOrder::DrainForRemoval(_, compute_id) => compute_id.as_deref(),
-        _ => None,
-    };
+    let recorded =
+        if let HostOrder::DrainForRemoval(_, id) = order { id.as_deref() } else { None };
     confirmed(&apis.compute, host.node.or(recorded), found).await
 }
 

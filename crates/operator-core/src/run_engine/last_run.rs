@@ -180,7 +180,7 @@ impl LastRun<'_> {
         let found = record.and_then(|it| self.finding_of(it));
         // Later attempts may have failed otherwise.
         let is_of = |it: &&Run<'_>| match found {
-            Some(found) => found_by(it, self.name) == Some(Some(found)),
+            Some(found) => shown_by(it, self.name) == Shown::Finding(found),
             None => name.as_ref().is_none_or(|name| *name == it.name()),
         };
         let status =
@@ -216,19 +216,32 @@ pub fn finding(
     let attempt = |it: &&Run<'_>| it.attempts.get(name).map(|it| it.attempt);
     let mut all: Vec<&Run<'_>> = runs.iter().filter(|it| attempt(it).is_some()).collect();
     all.sort_by_key(attempt);
-    all.iter().fold(before, |known, it| match found_by(it, name) {
-        Some(found) => found,
-        None => known,
+    all.iter().fold(before, |known, it| match shown_by(it, name) {
+        Shown::Finding(found) => Some(found),
+        Shown::NoFinding => None,
+        Shown::Nothing => known,
     })
 }
 
-/// Returns what a run has found on the host, or that it is over; `None` where it says nothing of that.
-fn found_by(run: &Run<'_>, name: &str) -> Option<Option<FailureReason>> {
+/// What a run shows of the findings on a host.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Shown {
+    /// There is this one.
+    Finding(FailureReason),
+    /// There is none any more.
+    NoFinding,
+    /// Nothing.
+    Nothing,
+}
+
+/// Returns what a run shows of the findings on a host.
+fn shown_by(run: &Run<'_>, name: &str) -> Shown {
     let remediation = Remediation { retries: Retries::Healing(""), accept: None, take_over: "" };
     match host_outcome(run, name, run.is_partial(), remediation) {
-        _ if !run.is_finished() => None,
-        Outcome::Succeeded | Outcome::LeftOut => Some(None),
-        Outcome::Failed { reason, .. } => is_finding(reason).then_some(Some(reason)),
+        _ if !run.is_finished() => Shown::Nothing,
+        Outcome::Succeeded | Outcome::LeftOut => Shown::NoFinding,
+        Outcome::Failed { reason, .. } if is_finding(reason) => Shown::Finding(reason),
+        Outcome::Failed { .. } => Shown::Nothing,
     }
 }
 
@@ -281,7 +294,7 @@ pub fn superseded(runs: &[Run<'_>], name: &str) -> Vec<Step> {
     let mut old: Vec<&Run<'_>> = runs.iter().filter(|it| it.is_finished()).collect();
     old.sort_by_key(attempt);
     old.truncate(old.len().saturating_sub(KEPT));
-    let is_kept = |it: &&Run<'_>| found_by(it, name).is_some_and(|it| it.is_some());
+    let is_kept = |it: &&Run<'_>| matches!(shown_by(it, name), Shown::Finding(_));
     let kept = runs.iter().filter(is_kept).max_by_key(attempt).map(Run::name);
     old.retain(|it| Some(it.name()) != kept && !is_terminating(it.object));
     let because = "newer attempts on its host have ended";

@@ -533,7 +533,7 @@ async fn an_operator_that_dies_before_or_after_any_request_comes_to_the_same_end
             let mut memory = PassMemory::default();
             select! {
                 () = cloud.cut.notified() => {}
-                _ = cloud.pass(&order, &mut memory) => {}
+                _ = cloud.try_pass("a0", &order, &mut memory) => {}
             }
             cloud.state.lock().cut = None;
             if disabled.is_none() {
