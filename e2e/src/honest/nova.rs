@@ -215,7 +215,7 @@ fn normal(value: &Value, words: &[(String, String)], fields: &[&str]) -> Value {
         }
         Value::Array(all) => all.iter().map(|it| normal(it, words, fields)).collect(),
         Value::String(text) => json!(named(text)),
-        other => other.clone(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
     }
 }
 
