@@ -118,7 +118,7 @@ impl LeavingHost<'_> {
         let attempt = last.evaluate(runs, now);
         // A machine that is off runs no guest; guests that were found there may still be on its disks.
         let is_given_up = attempt.n_failed >= ATTEMPTS && attempt.held_by.is_none() && self.is_off;
-        if is_given_up || now != Timestamp::MIN || matches!(attempt.state, LastRunState::Done) {
+        if is_given_up || matches!(attempt.state, LastRunState::Done) {
             return Look::Over;
         }
         let (reason, message) = self.explained(&attempt, &last.cause(&attempt, runs));
