@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use operator_core::data_sources::SourceRef;
+use operator_core::upstream_hash::Published;
 use operator_runtime::source_cache::Digests;
 
 /// Returns the recorded hash of a Secret without a key if the content is still the one that was
@@ -18,7 +19,7 @@ pub fn published(
 ) -> String {
     let present = sources.get(&SourceRef::secret(namespace, name)).map(|it| &it.published);
     let same = present.filter(|it| it.is(recorded));
-    same.map_or_else(|| recorded.to_owned(), |it| it.text())
+    same.map_or_else(|| recorded.to_owned(), Published::text)
 }
 
 /// Returns the recorded hashes of the Secrets that exist.

@@ -129,7 +129,10 @@ pub fn credentials(seen: &Observed, evaluated: &Evaluation) -> Vec<Credential> {
         SequenceState::NeedsRun(_) => Stage::Begins,
         // Of unknown inputs it is only assumed that they are the deployed ones.
         SequenceState::Done if evaluated.inputs.is_some() => Stage::Done,
-        _ => Stage::Between,
+        SequenceState::Done
+        | SequenceState::OutOfDate
+        | SequenceState::InRun { .. }
+        | SequenceState::Failed { .. } => Stage::Between,
     };
     used(recorded.unwrap_or_default(), &seen.held.present, stage, seen.cell.as_deref())
 }

@@ -116,17 +116,17 @@ pub fn users_of(
     let is_it = |user: &&Arc<RabbitMqUser>| {
         let status = user.status.as_ref();
         let vhost = status.map(|it| it.vhost.as_str()).filter(|it| !it.is_empty());
-        let names = [status.map(|it| &it.username), Some(&user.spec.username)];
-        let name = names.into_iter().flatten().find(|it| !it.is_empty()).cloned();
+        let known = [status.map(|it| &it.username), Some(&user.spec.username)];
+        let name = known.into_iter().flatten().find(|it| !it.is_empty()).cloned();
         let name = name.unwrap_or_else(|| user.name_any());
         url.brokers.iter().any(|it| it.user == name)
             && vhost.is_none_or(|it| it == url.virtual_host)
     };
     let all: Vec<String> = users.iter().filter(is_it).map(|it| it.name_any()).collect();
     let only = all.iter().find(|it| Some(it.as_str()) == named).cloned();
-    let names = only.map_or(all, |it| vec![it]).into_iter().take(USERS);
+    let chosen = only.map_or(all, |it| vec![it]).into_iter().take(USERS);
     let credential = |name| Credential { kind: CredentialKind::RabbitMqUser, name };
-    names.map(credential).collect()
+    chosen.map(credential).collect()
 }
 
 /// Whether a Secret is a `TransportURL`'s: nobody waits for a finalizer on any other.

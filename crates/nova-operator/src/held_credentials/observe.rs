@@ -10,14 +10,14 @@ use operator_runtime::error::Result;
 
 use crate::caches::Caches;
 use crate::held_credentials::lookup;
-use crate::held_credentials::observed::{Observed, credential_of, finalizer, key};
+use crate::held_credentials::observed::{HeldObject, Observed, credential_of, finalizer, key};
 use crate::indexes::{BY_CREDENTIAL, cell_key};
 
 /// Reads a held object; returns `None` when it does not exist, or is not held.
 pub fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     let credential = credential_of(key);
     let object = credential.and_then(|it| lookup::object(caches, &key.namespace, &it));
-    let Some(object) = object.filter(|it| it.is_held()) else { return Ok(None) };
+    let Some(object) = object.filter(HeldObject::is_held) else { return Ok(None) };
     // One that cannot be read may use it too.
     caches.computes.check_readable(&key.namespace)?;
     let mut computes = caches.computes.indexed(BY_CREDENTIAL, key);

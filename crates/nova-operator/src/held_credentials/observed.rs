@@ -48,7 +48,9 @@ impl HeldObject {
         let finalizer = finalizer(self.credential.kind);
         match self.credential.kind {
             CredentialKind::RabbitMqUser => has_finalizer(&self.user(), finalizer),
-            _ => has_finalizer(&self.secret(), finalizer),
+            CredentialKind::TransportSecret | CredentialKind::ApplicationCredential => {
+                has_finalizer(&self.secret(), finalizer)
+            }
         }
     }
 
@@ -57,7 +59,9 @@ impl HeldObject {
         let (finalizer, because) = (finalizer(self.credential.kind), "a host logs in with it");
         match self.credential.kind {
             CredentialKind::RabbitMqUser => add_finalizer(&self.user(), finalizer, because),
-            _ => add_finalizer(&self.secret(), finalizer, because),
+            CredentialKind::TransportSecret | CredentialKind::ApplicationCredential => {
+                add_finalizer(&self.secret(), finalizer, because)
+            }
         }
     }
 
@@ -66,7 +70,9 @@ impl HeldObject {
         let (finalizer, because) = (finalizer(self.credential.kind), "no host logs in with it");
         match self.credential.kind {
             CredentialKind::RabbitMqUser => remove_finalizer(&self.user(), finalizer, because),
-            _ => remove_finalizer(&self.secret(), finalizer, because),
+            CredentialKind::TransportSecret | CredentialKind::ApplicationCredential => {
+                remove_finalizer(&self.secret(), finalizer, because)
+            }
         }
     }
 

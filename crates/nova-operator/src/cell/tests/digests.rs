@@ -110,7 +110,7 @@ fn a_keyed_hash_of_the_files_that_a_release_before_wrote_becomes_the_plain_one_a
     let keyed = seen.rendered.as_ref().unwrap().hash.clone();
     let status = Arc::make_mut(&mut seen.cell).status.as_mut().unwrap();
     status.hash.insert(FILES.to_owned(), keyed);
-    let plan = recorded(decide(&seen, None, Timestamp::UNIX_EPOCH));
-    assert_eq!(plan.steps.len(), 1);
-    assert_eq!(written(&plan).0.hash[FILES], plain);
+    let decided = recorded(decide(&seen, None, Timestamp::UNIX_EPOCH));
+    assert_eq!(decided.steps.len(), 1);
+    assert_eq!(written(&decided).0.hash[FILES], plain);
 }
