@@ -187,8 +187,8 @@ impl Pool {
             Some(metrics) => session.counted(metrics.clone()),
             None => session,
         });
-        let used = Used { session: Arc::clone(&session), n_users: 1 };
-        inner.sessions.insert(made_from.clone(), used);
+        let entry = Used { session: Arc::clone(&session), n_users: 1 };
+        inner.sessions.insert(made_from.clone(), entry);
         inner.users.insert(user.to_owned(), made_from);
         Ok(session)
     }
@@ -209,20 +209,20 @@ impl Inner {
     /// Returns the session made from these parameters for a user, who has it or none; `None` when there
     /// is none.
     fn use_session(&mut self, user: &str, made_from: &str) -> Option<Arc<Session>> {
-        let used = self.sessions.get_mut(made_from)?;
+        let entry = self.sessions.get_mut(made_from)?;
         if !self.users.contains_key(user) {
             self.users.insert(user.to_owned(), made_from.to_owned());
-            used.n_users += 1;
+            entry.n_users += 1;
         }
-        Some(Arc::clone(&used.session))
+        Some(Arc::clone(&entry.session))
     }
 
     /// Removes a user, and a session without users.
     fn leave(&mut self, user: &str) {
         let Some(made_from) = self.users.remove(user) else { return };
-        let Some(used) = self.sessions.get_mut(&made_from) else { return };
-        used.n_users = used.n_users.saturating_sub(1);
-        if used.n_users == 0 {
+        let Some(entry) = self.sessions.get_mut(&made_from) else { return };
+        entry.n_users = entry.n_users.saturating_sub(1);
+        if entry.n_users == 0 {
             self.sessions.remove(&made_from);
         }
     }

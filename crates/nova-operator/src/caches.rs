@@ -97,7 +97,7 @@ impl Caches {
         manager: &'static str,
         keys: &Keys,
         cells_are_ours: bool,
-        nova_api: Option<NovaApi<'_>>,
+        nova_api: Option<&NovaApi<'_>>,
         audit_limits: AuditLimits,
     ) -> Arc<Self> {
         let shared = SharedCaches::new(registry);
@@ -108,8 +108,8 @@ impl Caches {
         let (services, cells) = (registry.cache::<Service>(vec![]), registry.owned(vec![]));
         let coordinator = RolloutCoordinator::new(shared.clone());
         let discovery_jobs = nova_api.is_some().then(|| discovery_jobs(registry));
-        let node_sets = nova_api.as_ref().map(|_| Arc::new(NodeSetCaches::new(builder, registry)));
-        let nova = nova_api.as_ref().zip(node_sets.as_ref()).map(|(nova_api, of_sets)| {
+        let node_sets = nova_api.map(|_| Arc::new(NodeSetCaches::new(builder, registry)));
+        let nova = nova_api.zip(node_sets.as_ref()).map(|(nova_api, of_sets)| {
             let objects = MonitoredObjects {
                 caches: shared.clone(),
                 node_sets: Arc::clone(of_sets.node_sets.cache()),
@@ -127,7 +127,7 @@ impl Caches {
             NovaMonitor::new(nova_api.interval, settings, objects, queues)
         });
         let orders_of = |queue: fn(&Queues) -> &Arc<WorkQueue>| {
-            let (monitor, nova_api) = nova.as_ref().zip(nova_api.as_ref())?;
+            let (monitor, nova_api) = nova.as_ref().zip(nova_api)?;
             Some(NovaOrders::new(Arc::clone(monitor), Arc::clone(queue(nova_api.queues))))
         };
         let (orders, cell_orders) = (orders_of(|it| &it.computes), orders_of(|it| &it.cells));

@@ -302,6 +302,7 @@ async fn work(
     let queues = Queues::default();
     let nova_api =
         nova_api.map(|interval| NovaApi { interval, http: http.clone(), queues: &queues });
+    let nova_api = nova_api.as_ref();
     let caches =
         Caches::new(builder, &mut registry, NAME, &keys, drives_cells, nova_api, audit_limits);
     map_events(&caches, &queues);

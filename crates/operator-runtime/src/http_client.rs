@@ -127,10 +127,11 @@ impl HttpClient {
         deadline: Duration,
         largest: usize,
     ) -> Result<Response<Body>, HttpFault> {
-        let answer = async {
+        // Callers hold it in futures of their own, several at a time.
+        let answer = Box::pin(async {
             let _turn = self.share.request().await;
             self.exchange(request, largest).await
-        };
+        });
         timeout(deadline, answer).await.unwrap_or_else(|_| {
             Err(HttpFault::Unreachable(format!("no answer within {} s", deadline.as_secs())))
         })
