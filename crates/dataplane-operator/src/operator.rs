@@ -118,12 +118,7 @@ async fn work(
         api: Arc::clone(&caches.api),
     });
     let queues = Queues::default();
-    role::event_mapping::map_events(&queues.roles, &caches);
-    data_plane::event_mapping::map_events(&queues.data_planes, &queues.roles, &caches);
-    service::event_mapping::map_events(&queues.services, &caches);
-    node_set::event_mapping::map_events(&queues.node_sets, &caches);
-    deployment::event_mapping::map_events(&queues.deployments, &caches);
-    baremetal::event_mapping::map_events(&queues.machines, &machines);
+    map_events(&queues, &caches, &machines);
     // All event handlers are registered by now, so no change is missed.
     registry.watch(manager.informers());
     manager.ready().await;
@@ -160,6 +155,16 @@ async fn work(
         run_machines(builder, &mut manager, machines, queue).await?;
     }
     manager.finish().await
+}
+
+/// Registers what each change enqueues.
+fn map_events(queues: &Queues, caches: &Arc<Caches>, machines: &Arc<baremetal::Caches>) {
+    role::event_mapping::map_events(&queues.roles, caches);
+    data_plane::event_mapping::map_events(&queues.data_planes, &queues.roles, caches);
+    service::event_mapping::map_events(&queues.services, caches);
+    node_set::event_mapping::map_events(&queues.node_sets, caches);
+    deployment::event_mapping::map_events(&queues.deployments, caches);
+    baremetal::event_mapping::map_events(&queues.machines, machines);
 }
 
 /// Runs the controller of `OpenStackBaremetalSet`s, unless another operator reconciles them; the

@@ -28,7 +28,7 @@ const PLAY: &str = include_str!("../../plays/last-look.yaml");
 /// Maximum length of the cause of a failed attempt.
 const CAUSE_LIMIT: usize = 400;
 
-/// A host whose machine nobody but this operator needs any more.
+/// A host whose machine is to be given back.
 pub struct LeavingHost<'a> {
     /// Its name in the inventory.
     pub name: &'a str,
@@ -137,10 +137,9 @@ impl LeavingHost<'_> {
     fn explained(&self, attempt: &LastAttempt, cause: &str) -> (&'static Reason, String) {
         let name = self.name;
         if attempt.services.first().is_none_or(|it| it.reason.is_none()) {
-            let waits = match &attempt.state {
-                LastRunState::Waits(what) => format!(" It waits: {what}."),
-                _ => String::new(),
-            };
+            let waiting = if let LastRunState::Waits(what) = &attempt.state { what } else { "" };
+            let waits =
+                if waiting.is_empty() { String::new() } else { format!(" It waits: {waiting}.") };
             let text = format!(
                 "A run looks for guests on host {name} before its machine is given back.{waits}"
             );

@@ -66,8 +66,7 @@ pub async fn pass(
     memory: &mut PassMemory,
 ) -> Result<HostProgress, Fault> {
     let found = carried_out(apis, host, order, memory).await?;
-    let recorded =
-        if let HostOrder::DrainForRemoval(_, id) = order { id.as_deref() } else { None };
+    let recorded = if let HostOrder::DrainForRemoval(_, id) = order { id.as_deref() } else { None };
     confirmed(&apis.compute, host.node.or(recorded), found).await
 }
 
