@@ -3,7 +3,7 @@
 //!
 //! An answer is read up to [`SHORT`] by anybody, and beyond that by a few at a time. What is kept of
 //! answers takes its bytes from what all share. Who reads a long answer waits for nothing else, and
-//! nobody waits for bytes, so that nobody waits for ever.
+//! no reader waits for bytes, so that none waits for ever.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -52,7 +52,7 @@ pub fn leaving(set: &NodeSet, machines: Option<&BaremetalSet>) -> BTreeSet<Strin
     names
 }
 
-/// Returns what holds the machines of hosts that leave and that nobody else needs any more, by their
+/// Returns what holds the machines of hosts that leave and that no other operator needs any more, by their
 /// names in the inventory.
 pub fn held(seen: &Observed, now: Timestamp) -> BTreeMap<String, Held> {
     if seen.is_namespace_terminating || is_skipped(&*seen.set) {

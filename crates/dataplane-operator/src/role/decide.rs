@@ -71,10 +71,7 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     plan.steps.extend(finalizer::additions(seen, &present));
     plan.steps.extend(inventories(seen, &present));
     let new_runs = new_runs(seen, &hosts, &present);
-    let superseded = match seen.parent() {
-        Some(_) => run_gc::superseded(&runs, &recorded(seen)),
-        None => Vec::new(),
-    };
+    let superseded = superseded(seen, &runs);
     let is_waiting = !new_runs.is_empty() || !superseded.is_empty() || asks.is_some();
     let is_reportable = seen.parent().is_some() || request.is_some();
     let rejected =
@@ -95,6 +92,12 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     plan.steps.extend(asks);
     requeue(&mut plan, &resolved, &findings, now);
     plan
+}
+
+/// Returns the deletions of runs whose results stand in the status of their parent.
+fn superseded(seen: &Observed, runs: &[Run<'_>]) -> Vec<Step> {
+    let is_reported = seen.parent().is_some();
+    if is_reported { run_gc::superseded(runs, &recorded(seen)) } else { Vec::new() }
 }
 
 fn node_steps(

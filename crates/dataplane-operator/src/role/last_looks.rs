@@ -32,7 +32,7 @@ use crate::role::inventory_shards::node_inventory_name;
 use crate::role::observed::Observed;
 use crate::role::resolved::{is_first_deployment, recorded_services};
 
-/// Returns what holds the machine of a node that nobody else needs any more; `None` where it may be
+/// Returns what holds the machine of a node that no other operator needs any more; `None` where it may be
 /// given back.
 pub fn held(seen: &Observed, node: &Node, now: Timestamp) -> Option<Held> {
     let set = own_set(seen).filter(|it| it.spec.baremetal_hosts.contains_key(&known_name(node)))?;
@@ -57,7 +57,7 @@ pub fn held(seen: &Observed, node: &Node, now: Timestamp) -> Option<Held> {
     }
 }
 
-/// Returns whether something holds the machine of a node that nobody else needs any more.
+/// Returns whether something holds the machine of a node that no other operator needs any more.
 pub fn is_held(seen: &Observed, node: &Node) -> bool {
     // The time decides only when the next attempt is due.
     held(seen, node, Timestamp::UNIX_EPOCH).is_some()
@@ -81,7 +81,7 @@ fn is_asked(seen: &Observed, node: &Node) -> bool {
         || (seen.listed().is_empty() && machine.installation.is_some())
 }
 
-/// Returns the nodes whose machines nobody else needs any more: those that are being deleted, and those
+/// Returns the nodes whose machines no other operator needs any more: those that are being deleted, and those
 /// that have left the group.
 fn leaving(seen: &Observed) -> impl Iterator<Item = &Arc<Node>> {
     let deleted = seen.nodes.iter().filter(|it| is_terminating(&***it));

@@ -249,7 +249,7 @@ fn defaults(seen: &Observed, hosts: &[&EffectiveSpec]) -> [(&'static str, Option
     )
 }
 
-/// Returns whether a node is being deleted and nobody but this operator needs it any more.
+/// Returns whether a node is being deleted and no other operator needs it any more.
 pub fn is_leaving(node: &Node) -> bool {
     is_terminating(node) && !is_used(node)
 }

@@ -150,7 +150,7 @@ impl OwnService {
 impl Drain {
     /// Returns the reason that the service is to have, which is disabled with `present` now, or enabled:
     /// somebody else's stays for a drain, and is kept behind the marker for a removal, because the host is
-    /// stopped when it is empty and nobody may enable its service meanwhile.
+    /// stopped when it is empty and no other client may enable its service meanwhile.
     pub fn reason_over(&self, marker: &str, present: Option<&str>) -> String {
         let other = present.and_then(|it| if is_ours(it) { kept(it) } else { Some(it) });
         match other {

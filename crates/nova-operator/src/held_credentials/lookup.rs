@@ -129,7 +129,7 @@ pub fn users_of(
     chosen.map(credential).collect()
 }
 
-/// Whether a Secret is a `TransportURL`'s: nobody waits for a finalizer on any other.
+/// Whether a Secret is a `TransportURL`'s: no operator waits for a finalizer on any other.
 fn is_of_transport_url(secret: &PartialObjectMeta<Secret>) -> bool {
     let group = format!("{}/", RabbitMqUser::group(&()));
     let is_owner =
