@@ -2,10 +2,10 @@
 //! result.
 
 mod invariants;
-mod job_policies;
 mod monitoring;
 mod network_policies;
 mod nova_api;
+mod operator_policies;
 mod webhooks;
 
 use std::process::Command;
@@ -53,10 +53,10 @@ const CHECKS: [Check; 23] = [
         network_policies::of_operators,
     ),
     (
-        "policies bound the Jobs of operators that work in all namespaces",
-        job_policies::of_operators,
+        "policies bound what operators create that work in all namespaces",
+        operator_policies::of_operators,
     ),
-    ("the policies have the accounts and namespaces of the values", job_policies::of_values),
+    ("the policies have the accounts and namespaces of the values", operator_policies::of_values),
     ("rights about nova's API are granted only where it is read", nova_api::rights),
     ("the readiness gate of nova is listed where it is switched on", nova_api::readiness),
     ("nothing of the monitoring is rendered without its switches", monitoring::off),
@@ -122,7 +122,7 @@ fn defaults() -> Result<()> {
         ("CustomResourceDefinition", KINDS.len()),
         ("MutatingWebhookConfiguration", 1),
         ("ValidatingWebhookConfiguration", 2),
-        ("ValidatingAdmissionPolicy", 2),
+        ("ValidatingAdmissionPolicy", 4),
     ] {
         let n = of_kind(&objects, kind).count();
         ensure!(n == n_expected, "{n} objects {kind}, not {n_expected}");
@@ -310,8 +310,8 @@ fn typos() -> Result<()> {
         ("relatedImages.ansibleEERunner=r.example.org/runner:1 ", "ansibleEERunner"),
         ("runner.uid=root", "uid"),
         ("webhooks.enabled=yes", "enabled"),
-        ("jobPolicy.enabled=yes", "enabled"),
-        ("jobPolicy.excludedNamespaces={Not_A_Name}", "excludedNamespaces"),
+        ("operatorPolicies.enabled=yes", "enabled"),
+        ("operatorPolicies.excludedNamespaces={Not_A_Name}", "excludedNamespaces"),
         ("secretDigests.rewriteUnkeyed=no", "rewriteUnkeyed"),
         ("nova.nodeSetReadiness=yes", "nodeSetReadiness"),
         ("metrics.prometheusRule.enable=true", "enable"),

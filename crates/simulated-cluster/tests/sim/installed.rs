@@ -111,6 +111,18 @@ async fn an_operator_has_no_right_that_its_roles_do_not_name() -> Result<()> {
     let secrets = as_operator::<Secret>(ns.sim, Operator::AnsibleEe, &ns.name).await?;
     forbidden("ansibleee-operator reads a Secret", secrets.get("s").await)?;
     forbidden("ansibleee-operator lists Secrets", secrets.list(&ListParams::default()).await)?;
+    let token: Secret = serde_json::from_value(json!({
+        "metadata": {
+            "name": "token",
+            "annotations": { "kubernetes.io/service-account.name": "default" },
+        },
+        "type": "kubernetes.io/service-account-token",
+    }))?;
+    for operator in [Operator::DataPlane, Operator::Nova] {
+        let secrets = as_operator::<Secret>(ns.sim, operator, &ns.name).await?;
+        let refused = secrets.create(&PostParams::default(), &token).await.unwrap_err().to_string();
+        assert!(refused.contains("no Secrets for the token of a service account"), "{refused}");
+    }
     let secrets = as_operator::<Secret>(ns.sim, Operator::Nova, &ns.name).await?;
     secrets.get("s").await?;
     let deleted = secrets.delete("s", &DeleteParams::default()).await;

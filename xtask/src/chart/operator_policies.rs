@@ -1,5 +1,5 @@
-//! Checks of what the chart lets the operators' accounts create as a Job; the simulated cluster's API
-//! server evaluates the policies.
+//! Checks of what the chart lets the operators' accounts create as Jobs and Secrets; the simulated
+//! cluster's API server evaluates the policies.
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
@@ -14,8 +14,13 @@ const LABELS: [(&str, (&str, &str)); 2] = [
     ("nova-operator", ("nova.openstack.org/host-discovery", "true")),
 ];
 
-/// Returns the policies that bindings enforce, each with the name of its operator.
+/// Returns the policies about Jobs that bindings enforce, each with the name of its operator.
 fn enforced(values: &[&str]) -> Result<Vec<(String, Value)>> {
+    policies(values, "jobs")
+}
+
+/// Returns the policies about a resource that bindings enforce, each with the name of its operator.
+fn policies(values: &[&str], resource: &str) -> Result<Vec<(String, Value)>> {
     let objects = rendered(values)?;
     let n_policies = of_kind(&objects, "ValidatingAdmissionPolicy").count();
     let mut found = Vec::new();
@@ -27,16 +32,19 @@ fn enforced(values: &[&str]) -> Result<Vec<(String, Value)>> {
             .find(|it| it["metadata"]["name"] == name)
             .with_context(|| format!("no policy {name}"))?;
         ensure!(policy["spec"]["failurePolicy"] == "Fail", "{policy}");
-        let operator =
-            name.strip_prefix("edpm.edpm-system.").and_then(|it| it.strip_suffix("-jobs"));
-        let operator = operator.with_context(|| name.to_owned())?;
+        let of_release = name.strip_prefix("edpm.edpm-system.").and_then(|it| it.rsplit_once('-'));
+        let (operator, about) = of_release.with_context(|| name.to_owned())?;
         let account = format!("== 'system:serviceaccount:edpm-system:{operator}'");
         let who = text(policy, "/spec/matchConditions/0/expression");
         ensure!(who.ends_with(&account), "{operator}: {who}");
-        found.push((operator.to_owned(), policy["spec"].clone()));
+        let spec = policy["spec"].clone();
+        let resources = &spec["matchConstraints"]["resourceRules"][0]["resources"];
+        ensure!(*resources == json!([about]), "{policy}");
+        found.push((about.to_owned(), (operator.to_owned(), spec)));
     }
     ensure!(n_policies == found.len(), "{n_policies} policies, {} bindings", found.len());
-    Ok(found)
+    found.retain(|it| it.0 == resource);
+    Ok(found.into_iter().map(|it| it.1).collect())
 }
 
 /// Returns the names of the operators whose Jobs are bounded.
@@ -59,8 +67,11 @@ pub(super) fn of_operators() -> Result<()> {
         bounded(&["nova.api.enabled=false"])? == all[..1],
         "nova-operator creates no Jobs then"
     );
-    for off in ["watchNamespaces={a}", "jobPolicy.enabled=false"] {
-        ensure!(bounded(&[off])?.is_empty(), "{off}");
+    let of_secrets = policies(&[], "secrets")?;
+    let operators: Vec<&str> = of_secrets.iter().map(|it| it.0.as_str()).collect();
+    ensure!(operators == ["dataplane-operator", "nova-operator"], "{operators:?}");
+    for off in ["watchNamespaces={a}", "operatorPolicies.enabled=false"] {
+        ensure!(bounded(&[off])?.is_empty() && policies(&[off], "secrets")?.is_empty(), "{off}");
     }
     Ok(())
 }
@@ -77,7 +88,7 @@ pub(super) fn of_values() -> Result<()> {
     ensure!(named[1].contains(&accounts("[]")), "nova-operator's Jobs have none: {}", named[1]);
     let any = rules(&["ansibleee.allowedServiceAccounts={*}"])?;
     ensure!(!any[0].contains("serviceAccountName") && any[0].contains("hostPath"), "{}", any[0]);
-    for rule in rules(&["jobPolicy.excludedNamespaces={vault,rook}"])? {
+    for rule in rules(&["operatorPolicies.excludedNamespaces={vault,rook}"])? {
         ensure!(rule.contains(r#"request.namespace in [\"vault\",\"rook\"]"#), "{rule}");
     }
     Ok(())
@@ -100,7 +111,7 @@ mod tests {
 
     #[test]
     fn the_policies_allow_the_capabilities_that_ansibleee_operator_takes() {
-        let path = "charts/edpm-operators/templates/job-policies.yaml";
+        let path = "charts/edpm-operators/templates/operator-policies.yaml";
         let text = std::fs::read_to_string(paths::repo().join(path)).unwrap();
         assert!(text.contains(&json!(CAPABILITIES).to_string()), "{text}");
     }
