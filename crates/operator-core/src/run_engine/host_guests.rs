@@ -6,6 +6,8 @@ use api::ansibleee::HostFailure;
 const TASKS: &str = include_str!("../../../../ansible/osp/edpm/roles/edpm_guests/tasks/main.yml");
 /// Where the tasks of a play begin.
 const PLAY_TASKS: &str = "  tasks:\n";
+/// Name of the task that looks for guests.
+const LOOK: &str = "Look for guests";
 /// Name of the task that refuses a host on which guests are.
 const REFUSAL: &str = "The host must have no guests";
 /// The role: what the names of its tasks begin with, and its file.
@@ -33,6 +35,13 @@ pub fn is_refusal(failure: &HostFailure) -> bool {
     }
 }
 
+/// Returns whether a failed task of a playbook with the look comes after it, so that the look has
+/// passed: it is one of the playbook's own tasks.
+pub fn is_after(failure: &HostFailure) -> bool {
+    let before = ["", "Gathering Facts", LOOK, REFUSAL];
+    failure.file() == Some(HostFailure::PLAYBOOK) && !before.contains(&failure.task.as_str())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -43,10 +52,30 @@ mod tests {
         let play: serde_json::Value = api::yaml::from_str(&text).unwrap();
         let tasks = play[0]["tasks"].as_array().unwrap();
         let names: Vec<_> = tasks.iter().filter_map(|it| it["name"].as_str()).collect();
-        assert_eq!(names, ["Look for guests", REFUSAL, "Wipe it"]);
+        assert_eq!(names, [LOOK, REFUSAL, "Wipe it"]);
         // A condition on the whole look, or an error that is ignored, would let a host pass.
         for task in &tasks[..2] {
             assert!(task["when"].is_null() && task["ignore_errors"].is_null(), "{task}");
+        }
+    }
+
+    #[test]
+    fn only_a_task_of_the_playbook_itself_is_known_to_come_after_the_look() {
+        let of = |path: &str, task: &str| {
+            let (path, task) = (path.to_owned(), task.to_owned());
+            is_after(&HostFailure { path, task, ..HostFailure::default() })
+        };
+        let play = format!("{}:90", HostFailure::PLAYBOOK);
+        assert!(of(&play, "Wipe it"));
+        for (path, task) in [
+            (&*play, ""),
+            (&*play, "Gathering Facts"),
+            (&*play, LOOK),
+            (&*play, REFUSAL),
+            ("", "Wipe it"),
+            ("/opt/edpm/plays/owner-check.yaml:9", "Wipe it"),
+        ] {
+            assert!(!of(path, task), "{path} {task}");
         }
     }
 

@@ -13,8 +13,9 @@ use crate::plan::{Step, Target, Write};
 use crate::run_engine::batches::batches;
 use crate::run_engine::build;
 use crate::run_engine::host::{DesiredService, Host};
+use crate::run_engine::host_guests;
 use crate::run_engine::host_key::HostKeyTrust;
-use crate::run_engine::outcome::{FailureReason, Outcome, Remediation, host_outcome};
+use crate::run_engine::outcome::{FailureReason, Outcome, Remediation, failure_of, host_outcome};
 use crate::run_engine::retry::Retries;
 use crate::run_engine::run::Run;
 use crate::run_engine::run_template::{HostConnection, RunTemplate};
@@ -92,8 +93,11 @@ pub struct LastAttempt {
 impl LastRun<'_> {
     /// Evaluates the attempts; `runs` are those of the last run.
     pub fn evaluate(&self, runs: &[Run<'_>], now: Timestamp) -> LastAttempt {
-        let mut sequence = self.sequence(runs, now);
-        self.keep_finding(&mut sequence.services);
+        let mut sequence = self.sequence(self.recorded, runs, now);
+        if self.keep_finding(&mut sequence.services, runs) {
+            // What was found decides on the next attempt, not how a later one failed.
+            sequence = self.sequence(&sequence.services, runs, now);
+        }
         let record = sequence.services.first();
         let found = record.and_then(|it| self.finding_of(it));
         let is_another_s = found == Some(FailureReason::HostNotOwned);
@@ -120,7 +124,12 @@ impl LastRun<'_> {
     }
 
     /// Returns the service sequence, which has one service.
-    fn sequence(&self, runs: &[Run<'_>], now: Timestamp) -> ServiceSequence {
+    fn sequence(
+        &self,
+        recorded: &[ServiceRun],
+        runs: &[Run<'_>],
+        now: Timestamp,
+    ) -> ServiceSequence {
         let expected = [DesiredService {
             service: self.service.to_owned(),
             run_hash: Digest::from(self.identity),
@@ -130,7 +139,7 @@ impl LastRun<'_> {
         let host = Host {
             name: self.name,
             desired: &expected,
-            recorded: self.recorded,
+            recorded,
             may_run: true,
             has_moved: false,
             ssh_key: self.ssh,
@@ -145,22 +154,28 @@ impl LastRun<'_> {
         service_sequence::evaluate(&host, runs, now)
     }
 
-    /// Keeps what an attempt has found on the host: a later one that fails otherwise, because the host
-    /// is not reached, says nothing of that.
-    fn keep_finding(&self, services: &mut [ServiceRun]) {
+    /// Keeps what an attempt has found on the host, and returns whether that was necessary: a later
+    /// one that fails otherwise says nothing of that, unless it has come past the look.
+    fn keep_finding(&self, services: &mut [ServiceRun], runs: &[Run<'_>]) -> bool {
         let Some((before, found)) =
             self.recorded.iter().find_map(|it| Some((it, self.finding_of(it)?)))
         else {
-            return;
+            return false;
         };
-        let others = services.iter_mut().filter(|it| it.state != RunState::Succeeded);
-        for service in others.filter(|it| self.finding_of(it).is_none()) {
-            let reason = FailureReason::parse(service.reason.as_deref().unwrap_or_default());
-            if outlasts(found, reason) {
-                service.reason = Some(found.as_str().to_owned());
-                service.failures = before.failures + 1;
-            }
+        let is_over = |it: &ServiceRun| {
+            let run = runs.iter().find(|run| Some(run.name()) == it.run);
+            run.is_some_and(|run| shown_by(run, self.name).after(Some(found)).is_none())
+        };
+        let is_open = |it: &&mut ServiceRun| {
+            it.state != RunState::Succeeded && self.finding_of(it).is_none() && !is_over(it)
+        };
+        let mut is_kept = false;
+        for service in services.iter_mut().filter(is_open) {
+            service.reason = Some(found.as_str().to_owned());
+            service.failures = before.failures + 1;
+            is_kept = true;
         }
+        is_kept
     }
 
     /// Returns what a recorded attempt has found on the host. What earlier runs of other services have
@@ -183,11 +198,8 @@ impl LastRun<'_> {
             Some(found) => shown_by(it, self.name) == Shown::Finding(found),
             None => name.as_ref().is_none_or(|name| *name == it.name()),
         };
-        let status =
-            runs.iter().filter(is_of).filter_map(|it| it.object.status.as_ref()).next_back();
-        let failures = status.map(|it| it.failures.as_slice()).unwrap_or_default();
-        let own = failures.iter().find(|it| it.host == self.name);
-        match own.map(api::ansibleee::HostFailure::gist) {
+        let run = runs.iter().filter(|it| is_of(it) && it.object.status.is_some()).next_back();
+        match run.and_then(|it| failure_of(it, self.name)).map(api::ansibleee::HostFailure::gist) {
             Some(gist) if !gist.is_empty() => format!("{}: {gist}", reason.as_str()),
             _ => reason.as_str().to_owned(),
         }
@@ -200,12 +212,6 @@ const fn is_finding(reason: FailureReason) -> bool {
     matches!(reason, FailureReason::HostNotOwned | FailureReason::GuestsOnHost)
 }
 
-/// Whether a finding stays true after an attempt that failed for another reason. A task that fails
-/// after the look for guests shows that there are none.
-fn outlasts(found: FailureReason, reason: FailureReason) -> bool {
-    found == FailureReason::HostNotOwned || reason.heals_by_itself()
-}
-
 /// Returns what attempts have found on a host, of which none has shown the opposite since. `before` is
 /// what is known of attempts whose runs are gone.
 pub fn finding(
@@ -216,11 +222,7 @@ pub fn finding(
     let attempt = |it: &&Run<'_>| it.attempts.get(name).map(|it| it.attempt);
     let mut all: Vec<&Run<'_>> = runs.iter().filter(|it| attempt(it).is_some()).collect();
     all.sort_by_key(attempt);
-    all.iter().fold(before, |known, it| match shown_by(it, name) {
-        Shown::Finding(found) => Some(found),
-        Shown::NoFinding => None,
-        Shown::Nothing => known,
-    })
+    all.iter().fold(before, |known, it| shown_by(it, name).after(known))
 }
 
 /// What a run shows of the findings on a host.
@@ -230,8 +232,22 @@ enum Shown {
     Finding(FailureReason),
     /// There is none any more.
     NoFinding,
+    /// There are no guests any more: a task has failed that comes after the look for them.
+    NoGuests,
     /// Nothing.
     Nothing,
+}
+
+impl Shown {
+    /// Returns what is known of the findings after the run, of what was `known` before it.
+    fn after(self, known: Option<FailureReason>) -> Option<FailureReason> {
+        match self {
+            Self::Finding(found) => Some(found),
+            Self::NoFinding => None,
+            Self::NoGuests => known.filter(|it| *it != FailureReason::GuestsOnHost),
+            Self::Nothing => known,
+        }
+    }
 }
 
 /// Returns what a run shows of the findings on a host.
@@ -241,6 +257,11 @@ fn shown_by(run: &Run<'_>, name: &str) -> Shown {
         _ if !run.is_finished() => Shown::Nothing,
         Outcome::Succeeded | Outcome::LeftOut => Shown::NoFinding,
         Outcome::Failed { reason, .. } if is_finding(reason) => Shown::Finding(reason),
+        Outcome::Failed { reason: FailureReason::TaskFailed, .. }
+            if failure_of(run, name).is_some_and(host_guests::is_after) =>
+        {
+            Shown::NoGuests
+        }
         Outcome::Failed { .. } => Shown::Nothing,
     }
 }

@@ -271,7 +271,7 @@ fn class_of_failure(run: &Run<'_>, host: &str) -> FailureReason {
 }
 
 /// Returns the first task that failed on a host.
-fn failure_of<'a>(run: &Run<'a>, host: &str) -> Option<&'a HostFailure> {
+pub(super) fn failure_of<'a>(run: &Run<'a>, host: &str) -> Option<&'a HostFailure> {
     let failures = run.object.status.as_ref().map(|it| it.failures.as_slice()).unwrap_or_default();
     failures.iter().find(|it| it.host == host)
 }
