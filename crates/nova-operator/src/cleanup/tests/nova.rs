@@ -525,6 +525,23 @@ fn end_with_guests(world: &mut World, path: &str) {
     run.status.as_mut().unwrap().failures = serde_json::from_value(failures).unwrap();
 }
 
+/// Ends the running attempt with a failure of this task of its playbook.
+fn end_at_task(world: &mut World, task: &str) {
+    world.end("Failed");
+    let failures = json!([{ "host": "n0", "path": PLAY, "task": task, "message": "boom" }]);
+    let run = world.runs.last_mut().unwrap();
+    run.status.as_mut().unwrap().failures = serde_json::from_value(failures).unwrap();
+}
+
+/// Ends the running attempt for that reason, without a result of the host.
+fn end_without_result(world: &mut World, reason: &str) {
+    world.end("Failed");
+    let status = world.runs.last_mut().unwrap().status.as_mut().unwrap();
+    status.hosts.clear();
+    status.failures.clear();
+    status.reason = Some(reason.to_owned());
+}
+
 const PLAY: &str = "/runner/project/playbook.yaml:20";
 
 #[test]
@@ -599,10 +616,35 @@ fn a_task_that_fails_after_the_guests_are_gone_ends_the_attempts_as_ever() {
     world.settle();
     world.wait(11);
     world.settle();
-    world.end("Failed");
+    end_at_task(&mut world, "Remove nova's files");
     world.settle();
     assert_eq!(said(&world, "HostCleaned").0, "HostNotCleaned");
     assert_eq!(order(&world), Some(remove(OwnService::Is("a0".into()), false)));
+}
+
+#[test]
+fn guests_that_were_found_count_until_an_attempt_is_known_to_have_come_past_the_look() {
+    let mut world = world(HostProgress::Drained);
+    world.delete_node(false);
+    world.settle();
+    end_with_guests(&mut world, PLAY);
+    // The look itself fails, another file has failed, no result was reported, the spec is refused.
+    let ends: [fn(&mut World); 4] = [
+        |it| end_at_task(it, "Look for guests"),
+        |it| it.end("Failed"),
+        |it| end_without_result(it, "DeadlineExceeded"),
+        |it| end_without_result(it, "InvalidSpec"),
+    ];
+    for (attempt, end) in ends.into_iter().cycle().take(8).enumerate() {
+        world.settle();
+        world.wait(11);
+        assert_eq!(n_cleanups(&world.settle()), 1, "{attempt}");
+        end(&mut world);
+        world.settle();
+        assert_eq!(said(&world, "HostCleaned").0, "GuestsOnHost", "{attempt}");
+        assert!(said(&world, "HostCleaned").1.contains("g1 (0f-1)"), "{attempt}");
+        assert!(matches!(order(&world), Some(HostOrder::DrainForRemoval(..))), "{attempt}");
+    }
 }
 
 #[test]
