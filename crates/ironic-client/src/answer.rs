@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use http::Response;
 use ironic::Error;
-use operator_runtime::answer_memory::NoMemory;
 use operator_runtime::http_client::HttpFault;
 use operator_runtime::object_size;
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -30,12 +29,8 @@ pub(crate) fn of_web(fault: HttpFault) -> Error {
         HttpFault::TooLong(_) => {
             Error::TooLarge(format!("an answer of more than {} MiB", LARGEST_ANSWER >> 20))
         }
+        HttpFault::NoMemory(_) => Error::NoMemory,
     }
-}
-
-/// Converts what is said where an answer does not fit.
-pub(crate) fn no_memory(left: NoMemory) -> Error {
-    Error::TooLarge(left.to_string())
 }
 
 /// Returns a response's body, which is empty or JSON within the limits.

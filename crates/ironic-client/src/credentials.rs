@@ -11,6 +11,9 @@ use ironic::Error;
 use openstack_client::keystone::{Login, UserInProject, tokens_url};
 use serde_json::{Value, json};
 
+/// Maximum length of a value in bytes.
+const LONGEST: usize = 4 * 1024;
+
 /// The credentials. Debug shows none of their content.
 #[derive(Clone, Debug)]
 pub enum Credentials {
@@ -57,14 +60,17 @@ struct CredentialFields<'a> {
 }
 
 impl CredentialFields<'_> {
-    fn optional(&self, key: &str) -> Option<&str> {
+    fn optional(&self, key: &str) -> Result<Option<&str>, Error> {
         // Editors leave a line break at the end of a Secret's value.
-        let text = self.data.get(key)?.expose().trim_end_matches(['\r', '\n']);
-        Some(text).filter(|it| !it.is_empty())
+        let text = self.data.get(key).map(|it| it.expose().trim_end_matches(['\r', '\n']));
+        if text.is_some_and(|it| it.len() > LONGEST) {
+            return Err(self.lack(key, &format!("is longer than {} KiB", LONGEST >> 10)));
+        }
+        Ok(text.filter(|it| !it.is_empty()))
     }
 
     fn line(&self, key: &str) -> Result<&str, Error> {
-        let text = self.optional(key).ok_or_else(|| self.lack(key, "is missing or empty"))?;
+        let text = self.optional(key)?.ok_or_else(|| self.lack(key, "is missing or empty"))?;
         if text.chars().any(char::is_control) {
             return Err(self.lack(key, "has more than one line"));
         }
@@ -77,19 +83,19 @@ impl CredentialFields<'_> {
 
     /// Returns the identity that Keystone's version 3 needs to issue a token.
     fn identity(&self) -> Result<Secret<Value>, Error> {
-        if let Some(id) = self.optional("applicationCredentialID") {
+        if let Some(id) = self.optional("applicationCredentialID")? {
             let secret = self.line("applicationCredentialSecret")?;
             return Ok(Secret::new(json!({"auth": {"identity": {
                 "methods": ["application_credential"],
                 "application_credential": {"id": id, "secret": secret},
             }}})));
         }
-        let domain = |key| self.optional(key).unwrap_or("Default");
+        let domain = |key| self.optional(key).map(|it| it.unwrap_or("Default"));
         let user = UserInProject {
             user: self.line("username")?,
-            user_domain: domain("userDomainName"),
+            user_domain: domain("userDomainName")?,
             project: self.line("projectName")?,
-            project_domain: domain("projectDomainName"),
+            project_domain: domain("projectDomainName")?,
         };
         Ok(user.identity(self.line("password")?))
     }

@@ -12,6 +12,7 @@ pub(crate) fn of_keystone(error: KeystoneError) -> Error {
             Error::Untrusted(format!("that of its Keystone: {cause}"))
         }
         KeystoneError::TooLarge(_) => Error::TooLarge("its Keystone's answer".into()),
+        KeystoneError::NoMemory => Error::NoMemory,
         KeystoneError::NotFound
         | KeystoneError::NotTheService
         | KeystoneError::NoEndpoint { .. }

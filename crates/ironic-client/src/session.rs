@@ -18,7 +18,7 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 use tokio::sync::{Mutex as AsyncMutex, Semaphore, SemaphorePermit};
 
-use crate::answer::{DEADLINE, LARGEST_ANSWER, content, no_memory, of_web, read};
+use crate::answer::{DEADLINE, LARGEST_ANSWER, content, of_web, read};
 use crate::credentials::Credentials;
 use crate::keystone_error::of_keystone;
 use crate::timed::Timed;
@@ -287,7 +287,7 @@ impl Session {
                 let text = format!("a list that takes more than {mib} MiB in memory");
                 return Err(Error::TooLarge(text));
             }
-            nodes.add(page.nodes, in_memory).map_err(no_memory)?;
+            nodes.add(page.nodes, in_memory).map_err(|_| Error::NoMemory)?;
             if nodes.len() > machines {
                 return Err(Error::TooLarge(format!("a list of more than {machines} machines")));
             }

@@ -398,6 +398,14 @@ fn a_secret_that_lacks_something_says_which_key() {
     check(basic, &colon, "key username of Secret ironic has a colon, which http_basic cannot send");
     let lines = [("username", "u"), ("password", "p\nq")];
     check(basic, &lines, "key password of Secret ironic has more than one line");
+    let long = "p".repeat(4097);
+    let password = [("username", "u"), ("password", &long[1..])];
+    assert!(Credentials::of(basic, "ironic", &secret(&password)).is_ok());
+    let password = [("username", "u"), ("password", &*long)];
+    check(basic, &password, "key password of Secret ironic is longer than 4 KiB");
+    let id = [("authURL", "http://k"), ("applicationCredentialID", &*long)];
+    let too_long = "key applicationCredentialID of Secret ironic is longer than 4 KiB";
+    check(keystone, &id, too_long);
     check(keystone, &[], "key authURL of Secret ironic is missing or empty");
     let url = [("authURL", "keystone")];
     check(keystone, &url, "key authURL of Secret ironic is no http or https URL");

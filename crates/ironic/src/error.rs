@@ -27,6 +27,8 @@ pub enum Error {
     NotIronic,
     /// A response exceeds a limit; the text says of what.
     TooLarge(String),
+    /// There is no memory for a response now.
+    NoMemory,
     /// The server supports none of the API versions that this crate supports.
     Version {
         /// Its oldest version.
@@ -60,7 +62,7 @@ impl Error {
             Self::Unreachable(_) => &reasons::UNREACHABLE,
             Self::Untrusted(_) => &reasons::CERTIFICATE_NOT_TRUSTED,
             Self::NotIronic => &reasons::NOT_IRONIC,
-            Self::TooLarge(_) => &reasons::ANSWER_TOO_LARGE,
+            Self::TooLarge(_) | Self::NoMemory => &reasons::ANSWER_TOO_LARGE,
             Self::Version { .. } => &reasons::VERSION_NOT_SUPPORTED,
             Self::Unauthorized => &reasons::CREDENTIALS_REFUSED,
             Self::Forbidden(_) => &reasons::ACCESS_DENIED,
@@ -77,6 +79,7 @@ impl Error {
     pub fn heals(&self) -> bool {
         match self {
             Self::Unreachable(_)
+            | Self::NoMemory
             | Self::NotFound
             | Self::Conflict(_)
             | Self::Busy(_)
@@ -117,6 +120,10 @@ impl fmt::Display for Error {
             Self::Untrusted(cause) => write!(f, "Ironic's certificate is not trusted: {cause}"),
             Self::NotIronic => f.write_str("what answers at the endpoint is no Ironic"),
             Self::TooLarge(what) => write!(f, "Ironic returns more than the limit: {what}"),
+            Self::NoMemory => f.write_str(
+                "Ironic returns more than the limit: more than is left of the operator's memory for \
+                 answers",
+            ),
             Self::Version { min, max } => write!(
                 f,
                 "Ironic supports versions {min} to {max} of its API, and the operator {OLDEST} to \

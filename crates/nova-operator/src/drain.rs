@@ -3,6 +3,7 @@
 
 pub mod before;
 pub mod condition;
+pub mod few;
 pub mod held;
 pub mod hosts_request;
 pub mod identity;

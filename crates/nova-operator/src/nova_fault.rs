@@ -37,6 +37,7 @@ pub fn next_step(fault: &Fault, secret: &str) -> String {
         | Error::Unreachable(_)
         | Error::NotTheService
         | Error::TooLarge(_)
+        | Error::NoMemory
         | Error::Version { .. }
         | Error::NotFound
         | Error::Conflict(_)

@@ -436,6 +436,7 @@ pub const fn is_lasting(error: &Error) -> bool {
         | Error::Forbidden(_)
         | Error::NotFound => true,
         Error::Unreachable(_)
+        | Error::NoMemory
         | Error::Conflict(_)
         | Error::Busy(_)
         | Error::Refused(_)

@@ -161,7 +161,8 @@ impl NovaMonitor {
         let reader = if let Some(reader) = followed.readers.get(&access) {
             Arc::clone(reader)
         } else {
-            let Some(apis) = access.apis(&self.settings, &cell.namespace) else {
+            let bundle = view.ca_bundle.as_deref();
+            let Some(apis) = access.apis(bundle, &self.settings, &cell.namespace) else {
                 drop(followed);
                 return self.lose(cell, &unusable(cell, secret), false);
             };

@@ -18,6 +18,8 @@ use crate::negotiation::Negotiation;
 use crate::response::{DEADLINE, LARGEST};
 use crate::text::shown;
 
+/// Maximum size of the body of a request, in bytes.
+const LARGEST_REQUEST: usize = 256 * 1024;
 /// Error word of a request that was abandoned.
 const GIVEN_UP: &str = "GivenUp";
 
@@ -255,6 +257,10 @@ fn request(endpoint: &str, call: Call<'_>, token: &Token) -> Result<Request<Byte
         request = request.header(header::CONTENT_TYPE, "application/json");
     }
     let body = call.body.map(|it| Bytes::from(it.to_string())).unwrap_or_default();
+    if body.len() > LARGEST_REQUEST {
+        let kib = LARGEST_REQUEST >> 10;
+        return Err(Error::Refused(format!("a request of more than {kib} KiB is not sent")));
+    }
     request.body(body).map_err(|_| Error::NotUrl)
 }
 

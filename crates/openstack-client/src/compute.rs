@@ -119,9 +119,12 @@ impl Compute {
     ///
     /// Nova reads them from the cell of the host alone: where that fails, the request does, unlike the
     /// lists of [`Compute::servers_on`].
-    pub async fn servers_of_node(&self, id: &str) -> Result<Option<Vec<String>>, Fault> {
+    pub async fn servers_of_node(&self, id: &str) -> Result<Option<Held<String>>, Fault> {
         let path = format!("/os-hypervisors/{}?with_servers=true", self.id(id)?);
-        self.0.find(&path, servers_of_node).await
+        let Some(ids) = self.0.find(&path, servers_of_node).await? else { return Ok(None) };
+        let mut servers = self.0.held();
+        self.0.add(&mut servers, ids)?;
+        Ok(Some(servers))
     }
 
     /// Returns the UUIDs of the servers of all projects on a host, page by page. Nova needs no other

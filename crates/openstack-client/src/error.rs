@@ -60,6 +60,8 @@ pub enum Error {
     NotTheService,
     /// A response exceeds a limit; the text says which.
     TooLarge(String),
+    /// There is no memory for a response now.
+    NoMemory,
     /// The catalog has no endpoint of the service in this region.
     NoEndpoint {
         /// The region that was looked for.
@@ -91,8 +93,8 @@ pub enum Error {
 }
 
 impl From<NoMemory> for Error {
-    fn from(left: NoMemory) -> Self {
-        Self::TooLarge(left.to_string())
+    fn from(_: NoMemory) -> Self {
+        Self::NoMemory
     }
 }
 
@@ -124,6 +126,7 @@ impl Error {
             HttpFault::TooLong(_) => {
                 Self::TooLarge(format!("an answer of more than {} MiB", largest >> 20))
             }
+            HttpFault::NoMemory(left) => left.into(),
         }
     }
 
@@ -134,7 +137,7 @@ impl Error {
             Self::Unreachable(_) => "Unreachable",
             Self::Untrusted(_) => "CertificateNotTrusted",
             Self::NotTheService => "NotTheService",
-            Self::TooLarge(_) => "AnswerTooLarge",
+            Self::TooLarge(_) | Self::NoMemory => "AnswerTooLarge",
             Self::NoEndpoint { .. } => "EndpointNotFound",
             Self::Version { .. } => "VersionNotSupported",
             Self::Unauthorized => "CredentialsRefused",
@@ -189,6 +192,7 @@ impl fmt::Display for Fault {
             }
             Error::NotTheService => write!(f, "what answers at the URL is not {name}"),
             Error::TooLarge(what) => write!(f, "{name} sends more than is read: {what}"),
+            Error::NoMemory => write!(f, "{name} sends more than is read: {NoMemory}"),
             Error::NoEndpoint { region } => write!(
                 f,
                 "Keystone's catalog has no internal or public endpoint of type {} in region \

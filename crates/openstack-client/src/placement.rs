@@ -14,7 +14,12 @@ use crate::client::Client;
 use crate::error::{Error, Fault, Service};
 use crate::keystone::Login;
 use crate::response::parsed;
-use crate::text::{checked_id, is_id, query_value, shown};
+use crate::text::{WORD_LIMIT, checked_id, is_id, query_value, shown};
+
+/// How many providers a consumer has shares of at most.
+const PROVIDERS: usize = 128;
+/// How many resource classes a share has at most.
+const CLASSES: usize = 64;
 
 /// Placement's API at the endpoint that the catalog has for a region.
 #[derive(Debug)]
@@ -129,6 +134,16 @@ impl Provider {
 }
 
 impl OfConsumer {
+    /// Whether there is no more of it than a server or migration can have.
+    fn is_bounded(&self) -> bool {
+        let shares = || self.allocations.values();
+        let names = self.allocations.keys().chain(shares().flat_map(|it| it.resources.keys()));
+        let mut names = names.chain(&self.project_id).chain(&self.user_id);
+        self.allocations.len() <= PROVIDERS
+            && shares().all(|it| it.resources.len() <= CLASSES)
+            && names.all(|it| it.len() <= WORD_LIMIT)
+    }
+
     /// Returns the request body that leaves all but the share of one provider; `None` when the
     /// consumer has no such share.
     pub(crate) fn without(mut self, provider_uuid: &str) -> Result<Option<Value>, Error> {
@@ -168,5 +183,6 @@ pub(crate) fn consumers_of(body: &Bytes) -> Result<Vec<String>, Error> {
 
 /// Returns a consumer's allocations.
 pub(crate) fn allocations_of(body: &Bytes) -> Result<OfConsumer, Error> {
-    parsed(body)
+    let allocations = parsed::<OfConsumer>(body)?;
+    if allocations.is_bounded() { Ok(allocations) } else { Err(Error::NotTheService) }
 }

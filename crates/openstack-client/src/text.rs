@@ -10,7 +10,7 @@ use serde::de::Visitor;
 use crate::error::Error;
 
 /// How many bytes of a name or a word of a server are kept.
-const WORD_LIMIT: usize = 255;
+pub(crate) const WORD_LIMIT: usize = 255;
 /// How long an id can be.
 const ID_LIMIT: usize = 64;
 /// How long a name in a path can be.

@@ -1,9 +1,9 @@
 //! The memory that an operator has for what other servers answer, of which each namespace has a
 //! share.
 //!
-//! An answer is read up to [`SHORT`] by anybody, and beyond that by a few at a time. What is kept of
-//! answers takes its bytes from what all share. Who reads a long answer waits for nothing else, and
-//! no reader waits for bytes, so that none waits for ever.
+//! What is kept of answers takes its bytes from what all share, and what is read of one beyond [`SHORT`]
+//! too. A few long answers are parsed at a time. Who parses one waits for nothing else, and no reader
+//! waits for bytes, so that none waits for ever.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,9 +14,11 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// How many bytes of an answer are read without a place.
+use crate::places::{Place, Places};
+
+/// How many bytes of an answer are read without being counted.
 pub(crate) const SHORT: usize = 64 * 1024;
-/// How many long answers are read at a time, and one in each namespace.
+/// How many long answers are parsed at a time, and one in each namespace.
 const LONG_ANSWERS: usize = 3;
 /// How many requests of one namespace are sent at a time.
 const REQUESTS: usize = 64;
@@ -27,7 +29,7 @@ const KEPT: usize = 128 * 1024 * 1024;
 #[derive(Debug)]
 pub struct AnswerMemory {
     most: usize,
-    long_answers: Arc<Semaphore>,
+    long_answers: Places,
     /// The shares that are in use.
     shares: Mutex<BTreeMap<String, Weak<Usage>>>,
 }
@@ -35,8 +37,8 @@ pub struct AnswerMemory {
 /// What one namespace uses.
 #[derive(Debug)]
 struct Usage {
+    namespace: String,
     requests: Arc<Semaphore>,
-    long_answers: Arc<Semaphore>,
     kept: AtomicUsize,
 }
 
@@ -45,13 +47,6 @@ struct Usage {
 pub struct MemoryShare {
     memory: Arc<AnswerMemory>,
     used: Arc<Usage>,
-}
-
-/// A permit to read a long answer.
-#[derive(Debug)]
-pub(crate) struct LongAnswer {
-    _of_namespace: Option<OwnedSemaphorePermit>,
-    _of_all: Option<OwnedSemaphorePermit>,
 }
 
 /// Bytes that are kept, until it is dropped.
@@ -81,7 +76,7 @@ impl Default for AnswerMemory {
 impl AnswerMemory {
     /// Creates a memory in which so many bytes may be kept.
     pub(crate) fn of(most: usize) -> Self {
-        let long_answers = Arc::new(Semaphore::new(LONG_ANSWERS));
+        let long_answers = Places::new(LONG_ANSWERS, 1);
         Self { most, long_answers, shares: Mutex::default() }
     }
 
@@ -91,8 +86,8 @@ impl AnswerMemory {
         shares.retain(|_, it| it.strong_count() > 0);
         let used = shares.get(namespace).and_then(Weak::upgrade).unwrap_or_else(|| {
             let used = Arc::new(Usage {
+                namespace: namespace.to_owned(),
                 requests: Arc::new(Semaphore::new(REQUESTS)),
-                long_answers: Arc::new(Semaphore::new(1)),
                 kept: AtomicUsize::new(0),
             });
             shares.insert(namespace.to_owned(), Arc::downgrade(&used));
@@ -108,11 +103,9 @@ impl MemoryShare {
         Arc::clone(&self.used.requests).acquire_owned().await.ok()
     }
 
-    /// Waits until a long answer may be read.
-    pub(crate) async fn long_answer(&self) -> LongAnswer {
-        let of_namespace = Arc::clone(&self.used.long_answers).acquire_owned().await.ok();
-        let of_all = Arc::clone(&self.memory.long_answers).acquire_owned().await.ok();
-        LongAnswer { _of_namespace: of_namespace, _of_all: of_all }
+    /// Waits until a long answer may be parsed.
+    pub(crate) async fn long_answer(&self) -> Place {
+        self.memory.long_answers.take(&self.used.namespace).await
     }
 
     /// Keeps so many bytes.
@@ -219,6 +212,13 @@ impl<T> From<Vec<T>> for Held<T> {
     }
 }
 
+/// An empty list that counts nowhere.
+impl<T> Default for Held<T> {
+    fn default() -> Self {
+        Vec::new().into()
+    }
+}
+
 impl<T> Deref for Held<T> {
     type Target = Vec<T>;
 
@@ -256,8 +256,6 @@ impl<T> IntoIterator for Held<T> {
 
 #[cfg(test)]
 mod tests {
-    use futures::FutureExt as _;
-
     use super::*;
 
     #[test]
@@ -293,19 +291,6 @@ mod tests {
         assert!(share.keep(1).is_err());
         drop(kept);
         assert!(share.keep(500).is_ok());
-    }
-
-    #[tokio::test]
-    async fn one_namespace_reads_one_long_answer_and_leaves_places_to_others() {
-        let memory = Arc::new(AnswerMemory::default());
-        let hostile = memory.share("hostile");
-        let held = hostile.long_answer().await;
-        assert!(hostile.long_answer().now_or_never().is_none());
-        let others = (memory.share("a").long_answer().await, memory.share("b").long_answer().await);
-        assert!(memory.share("c").long_answer().now_or_never().is_none(), "three are read");
-        drop(held);
-        assert!(memory.share("c").long_answer().now_or_never().is_some());
-        drop(others);
     }
 
     #[test]

@@ -17,12 +17,10 @@ use ipnet::IpNet;
 use tokio::time::timeout;
 
 use crate::allowed_networks::AllowedNetworks;
-use crate::answer_memory::{AnswerMemory, LongAnswer, MemoryShare, SHORT};
+use crate::answer_memory::{AnswerMemory, Held, Kept, MemoryShare, NoMemory, SHORT};
+use crate::places::Place;
 use crate::tls_stream::{CaTrust, ConnectFault, Stream, connect_within};
 
-/// How long a long answer may take once its rest is read: servers of OpenStack send an answer when all
-/// of it is there.
-const LONG: Duration = Duration::from_secs(20);
 /// How long a URL can be to which paths are appended, in bytes.
 const LONGEST_URL: usize = 2048;
 
@@ -39,6 +37,8 @@ pub enum HttpFault {
     Cut(u16),
     /// A response with this status whose body is longer than the limit.
     TooLong(u16),
+    /// A response for which there is no memory now.
+    NoMemory(NoMemory),
 }
 
 /// What all HTTP clients of an operator have in common: where they connect to, and the memory for
@@ -62,7 +62,8 @@ pub struct HttpClient {
 #[derive(Debug)]
 pub struct Body {
     bytes: Bytes,
-    _long: Option<LongAnswer>,
+    _kept: Kept,
+    _place: Option<Place>,
 }
 
 impl Deref for Body {
@@ -101,6 +102,17 @@ impl HttpClients {
     pub fn with_loopback() -> Self {
         let loopback = ["127.0.0.0/8", "::1/128"].into_iter();
         Self::new(loopback.filter_map(|it| it.parse().ok()).collect())
+    }
+
+    /// Connects to a server that is not asked by HTTP, where clients connect to: with TLS if `trust` is
+    /// given.
+    pub async fn connect(
+        &self,
+        host: &str,
+        port: u16,
+        trust: Option<&CaTrust>,
+    ) -> Result<Box<dyn Stream>, ConnectFault> {
+        connect_within(&self.networks, host, port, trust).await
     }
 
     /// Returns the client of a namespace that trusts these CA certificates.
@@ -185,47 +197,33 @@ impl HttpClient {
         }
     }
 
-    /// Reads a body; a long one when it is its turn, and then without a pause.
+    /// Reads a body, of which what is beyond a short one counts as kept by the namespace; it waits for
+    /// its turn to be parsed once all of it is there, so that a slow server holds back no other.
     async fn read(
         &self,
         mut body: Incoming,
         status: u16,
         largest: usize,
     ) -> Result<Body, HttpFault> {
-        let cut = |_| HttpFault::Cut(status);
-        let mut text = Vec::new();
-        let mut long = None;
-        let mut is_whole = append(&mut body, &mut text, SHORT.min(largest)).await.map_err(cut)?;
-        if !is_whole && text.len() <= largest {
-            long = Some(self.share.long_answer().await);
-            // Pages of memory that are not written are not used.
-            text.reserve_exact(largest);
-            let rest = timeout(LONG, append(&mut body, &mut text, largest)).await;
-            let late =
-                format!("the rest of its long answer did not come within {} s", LONG.as_secs());
-            is_whole = rest.map_err(|_| HttpFault::Unreachable(late))?.map_err(cut)?;
-        }
-        if !is_whole || text.len() > largest {
-            return Err(HttpFault::TooLong(status));
-        }
-        Ok(Body { bytes: text.into(), _long: long })
-    }
-}
-
-/// Appends parts of a body to a text until that is longer than `limit`; returns whether the body is at
-/// its end.
-async fn append(
-    body: &mut Incoming,
-    text: &mut Vec<u8>,
-    limit: usize,
-) -> Result<bool, hyper::Error> {
-    while text.len() <= limit {
-        let Some(frame) = body.frame().await else { return Ok(true) };
-        if let Ok(data) = frame?.into_data() {
+        let (mut text, mut kept) = Held::of(&self.share).into_parts();
+        while let Some(frame) = body.frame().await {
+            let Ok(data) = frame.map_err(|_| HttpFault::Cut(status))?.into_data() else { continue };
+            let n_bytes = text.len().saturating_add(data.len());
+            if n_bytes > largest {
+                return Err(HttpFault::TooLong(status));
+            }
+            let n_long = n_bytes.saturating_sub(SHORT).min(data.len());
+            if n_long > 0 {
+                // Pages of memory that are not written are not used.
+                text.reserve_exact(largest.saturating_sub(text.len()));
+                kept.grow(n_long).map_err(HttpFault::NoMemory)?;
+            }
             text.extend_from_slice(&data);
         }
+        let is_long = text.len() > SHORT;
+        let place = if is_long { Some(self.share.long_answer().await) } else { None };
+        Ok(Body { bytes: text.into(), _kept: kept, _place: place })
     }
-    Ok(false)
 }
 
 /// Converts the request to origin form: path and query as target, the host as a header.
@@ -247,6 +245,9 @@ fn origin_form(request: Request<Bytes>) -> Result<Request<Full<Bytes>>, HttpFaul
 #[cfg(test)]
 mod tests {
     use testkit::http_server::server;
+    use tokio::io::AsyncWriteExt as _;
+    use tokio::net::TcpListener;
+    use tokio::task::JoinSet;
 
     use super::*;
 
@@ -317,6 +318,37 @@ mod tests {
         assert!(get(&own, &short).await.is_ok() && get(&other, &long).await.is_ok());
         drop(held);
         assert!(get(&own, &long).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn answers_that_stop_in_the_middle_hold_back_no_other_namespace() {
+        let (clients, half) = (HttpClients::with_loopback(), vec![b'x'; 3 * SHORT]);
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let silent = format!("http://{}", listener.local_addr().unwrap());
+        let (mut waiting, mut held) = (JoinSet::new(), Vec::new());
+        for namespace in ["a", "b", "c"] {
+            let (client, url) = (client(&clients, namespace), silent.clone());
+            waiting.spawn(async move { get(&client, &url).await.map(|_| ()) });
+            let (mut stream, _) = listener.accept().await.unwrap();
+            stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 900000\r\n\r\n").await.unwrap();
+            stream.write_all(&half).await.unwrap();
+            held.push(stream);
+        }
+        let (address, _) = server(|_| (200, String::new(), "x".repeat(3 * SHORT))).await;
+        let answer = get(&client(&clients, "d"), &format!("http://{address}")).await;
+        assert_eq!(answer.unwrap().body().len(), 3 * SHORT);
+    }
+
+    #[tokio::test]
+    async fn a_long_answer_counts_as_kept_until_it_is_dropped() {
+        let (address, _) = server(|_| (200, String::new(), "x".repeat(3 * SHORT))).await;
+        let (clients, url) = (HttpClients::with_loopback(), format!("http://{address}"));
+        let client = client(&clients, "a");
+        // A namespace has no more than is left to all others: half of all.
+        let kept = client.share().keep((64 << 20) - 2 * SHORT + 1).unwrap();
+        assert_eq!(get(&client, &url).await.unwrap_err(), HttpFault::NoMemory(NoMemory));
+        drop(kept);
+        assert!(get(&client, &url).await.is_ok());
     }
 
     #[tokio::test]

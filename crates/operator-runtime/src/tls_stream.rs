@@ -90,19 +90,9 @@ pub enum ConnectFault {
     Tls(io::Error),
 }
 
-/// Connects to a server, with TLS if `trust` is given.
-pub async fn connect(
-    host: &str,
-    port: u16,
-    trust: Option<&CaTrust>,
-) -> Result<Box<dyn Stream>, ConnectFault> {
-    let tcp = TcpStream::connect((host, port)).await.map_err(ConnectFault::Unreachable)?;
-    secured(tcp, host, trust).await
-}
-
-/// Connects to a server as [`connect`] does, at those of its addresses that are allowed: a name counts
-/// as what it resolves to.
-pub async fn connect_within(
+/// Connects to a server, with TLS if `trust` is given, at those of its addresses that are allowed: a name
+/// counts as what it resolves to.
+pub(crate) async fn connect_within(
     networks: &AllowedNetworks,
     host: &str,
     port: u16,

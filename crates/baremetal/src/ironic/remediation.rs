@@ -80,9 +80,11 @@ pub(crate) fn next_step(error: &Error) -> &'static str {
         Error::Unauthorized => "correct the Secret that spec.ironic.secret names",
         Error::Forbidden(_) => "give the user of spec.ironic.secret the role of an administrator",
         Error::Credentials(_) => "correct the Secret",
-        Error::NotFound | Error::Conflict(_) | Error::Busy(_) | Error::Broken(..) => {
-            "it is retried automatically"
-        }
+        Error::NoMemory
+        | Error::NotFound
+        | Error::Conflict(_)
+        | Error::Busy(_)
+        | Error::Broken(..) => "it is retried automatically",
         Error::Refused(_) => "correct what it names",
     }
 }

@@ -34,6 +34,10 @@ pub const AC_ID: &str = "ACID";
 pub const AC_SECRET: &str = "ACSecret";
 /// Key of the region.
 pub const REGION_NAME: &str = "RegionName";
+/// Maximum length of the certificate authorities in bytes.
+const BUNDLE_LIMIT: usize = 256 * 1024;
+/// Maximum length of a value or field in bytes; the URL of the message bus has a limit of its own.
+const VALUE_LIMIT: usize = 4 * 1024;
 /// Maximum length of the name of a region in bytes: Keystone's own limit.
 const REGION_LIMIT: usize = 255;
 /// Key of the project's domain.
@@ -207,6 +211,11 @@ pub fn is_set(value: &[u8]) -> bool {
     !matches!(value, b"" | b"\n" | b"\r\n")
 }
 
+/// Returns the fault of what is longer than its limit.
+fn too_long(limit: usize) -> String {
+    format!("is longer than {} KiB", limit >> 10)
+}
+
 /// The faults found so far, with the methods that read values and add faults.
 #[derive(Default)]
 struct Faults(Vec<CellFault>);
@@ -280,6 +289,11 @@ impl Faults {
         let report = |it: Unwritable| {
             self.add(None, path, CellFaultReason::ValueInvalid, format!("{path} {it}"));
         };
+        if text.len() > VALUE_LIMIT {
+            let message = format!("{path} {}", too_long(VALUE_LIMIT));
+            self.add(None, path, CellFaultReason::ValueInvalid, message);
+            return None;
+        }
         Value::new(text).map_err(report).ok()
     }
 
@@ -287,6 +301,14 @@ impl Faults {
     /// empty.
     fn text<'a>(&mut self, secret: &SecretView<'a>, key: &str) -> Option<&'a str> {
         let bytes = secret.data.get(key)?;
+        let limit = match key {
+            // Its own limit has words of its own.
+            TRANSPORT_URL => usize::MAX,
+            CA_BUNDLE => BUNDLE_LIMIT,
+            _ => VALUE_LIMIT,
+        };
+        let bounded = if bytes.len() > limit { Err(too_long(limit)) } else { Ok(bytes) };
+        let bytes = self.accept(secret, key, bounded)?;
         let text = self.accept(secret, key, str::from_utf8(bytes).map_err(|_| "is not UTF-8"))?;
         let text = text.strip_suffix('\n').unwrap_or(text);
         let text = text.strip_suffix('\r').unwrap_or(text);

@@ -87,6 +87,26 @@ fn the_name_of_a_region_is_as_long_as_keystone_takes() {
 }
 
 #[test]
+fn a_value_beyond_its_limit_is_a_fault() {
+    for (key, limit, words) in [
+        ("CABundle", 256 << 10, "the value of key CABundle is longer than 256 KiB"),
+        ("ServicePassword", 4 << 10, "the value of key ServicePassword is longer than 4 KiB"),
+        ("NoVNCProxyURL", 4 << 10, "the value of key NoVNCProxyURL is longer than 4 KiB"),
+    ] {
+        let of_length = |n| {
+            let long = "x".repeat(n);
+            let others = [PASSWORD].into_iter().filter(|it| it.0 != key);
+            cell(&others.chain([(key, &*long)]).collect::<Vec<_>>(), BUS)
+        };
+        let faults = of_length(limit + 1).unwrap_err();
+        assert_eq!((faults.len(), faults[0].key.as_str()), (1, key));
+        assert!(faults[0].message.ends_with(words), "{faults:?}");
+        let found = of_length(limit).err().unwrap_or_default();
+        assert!(found.iter().all(|it| !it.message.contains("longer")), "{found:?}");
+    }
+}
+
+#[test]
 fn a_cell_with_every_key_gives_the_golden_file() {
     let ca = format!("{CERTIFICATE}\nMA==\n-----END CERTIFICATE-----\n");
     let cell = cell(

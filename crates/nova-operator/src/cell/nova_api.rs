@@ -90,7 +90,7 @@ fn reason(fault: &Fault) -> &'static Reason {
             &reasons::cell::NOT_KEYSTONE
         }
         Error::NotTheService | Error::NotFound => &reasons::cell::NOT_NOVA,
-        Error::TooLarge(_) => &reasons::cell::ANSWER_TOO_LARGE,
+        Error::TooLarge(_) | Error::NoMemory => &reasons::cell::ANSWER_TOO_LARGE,
         Error::NoEndpoint { .. } => &reasons::cell::ENDPOINT_NOT_FOUND,
         Error::Version { .. } => &reasons::cell::VERSION_NOT_SUPPORTED,
         Error::Unauthorized if fault.is_of_token() => &reasons::cell::TOKEN_REFUSED,

@@ -76,7 +76,7 @@ impl Probes {
     async fn answers(&self, namespace: &str, view: &CellView) -> Answers {
         match CaTrust::new(view.ca_bundle.as_deref()) {
             Ok(trust) => {
-                let bus = amqp_login(&view.message_bus, &trust);
+                let bus = amqp_login(&view.message_bus, &trust, &self.http);
                 let http = self.http.of(namespace, trust.clone());
                 let keystone = keystone_answers(view.keystone_auth_url.text(), &http);
                 let (message_bus, keystone) = tokio::join!(bus, keystone);

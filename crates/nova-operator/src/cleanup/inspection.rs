@@ -92,7 +92,12 @@ mod tests {
     fn held(servers: &[&str], unconfirmed: &[&str]) -> String {
         let owned = |it: &[&str]| it.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
         let (servers, unconfirmed) = (owned(servers), owned(unconfirmed));
-        let found = Occupied { servers, unconfirmed, migrations: 1, ..Occupied::default() };
+        let found = Occupied {
+            servers: servers.into(),
+            unconfirmed: unconfirmed.into(),
+            migrations: 1,
+            ..Occupied::default()
+        };
         held_by("h1", &found, MIGRATE)
     }
 

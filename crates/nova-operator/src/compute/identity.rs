@@ -1,7 +1,7 @@
 //! The identity of a compute's host in nova: what runs are given of it, and what holds them back.
 
 use api::ansibleee::AnsibleEe;
-use api::conditions::{ConditionDraft, Reason, first_names};
+use api::conditions::{ConditionDraft, Reason};
 use api::nova::ExternalCompute;
 use nova_config::conditions::DEPLOYMENT_READY;
 use nova_config::services::{NOVA, NOVA_REGISTERED};
@@ -136,10 +136,7 @@ fn host(seen: &Observed) -> &str {
 
 fn occupied(seen: &Observed, goal: IdentityGoal, found: &Occupied) -> String {
     let host = host(seen);
-    let mut servers = found.servers.clone();
-    servers.extend(found.stuck.iter().map(|it| it.server.clone()));
-    servers.sort();
-    let names = [first_names(&servers, NAMED), first_names(&found.unconfirmed, NAMED)];
+    let names = [found.all_servers().names(NAMED), found.unconfirmed.names(NAMED)];
     let what = match names {
         [servers, unconfirmed] if servers.is_empty() && unconfirmed.is_empty() => {
             "open migrations".to_owned()

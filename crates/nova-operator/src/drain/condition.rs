@@ -1,6 +1,6 @@
 //! The condition `Drained` of a compute.
 
-use api::conditions::{Condition, ConditionDraft, find, first_names};
+use api::conditions::{Condition, ConditionDraft, find};
 use nova_config::conditions::DRAINED;
 
 use crate::drain::order::{Drain, DrainMode};
@@ -96,7 +96,16 @@ impl Drained<'_> {
     }
 
     fn unknown(&self, host: &str, progress: &HostProgress) -> Option<ConditionDraft> {
-        let (reason, cause) = unknown(progress, self.secret)?;
+        let (reason, cause) = if let HostProgress::OtherService { id } = progress {
+            let cause = format!(
+                "nova has service {id} under its name, which is not the recorded one of the compute: \
+                 delete whichever is stale; `openstack compute service list --host {host}` lists \
+                 them."
+            );
+            (&reasons::drain::OTHER_IDENTITY, cause)
+        } else {
+            unknown(progress, self.secret)?
+        };
         let text = format!("It is unknown whether host {host} has servers, because {cause}");
         Some(reason.condition(DRAINED, text))
     }
@@ -122,7 +131,7 @@ fn occupied(host: &str, mode: DrainMode, found: &Occupied) -> ConditionDraft {
     let next = match mode {
         DrainMode::Migrate(_) if !found.stuck.is_empty() => format!(
             " Not migrated live: {}. Start, confirm, migrate or delete them; {list}",
-            first_names(&found.stuck.iter().map(named).collect::<Vec<_>>(), NAMED)
+            found.stuck.named(NAMED, named)
         ),
         DrainMode::Migrate(most) if !found.servers.is_empty() => {
             format!(" They are migrated live, at most {most} at a time.")
@@ -149,7 +158,7 @@ pub fn unconfirmed(found: &Occupied) -> String {
     format!(
         " A resize or migration waits to be confirmed or reverted (`openstack server resize confirm \
          SERVER`, or `revert`), of servers that may be on another host: {}.",
-        first_names(&found.unconfirmed, NAMED)
+        found.unconfirmed.names(NAMED)
     )
 }
 

@@ -1,7 +1,6 @@
 //! Why nova or placement keeps something of a host, in the words of conditions and leftovers.
 
-use api::conditions::first_names;
-
+use crate::drain::few::Few;
 use crate::drain::progress::{PlacementRemoval, ServiceRemoval};
 
 /// How many servers or aggregates are named.
@@ -19,7 +18,7 @@ pub fn service(host: &str, removal: &ServiceRemoval) -> Option<String> {
              there with `systemctl disable --now edpm_nova_compute`."
         )),
         ServiceRemoval::Kept { servers, message } => {
-            let servers = match first_names(servers, NAMED) {
+            let servers = match servers.names(NAMED) {
                 names if names.is_empty() => String::new(),
                 names => format!(" Servers on it: {names}. {EVACUATE}."),
             };
@@ -44,19 +43,19 @@ pub fn provider(host: &str, removal: &PlacementRemoval) -> Option<String> {
         PlacementRemoval::InAggregates(aggregates) => Some(format!(
             "Aggregates still list host {host}: {}. Remove it from each with `openstack aggregate \
              remove host AGGREGATE {host}`.",
-            first_names(aggregates, NAMED)
+            aggregates.names(NAMED)
         )),
     }
 }
 
 /// Returns what holds the agents that the cleanup was to stop, and what to do about it.
-pub fn agents(host: &str, programs: &[String]) -> String {
+pub fn agents(host: &str, programs: &Few<String>) -> String {
     format!(
         "Agents of host {host} still report to neutron: {}. They are deleted once neutron counts them \
          as down, which is 75 seconds after they were stopped unless its agent_down_time differs. If \
          they run, `systemctl list-units` on the host shows their units, which `systemctl disable \
          --now` stops.",
-        first_names(programs, NAMED)
+        programs.names(NAMED)
     )
 }
 

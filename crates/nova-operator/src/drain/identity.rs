@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use crate::drain::order::{IdentityGoal, IdentityOrder};
 use crate::drain::progress::{HostProgress, IdentityUse};
 use crate::drain::remove::{Apis, delete_provider, node_host, other_provider};
-use crate::drain::service::{EarlierService, Found, occupied, service};
+use crate::drain::service::{EarlierService, Found, left_out, occupied, service};
 
 /// Finds out whether the identity of a host is free, and frees its name in placement where that is
 /// ordered. Nothing is changed of a host with servers or open migrations. `earlier` is the service as
@@ -25,7 +25,7 @@ pub async fn identity(
     }
     let begun = Instant::now();
     // Nova leaves out the servers of a cell that does not answer, and does not say so.
-    let may_report = match service(nova, host).await? {
+    let may_report = match service(nova, host, earlier.id()).await? {
         Found::Unknown => return Ok(HostProgress::CellNotAnswering),
         Found::Known(after) => earlier.liveness(begun, &after) != Liveness::Down,
         Found::Absent => false,
@@ -36,7 +36,10 @@ pub async fn identity(
         IdentityGoal::Restore => {
             other_host(apis, host, &order.compute_id).await?.unwrap_or(IdentityUse::Free)
         }
-        IdentityGoal::Name => of_name(apis, host, &order.compute_id).await?,
+        IdentityGoal::Name => match left_out(nova, &order.compute_id).await? {
+            Some(occupied) => return Ok(HostProgress::Occupied(occupied)),
+            None => of_name(apis, host, &order.compute_id).await?,
+        },
     }))
 }
 

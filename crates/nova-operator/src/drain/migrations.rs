@@ -18,6 +18,9 @@ const LONGEST_PAUSE: Duration = Duration::from_mins(30);
 /// process died stays recorded until a nova-compute is started again.
 const LONGEST_TASK: Duration = Duration::from_mins(10);
 
+/// Of how many servers of a host the tasks are remembered.
+const TASKS: usize = 64;
+
 /// What this process knows of the servers of one host.
 #[derive(Debug, Default)]
 pub struct Moves {
@@ -109,6 +112,9 @@ impl Moves {
         self.started.retain(|server, _| servers.iter().any(|it| it.id == *server));
         let mut before = std::mem::take(&mut self.tasks);
         for server in servers {
+            if self.tasks.len() >= TASKS {
+                break;
+            }
             let is_open = migrations.iter().any(|it| it.server_id == server.id);
             let Some(task) = server.task_state.clone().filter(|_| !is_open) else { continue };
             let since = before.remove(&server.id).filter(|it| it.0 == task).map(|it| it.1);

@@ -14,9 +14,9 @@ use crate::drain::order::{
     Drain, DrainMode, HostOrder, IdentityOrder, MARKER, REMOVAL_MARKER, Remove, Stop, is_of_nova,
     is_ours, kept,
 };
-use crate::drain::progress::{HostProgress, Occupied, Removal, ServiceRemoval};
+use crate::drain::progress::{HostProgress, Removal, ServiceRemoval};
 use crate::drain::remove::{Apis, node_host, remove};
-use crate::drain::service::{EarlierService, Found, Witness, occupied, of_cell, service};
+use crate::drain::service::{EarlierService, Found, Witness, left_out, occupied, of_cell, service};
 
 /// What the passes about one host remember of the ones before. An operator that has lost it comes to
 /// the same end, perhaps later.
@@ -70,9 +70,7 @@ pub async fn pass(
     confirmed(&apis.compute, host.node.or(recorded), found).await
 }
 
-/// Returns what was found, unless the cell of the host has servers there that nova's lists have left out:
-/// they leave out a cell of which the query of servers alone fails, and its services are known meanwhile.
-/// What is read of the compute node fails then.
+/// Returns what was found, unless the cell of the host has servers there that nova's lists have left out.
 async fn confirmed(
     nova: &Compute,
     node: Option<&str>,
@@ -81,9 +79,7 @@ async fn confirmed(
     let is_empty =
         matches!(found, HostProgress::Drained | HostProgress::Empty | HostProgress::Identity(_));
     let Some(node) = node.filter(|_| is_empty) else { return Ok(found) };
-    let servers = nova.servers_of_node(node).await?.unwrap_or_default();
-    let is_confirmed = servers.is_empty();
-    Ok(if is_confirmed { found } else { HostProgress::Occupied(Occupied::unmoved(servers, &[])) })
+    Ok(left_out(nova, node).await?.map_or(found, HostProgress::Occupied))
 }
 
 async fn carried_out(
@@ -94,7 +90,7 @@ async fn carried_out(
 ) -> Result<HostProgress, Fault> {
     let (nova, begun) = (&apis.compute, Instant::now());
     let HostOfOrder { name: host, service: own, witness, .. } = *host;
-    let found = memory.judged(order, begun, service(nova, host).await?);
+    let found = memory.judged(order, begun, service(nova, host, own).await?);
     match &found {
         Found::Unknown => return Ok(HostProgress::CellNotAnswering),
         Found::Known(service) if own.is_some_and(|it| it != service.id) => {
@@ -262,7 +258,7 @@ async fn inspected(nova: &Compute, host: &str) -> Result<HostProgress, Fault> {
     if !occupied.is_empty() {
         return Ok(HostProgress::Occupied(occupied));
     }
-    Ok(match service(nova, host).await? {
+    Ok(match service(nova, host, None).await? {
         Found::Known(_) => HostProgress::Empty,
         Found::Unknown => HostProgress::CellNotAnswering,
         Found::Absent => HostProgress::NotFound,
@@ -313,7 +309,7 @@ async fn drained(
         return Ok(HostProgress::Occupied(occupied));
     }
     // Nova leaves out the servers of a cell that does not answer, and does not say so.
-    Ok(match self::service(nova, host).await? {
+    Ok(match self::service(nova, host, Some(&service.id)).await? {
         Found::Known(after) if may_be_enabled(&after) => HostProgress::DisabledByNova,
         Found::Known(after) if after.is_disabled && !may_be_enabled(service) => {
             HostProgress::Drained

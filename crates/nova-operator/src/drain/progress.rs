@@ -1,7 +1,11 @@
 //! How far an order about a host is carried out, as one pass over nova's API found it.
 
+use std::collections::BTreeSet;
+
 use openstack_client::compute::{Migration, Server};
 use openstack_client::error::Fault;
+
+use crate::drain::few::Few;
 
 /// What the last pass found.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -114,15 +118,15 @@ pub enum IdentityUse {
 /// What a host still has.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Occupied {
-    /// The UUIDs of the servers that can leave the host, sorted.
-    pub servers: Vec<String>,
-    /// The servers that cannot be migrated live as they are, sorted.
-    pub stuck: Vec<Stuck>,
+    /// The UUIDs of the servers that can leave the host.
+    pub servers: Few<String>,
+    /// The servers that cannot be migrated live as they are.
+    pub stuck: Few<Stuck>,
     /// How many migrations from or to the host are open.
     pub migrations: usize,
-    /// The UUIDs of servers, sorted, whose resize or cold migration from or to the host a user has
+    /// The UUIDs of servers whose resize or cold migration from or to the host a user has
     /// to confirm or revert; those that are stuck on the host are not among them.
-    pub unconfirmed: Vec<String>,
+    pub unconfirmed: Few<String>,
 }
 
 /// A server that cannot be migrated live as it is.
@@ -149,9 +153,10 @@ pub enum StuckCause {
 
 impl Occupied {
     /// Returns what is on a host whose servers the operator does not migrate.
-    pub fn unmoved(mut servers: Vec<String>, migrations: &[Migration]) -> Self {
-        servers.sort();
-        Self { servers, ..Self::of_migrations(migrations) }
+    pub fn unmoved(servers: &[String], migrations: &[Migration]) -> Self {
+        let servers = servers.iter().cloned().collect();
+        let unconfirmed = unconfirmed(migrations).into_iter().collect();
+        Self { servers, migrations: migrations.len(), unconfirmed, ..Self::default() }
     }
 
     /// Sorts what is on a host. `cause` returns why a server that no migration moves cannot be
@@ -161,33 +166,38 @@ impl Occupied {
         migrations: &[Migration],
         cause: impl Fn(&Server) -> Option<StuckCause>,
     ) -> Self {
-        let mut found = Self::of_migrations(migrations);
+        let (mut free, mut stuck) = (Vec::new(), Vec::new());
+        let mut unconfirmed = unconfirmed(migrations);
         for server in servers {
             let id = server.id.clone();
             let is_moving = migrations.iter().any(|it| it.server_id == id && is_moving(it));
             match cause(server).filter(|_| !is_moving) {
-                Some(cause) => found.stuck.push(Stuck { server: id, cause }),
-                None => found.servers.push(id),
+                Some(cause) => {
+                    unconfirmed.remove(&id);
+                    stuck.push(Stuck { server: id, cause });
+                }
+                None => free.push(id),
             }
         }
-        found.servers.sort();
-        found.stuck.sort();
-        found.unconfirmed.retain(|id| found.stuck.iter().all(|it| it.server != *id));
-        found
+        let unconfirmed = unconfirmed.into_iter().collect();
+        let (servers, stuck) = (free.into(), stuck.into());
+        Self { servers, stuck, migrations: migrations.len(), unconfirmed }
     }
 
-    fn of_migrations(migrations: &[Migration]) -> Self {
-        let unconfirmed = migrations.iter().filter(|it| !is_moving(it));
-        let mut unconfirmed: Vec<_> = unconfirmed.map(|it| it.server_id.clone()).collect();
-        unconfirmed.sort();
-        unconfirmed.dedup();
-        Self { migrations: migrations.len(), unconfirmed, ..Self::default() }
+    /// Returns the UUIDs of all servers on the host.
+    pub fn all_servers(&self) -> Few<String> {
+        self.servers.clone() + self.stuck.of(|it| it.server.clone())
     }
 
     /// Whether nothing is left.
     pub fn is_empty(&self) -> bool {
         self.servers.is_empty() && self.stuck.is_empty() && self.migrations == 0
     }
+}
+
+/// Returns the UUIDs of the servers whose migrations a user has to confirm or revert.
+fn unconfirmed(migrations: &[Migration]) -> BTreeSet<String> {
+    migrations.iter().filter(|it| !is_moving(it)).map(|it| it.server_id.clone()).collect()
 }
 
 /// Whether an open migration goes on by itself: one that has `finished` waits until a user confirms
@@ -216,7 +226,7 @@ pub enum ServiceRemoval {
     /// Nova keeps it, and says why; these servers are on the host, by their UUIDs.
     Kept {
         /// The UUIDs of the servers.
-        servers: Vec<String>,
+        servers: Few<String>,
         /// Nova's message.
         message: String,
     },
@@ -237,7 +247,7 @@ pub enum PlacementRemoval {
         message: String,
     },
     /// These aggregates still list the host.
-    InAggregates(Vec<String>),
+    InAggregates(Few<String>),
     /// Placement has no provider of the host, and no aggregate lists it.
     Done,
 }
@@ -249,7 +259,7 @@ pub enum AgentsRemoval {
     NoNeutron,
     /// Those that were down are deleted. These programs, which the cleanup was to stop, still report,
     /// and would be back if they were deleted.
-    Reporting(Vec<String>),
+    Reporting(Few<String>),
     /// Those that were down are deleted. So many report, and are not awaited, because the cleanup was
     /// not to stop them.
     Done {

@@ -4,6 +4,7 @@ use openstack_client::compute::{KnownService, Liveness};
 use openstack_client::network::Agent;
 use openstack_client::{Compute, Error, Fault, Network, Placement};
 
+use crate::drain::few::Few;
 use crate::drain::order::Remove;
 use crate::drain::progress::{AgentsRemoval, PlacementRemoval, Removal, ServiceRemoval};
 use crate::drain::service::{Found, service};
@@ -67,14 +68,13 @@ pub async fn delete_service(
     match nova.delete_service(&known.id).await {
         Ok(()) => {}
         Err(Fault { error: Error::Conflict(message), .. }) => {
-            let mut servers = nova.servers_on(host).await?.into_parts().0;
-            servers.sort();
+            let servers = nova.servers_on(host).await?.into_iter().collect();
             return Ok(ServiceRemoval::Kept { servers, message });
         }
         Err(fault) => return Err(fault),
     }
     // A nova-compute that still runs makes its service anew.
-    Ok(match service(nova, host).await? {
+    Ok(match service(nova, host, None).await? {
         Found::Absent => ServiceRemoval::Done,
         Found::Known(_) | Found::Unknown => ServiceRemoval::StillUp,
     })
@@ -110,8 +110,7 @@ pub async fn of_placement(
             return Ok(kept);
         }
     }
-    let mut aggregates = apis.compute.aggregates_with(host).await?.into_parts().0;
-    aggregates.sort();
+    let aggregates: Few<String> = apis.compute.aggregates_with(host).await?.into_iter().collect();
     let is_in_none = aggregates.is_empty();
     Ok(if is_in_none { PlacementRemoval::Done } else { PlacementRemoval::InAggregates(aggregates) })
 }
@@ -228,9 +227,7 @@ fn reporting(alive: Vec<Agent>, awaits_agents: bool) -> AgentsRemoval {
     if alive.is_empty() || !awaits_agents {
         return AgentsRemoval::Done { n_alive: alive.len() };
     }
-    let mut programs: Vec<_> = alive.into_iter().map(|it| it.binary).collect();
-    programs.sort();
-    AgentsRemoval::Reporting(programs)
+    AgentsRemoval::Reporting(alive.into_iter().map(|it| it.binary).collect())
 }
 
 #[cfg(test)]

@@ -31,6 +31,11 @@ impl EarlierService {
         })
     }
 
+    /// Returns the UUID of the service.
+    pub fn id(&self) -> Option<&str> {
+        self.0.as_ref().map(|(_, service)| service.id.as_str())
+    }
+
     /// Returns whether a service reports, which was read by a request that began then.
     pub fn liveness(&self, begun: Instant, service: &KnownService) -> Liveness {
         match (service.liveness, &self.0) {
@@ -45,20 +50,29 @@ impl EarlierService {
 /// Reads what is on a host whose servers the operator does not migrate.
 pub async fn occupied(nova: &Compute, host: &str) -> Result<Occupied, Fault> {
     let (servers, migrations) = tokio::try_join!(nova.servers_on(host), nova.migrations_on(host))?;
-    Ok(Occupied::unmoved(servers.into_parts().0, &migrations))
+    Ok(Occupied::unmoved(&servers, &migrations))
 }
 
-/// Reads the service of a host. Of several cells that have one, each must answer.
-pub async fn service(nova: &Compute, host: &str) -> Result<Found, Fault> {
-    let mut first = Found::Absent;
+/// Returns the servers of a compute node that nova's lists by host may have left out: they leave out a
+/// cell of which the query of servers alone fails, and its services are known meanwhile. What is read of
+/// the compute node fails then. `None` without servers.
+pub async fn left_out(nova: &Compute, node: &str) -> Result<Option<Occupied>, Fault> {
+    let servers = nova.servers_of_node(node).await?.unwrap_or_default();
+    Ok((!servers.is_empty()).then(|| Occupied::unmoved(&servers, &[])))
+}
+
+/// Reads the service of a host. Of several cells that have one, each must answer, and the one with the
+/// UUID `own` counts, where there is one.
+pub async fn service(nova: &Compute, host: &str, own: Option<&str>) -> Result<Found, Fault> {
+    let mut counts = Found::Absent;
     for found in nova.services_on(host).await?.into_iter().filter(|it| it.host == host) {
-        match (found.state, &first) {
+        match (found.state, &counts) {
             (ServiceState::Unknown, _) => return Ok(Found::Unknown),
-            (ServiceState::Known(service), Found::Absent) => first = Found::Known(service),
-            (ServiceState::Known(_), Found::Known(_) | Found::Unknown) => {}
+            (ServiceState::Known(service), Found::Known(_)) if own != Some(&service.id) => {}
+            (ServiceState::Known(service), _) => counts = Found::Known(service),
         }
     }
-    Ok(first)
+    Ok(counts)
 }
 
 /// What shows whether the cell of a host answers, of which nova has no service.
@@ -81,7 +95,7 @@ pub enum Witness<'a> {
 /// nova has no service of the other host, or there is none.
 pub async fn of_cell(nova: &Compute, witness: Witness<'_>) -> Result<HostProgress, Fault> {
     let Witness::Host(witness) = witness else { return Ok(HostProgress::CellNotConfirmed) };
-    Ok(match service(nova, witness).await? {
+    Ok(match service(nova, witness, None).await? {
         Found::Known(_) => HostProgress::NotFound,
         Found::Unknown => HostProgress::CellNotAnswering,
         Found::Absent => HostProgress::CellNotConfirmed,

@@ -221,6 +221,8 @@ fn a_list_of_hypervisors_that_alone_fails_is_reported_and_takes_nothing_that_was
     assert_eq!(readings.of_host("one").mapping, not_listed);
     assert_eq!(service(&readings), ServiceHealth::Up { disabled: None });
     assert_eq!(readings.of_host("two").mapping, MappingHealth::Pending, "nova does not have it");
+    let moment = Fault::of(Service::Compute, Error::NoMemory);
+    assert_eq!((is_lasting(&moment.error), moment.word()), (false, "AnswerTooLarge"));
     let lasting = Fault::of(Service::Compute, Error::TooLarge("50 pages".into()));
     take(&mut readings, up(), Ok(hypervisors(&["one"])));
     assert_eq!((readings.api(), readings.failed()), (ApiHealth::Answers, ("Ok", 0)));

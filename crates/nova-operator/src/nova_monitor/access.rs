@@ -39,6 +39,7 @@ pub(crate) struct Access {
     /// Id and secret of the application credential that logs in in place of user and password.
     application_credential: Option<[String; 2]>,
     region: String,
+    /// A digest of the CA certificates, which are long.
     ca_bundle: Option<String>,
 }
 
@@ -56,7 +57,7 @@ impl Access {
                 .as_ref()
                 .map(|it| [&it.id, &it.secret].map(text)),
             region: text(&view.region),
-            ca_bundle: view.ca_bundle.clone(),
+            ca_bundle: view.ca_bundle.as_ref().map(hash::of_bytes),
         }
     }
 
@@ -75,16 +76,21 @@ impl Access {
         hash::short(&(&self.auth_url, &self.region))
     }
 
-    /// Returns clients for cells, to the memory of whose namespace their answers count; `None` where URL or
-    /// certificates cannot be used.
-    pub(crate) fn apis(&self, settings: &ClientSettings, namespace: &str) -> Option<Apis> {
+    /// Returns clients for cells that trust these CA certificates, to the memory of whose namespace their
+    /// answers count; `None` where URL or certificates cannot be used.
+    pub(crate) fn apis(
+        &self,
+        ca_bundle: Option<&str>,
+        settings: &ClientSettings,
+        namespace: &str,
+    ) -> Option<Apis> {
         let [user, user_domain, project, project_domain] = &self.user;
         let identity = match &self.application_credential {
             Some([id, secret]) => application_credential(id, secret),
             None => UserInProject { user, user_domain, project, project_domain }
                 .identity(&self.password),
         };
-        let trust = CaTrust::new(self.ca_bundle.as_deref()).ok()?;
+        let trust = CaTrust::new(ca_bundle).ok()?;
         let login = Login::new(tokens_url(&self.auth_url)?, identity).pausing(REFUSED);
         let login = Arc::new(login.leading(settings.leadership.clone()));
         let http = settings.http.of(namespace, trust);

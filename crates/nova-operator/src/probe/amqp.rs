@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use futures::stream::{self, StreamExt as _};
 use nova_config::transport_url::{Broker, TransportUrl};
-use operator_runtime::tls_stream::{CaTrust, ConnectFault, Stream, connect};
+use operator_runtime::http_client::HttpClients;
+use operator_runtime::tls_stream::{CaTrust, ConnectFault, Stream};
 use outcome::{HostOutcome, Login};
 use tokio::time::timeout;
 
@@ -24,22 +25,32 @@ const LOGOUT: Duration = Duration::from_secs(1);
 /// How many brokers of one URL are logged in to at a time.
 const AT_A_TIME: usize = 8;
 
-/// Logs in to every broker of the URL, a few at a time, and logs out again.
+/// Logs in to every broker of the URL, a few at a time, and logs out again; `clients` connect only where
+/// the operator may.
 ///
 /// # Guarantees
 /// One outcome per broker in the URL's order, each within [`DEADLINE`] and a second for the logout.
-pub async fn amqp_login(url: &TransportUrl, trust: &CaTrust) -> Vec<HostOutcome> {
+pub async fn amqp_login(
+    url: &TransportUrl,
+    trust: &CaTrust,
+    clients: &HttpClients,
+) -> Vec<HostOutcome> {
     let trust = url.tls.then_some(trust);
     let outcome = |broker| async move {
-        let login = outcome(broker, &url.virtual_host, trust).await;
+        let login = outcome(broker, &url.virtual_host, trust, clients).await;
         HostOutcome { address: Broker::address(broker), login }
     };
     let logins: Vec<_> = url.brokers.iter().map(outcome).collect();
     stream::iter(logins).buffered(AT_A_TIME).collect().await
 }
 
-async fn outcome(broker: &Broker, virtual_host: &str, trust: Option<&CaTrust>) -> Login {
-    match timeout(DEADLINE, login(broker, virtual_host, trust)).await {
+async fn outcome(
+    broker: &Broker,
+    virtual_host: &str,
+    trust: Option<&CaTrust>,
+    clients: &HttpClients,
+) -> Login {
+    match timeout(DEADLINE, login(broker, virtual_host, trust, clients)).await {
         Ok((login, stream)) => {
             if let (Login::Ok, Some(mut stream)) = (&login, stream) {
                 // A timeout here does not matter: the broker has accepted the login.
@@ -55,8 +66,9 @@ async fn login(
     broker: &Broker,
     virtual_host: &str,
     trust: Option<&CaTrust>,
+    clients: &HttpClients,
 ) -> (Login, Option<Box<dyn Stream>>) {
-    match connect(&broker.host, broker.port, trust).await {
+    match clients.connect(&broker.host, broker.port, trust).await {
         Ok(mut stream) => (login::login(&mut stream, broker, virtual_host).await, Some(stream)),
         Err(ConnectFault::Unreachable(cause)) => (Login::Unreachable(cause.to_string()), None),
         Err(ConnectFault::Tls(cause)) => (Login::Untrusted(cause.to_string()), None),

@@ -31,6 +31,7 @@ fn of_web(fault: HttpFault) -> KeystoneFault {
     match fault {
         HttpFault::NotUrl => KeystoneFault::NotUrl,
         HttpFault::Unreachable(cause) => KeystoneFault::Unreachable(cause),
+        HttpFault::NoMemory(left) => KeystoneFault::Unreachable(left.to_string()),
         HttpFault::Untrusted(cause) => KeystoneFault::Untrusted(cause),
         // A response that is too long or incomplete is not from Keystone.
         HttpFault::Cut(status) | HttpFault::TooLong(status) => KeystoneFault::NotKeystone(status),

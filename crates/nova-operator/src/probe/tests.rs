@@ -68,11 +68,22 @@ async fn probed(url: &str, trust: &CaTrust) -> Result<(), KeystoneFault> {
 async fn login(hosts: &[SocketAddr], query: &str) -> Vec<HostOutcome> {
     let hosts: Vec<_> = hosts.iter().map(|it| format!("nova:hunter2@{it}")).collect();
     let url = format!("rabbit://{}/cell1{query}", hosts.join(","));
-    amqp_login(&TransportUrl::parse(&url).unwrap(), &trust()).await
+    let clients = HttpClients::with_loopback();
+    amqp_login(&TransportUrl::parse(&url).unwrap(), &trust(), &clients).await
 }
 
 async fn login_to(host: SocketAddr) -> Login {
     login(&[host], "").await.remove(0).login
+}
+
+#[tokio::test]
+async fn a_broker_at_an_address_that_is_not_allowed_gets_no_connection() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("rabbit://nova:hunter2@{}/cell1", listener.local_addr().unwrap());
+    let url = TransportUrl::parse(&url).unwrap();
+    let login = amqp_login(&url, &trust(), &HttpClients::default()).await.remove(0).login;
+    let Login::Unreachable(cause) = login else { panic!("{login:?}") };
+    assert!(cause.contains("allowedEndpointNetworks"), "{cause}");
 }
 
 #[tokio::test]

@@ -56,6 +56,21 @@ async fn a_list_of_servers_without_an_end_ends_at_a_bound() {
 }
 
 #[tokio::test]
+async fn the_servers_of_a_node_take_no_more_memory_than_other_lists_about_a_host() {
+    for (n, is_read) in [(10_000, true), (70_000, false)] {
+        let servers = entries(n, |it| format!(r#"{{"uuid": "{it:036}"}}"#));
+        let body = format!(r#"{{"hypervisor": {{"id": "b0", "servers": [{servers}]}}}}"#);
+        let (compute, _) = cloud(move |_| nova(&body)).await;
+        let found = compute.servers_of_node("b0").await;
+        let too_large = Error::TooLarge("ids that take more than 1 MiB of memory".to_owned());
+        let expected = if is_read { Ok(n) } else { Err(Fault::of(Service::Compute, too_large)) };
+        let counted = found.map(|it| it.unwrap());
+        assert!(counted.as_ref().is_ok_and(|it| it.n_bytes() > 0) == is_read);
+        assert_eq!(counted.map(|it| it.len()), expected);
+    }
+}
+
+#[tokio::test]
 async fn a_list_of_migrations_without_an_end_ends_at_a_bound() {
     let page = |status: &str| {
         let one = |n| {

@@ -98,7 +98,8 @@ async fn the_consumers_of_a_provider_are_read() {
 }
 
 /// A placement in which the consumer c0 has these shares.
-async fn with_shares(shares: &'static str) -> (Placement, Asked) {
+async fn with_shares(shares: &str) -> (Placement, Asked) {
+    let shares = shares.to_owned();
     cloud(move |text| {
         if text.starts_with("put ") {
             return answer(204, "");
@@ -144,6 +145,36 @@ async fn nothing_is_written_for_a_consumer_without_the_share() {
     let (placement, asked) = cloud(|_| answer(200, r#"{"allocations": {}}"#)).await;
     placement.drop_share("c0", "b0").await.unwrap();
     assert_eq!(after_negotiation(&asked), ["get /placement/allocations/c0"]);
+}
+
+#[tokio::test]
+async fn allocations_beyond_what_a_server_can_have_are_not_placements() {
+    let listed =
+        |n: usize, entry: &dyn Fn(usize) -> String| (0..n).map(entry).collect::<Vec<_>>().join(",");
+    let provider =
+        |name: &str, classes: &str| format!(r#""{name}": {{"resources": {{{classes}}}}}"#);
+    let classes = |n, name: &str| listed(n, &|it| format!(r#""{name}{it}": 1"#));
+    let own = provider("b0", &classes(64, "C"));
+    let others = |n| listed(n, &|it| provider(&format!("c{it}"), r#""VCPU": 1"#));
+    let long = "n".repeat(256);
+    for (shares, expected) in [
+        (format!("{own},{}", others(127)), Ok(())),
+        (format!("{own},{}", others(128)), Err(Error::NotTheService)),
+        (provider("b0", &classes(65, "C")), Err(Error::NotTheService)),
+        (format!("{own},{}", provider("c0", &classes(1, &long))), Err(Error::NotTheService)),
+        (format!("{own},{}", provider(&long, "")), Err(Error::NotTheService)),
+    ] {
+        let (placement, asked) = with_shares(&shares).await;
+        let is_written = expected.is_ok();
+        assert_eq!(placement.drop_share("c0", "b0").await, expected.map_err(of_placement));
+        assert_eq!(asked.lock().iter().any(|it| it.starts_with("put ")), is_written);
+    }
+    let name = "n".repeat(250);
+    let large = listed(20, &|it| provider(&format!("c{it}"), &classes(60, &name)));
+    let (placement, asked) = with_shares(&format!("{own},{large}")).await;
+    let refused = Error::Refused("a request of more than 256 KiB is not sent".to_owned());
+    assert_eq!(placement.drop_share("c0", "b0").await, Err(of_placement(refused)));
+    assert!(asked.lock().iter().all(|it| !it.starts_with("put ")));
 }
 
 #[tokio::test]

@@ -89,11 +89,11 @@ fn skip(seen: &Observed) -> String {
 /// Returns what a host has, if it has something.
 fn occupied((host, progress): &(String, HostProgress)) -> Option<String> {
     let HostProgress::Occupied(found) = progress else { return None };
-    let servers = match first_names(&found.servers, NAMED) {
+    let servers = match found.servers.names(NAMED) {
         names if names.is_empty() => "no servers".to_owned(),
         names => format!("servers {names}"),
     };
-    let unconfirmed = match first_names(&found.unconfirmed, NAMED) {
+    let unconfirmed = match found.unconfirmed.names(NAMED) {
         names if names.is_empty() => names,
         names => format!(", to be confirmed or reverted: {names}"),
     };

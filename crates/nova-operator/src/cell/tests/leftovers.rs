@@ -102,11 +102,11 @@ fn an_entry_goes_with_an_event_once_everything_of_it_is_deleted() {
 #[test]
 fn what_holds_an_entry_is_in_its_message() {
     let kept = ServiceRemoval::Kept {
-        servers: vec!["b0".to_owned()],
+        servers: vec!["b0".to_owned()].into(),
         message: "it hosts instances".to_owned(),
     };
     let provider = PlacementRemoval::Kept { provider: "c0".into(), message: "in use".into() };
-    let aggregates = PlacementRemoval::InAggregates(vec!["rack7".to_owned()]);
+    let aggregates = PlacementRemoval::InAggregates(vec!["rack7".to_owned()].into());
     let denied = Fault::of(Service::Compute, Error::Forbidden("policy".to_owned()));
     for (progress, part) in [
         (removing(ServiceRemoval::StillUp, PlacementRemoval::Pending), "systemctl disable --now"),

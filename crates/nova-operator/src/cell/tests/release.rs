@@ -53,7 +53,7 @@ fn servers_and_open_migrations_hold_a_cell_and_are_named_by_host() {
                 migration). Migrate";
     check(&deleted(Some(hosts)), ConditionStatus::False, "ServersOnHosts", part);
     let unconfirmed = vec!["b8".to_owned()];
-    let found = Occupied { migrations: 1, unconfirmed, ..Occupied::default() };
+    let found = Occupied { migrations: 1, unconfirmed: unconfirmed.into(), ..Occupied::default() };
     let part = "h1 (no servers, 1 open migration, to be confirmed or reverted: b8). Migrate";
     let hosts = vec![("h1", HostProgress::Occupied(found))];
     check(&deleted(Some(hosts)), ConditionStatus::False, "ServersOnHosts", part);

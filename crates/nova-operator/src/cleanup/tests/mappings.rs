@@ -55,7 +55,7 @@ fn is_unmapped(world: &World) -> bool {
 fn the_mapping_is_read_after_placement_and_before_the_agents() {
     let mut world = discovering(HostProgress::Pending);
     assert_eq!((n_readings(&world), is_unmapped(&world)), (0, false));
-    let kept = ServiceRemoval::Kept { servers: vec![], message: "no".to_owned() };
+    let kept = ServiceRemoval::Kept { servers: vec![].into(), message: "no".to_owned() };
     world.nova = Some(HostProgress::Removing(Removal::of_service(kept)));
     world.settle();
     assert_eq!((n_readings(&world), said(&world, "HostUnmapped").0), (0, "Waiting".to_owned()));

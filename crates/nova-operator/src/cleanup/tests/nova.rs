@@ -30,7 +30,7 @@ fn remove(service: OwnService, is_stopped: bool) -> HostOrder {
 
 fn occupied() -> HostProgress {
     let servers = vec!["b0".to_owned()];
-    HostProgress::Occupied(Occupied { servers, ..Occupied::default() })
+    HostProgress::Occupied(Occupied { servers: servers.into(), ..Occupied::default() })
 }
 
 pub(super) fn removed() -> Removal {
@@ -111,7 +111,7 @@ fn a_host_is_drained_then_stopped_then_removed_from_nova_and_leaves_nothing() {
 
 #[test]
 fn a_node_is_held_while_agents_of_its_host_report() {
-    let agents = Some(AgentsRemoval::Reporting(vec!["ovn-controller".to_owned()]));
+    let agents = Some(AgentsRemoval::Reporting(vec!["ovn-controller".to_owned()].into()));
     let mut world = stopped(HostProgress::Removing(Removal { agents, ..removed() }));
     assert!(world.node.is_some());
     let (reason, message) = said(&world, "AgentsDeleted");
@@ -181,12 +181,12 @@ fn what_nova_does_not_say_holds_the_compute_and_stops_nothing() {
 #[test]
 fn each_step_after_the_stop_says_what_it_waits_for() {
     let kept = ServiceRemoval::Kept {
-        servers: vec!["b0".to_owned()],
+        servers: vec!["b0".to_owned()].into(),
         message: "it hosts instances.".to_owned(),
     };
     let provider =
         PlacementRemoval::Kept { provider: "c0".to_owned(), message: "in use".to_owned() };
-    let aggregates = PlacementRemoval::InAggregates(vec!["rack7".to_owned()]);
+    let aggregates = PlacementRemoval::InAggregates(vec!["rack7".to_owned()].into());
     let of_placement = |placement| Removal { placement, agents: None, ..removed() };
     for (removal, type_, reason, part) in [
         (

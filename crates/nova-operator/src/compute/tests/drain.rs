@@ -66,7 +66,7 @@ fn a_drain_is_reported_from_its_request_to_its_end() {
     let mut world = world(Some("wait"), Some(HostProgress::Pending));
     check(&world, ConditionStatus::Unknown, "NotRead", "have not been read yet");
     let servers = vec!["b0".to_owned(), "b1".to_owned()];
-    let occupied = Occupied { servers, migrations: 1, ..Occupied::default() };
+    let occupied = Occupied { servers: servers.into(), migrations: 1, ..Occupied::default() };
     found(&mut world, Some(HostProgress::Occupied(occupied.clone())));
     let part = "has 2 servers and 1 open migration, and nova schedules nothing to it. Migrate or \
                 delete them; `openstack server list --all-projects --host n0.example.org` lists \
@@ -124,13 +124,14 @@ fn a_service_is_enabled_although_no_reading_has_shown_the_marker_yet() {
 fn servers_that_cannot_move_are_named_with_the_cause() {
     let stuck = |server: &str, cause| Stuck { server: server.to_owned(), cause };
     let occupied = Occupied {
-        servers: vec![],
+        servers: vec![].into(),
         stuck: vec![
             stuck("b0", StuckCause::Status("SHUTOFF".to_owned())),
             stuck("b1", StuckCause::Refused("no valid host".to_owned())),
             stuck("b2", StuckCause::Stayed),
             stuck("b3", StuckCause::Task("migrating".to_owned())),
-        ],
+        ]
+        .into(),
         ..Occupied::default()
     };
     let world = world(Some("migrate"), Some(HostProgress::Occupied(occupied)));
@@ -143,7 +144,8 @@ fn servers_that_cannot_move_are_named_with_the_cause() {
 #[test]
 fn servers_elsewhere_whose_resize_waits_for_its_confirmation_are_named() {
     let unconfirmed = vec!["b8".to_owned(), "b9".to_owned()];
-    let occupied = Occupied { migrations: 2, unconfirmed, ..Occupied::default() };
+    let occupied =
+        Occupied { migrations: 2, unconfirmed: unconfirmed.into(), ..Occupied::default() };
     let found_now = || Some(HostProgress::Occupied(occupied.clone()));
     let part = "0 servers and 2 open migrations, and nova schedules nothing to it. A resize or \
                 migration waits to be confirmed or reverted (`openstack server resize confirm \

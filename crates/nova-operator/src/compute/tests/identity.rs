@@ -132,7 +132,8 @@ fn a_host_without_its_identity_gets_it_back_once_nova_has_nothing_there() {
 fn a_host_with_servers_gets_no_identity_and_the_servers_are_named() {
     let mut world = reinstalled();
     let servers: Vec<String> = (0..7).map(|idx| format!("b{idx}")).collect();
-    let occupied = HostProgress::Occupied(Occupied { servers, ..Occupied::default() });
+    let occupied =
+        HostProgress::Occupied(Occupied { servers: servers.into(), ..Occupied::default() });
     found(&mut world, occupied.clone());
     says(&world, "IdentityHasServers", "servers b0, b1, b2, b3, b4 and 2 more");
     says(&world, "IdentityHasServers", &format!("put {ID} into /var/lib/nova/compute_id"));
@@ -224,7 +225,8 @@ fn an_identity_is_restored_before_a_service_is_enabled_that_a_rollout_disabled()
 #[test]
 fn a_run_that_waits_to_restore_an_identity_goes_when_something_reports_under_the_name() {
     let servers = vec!["b0".to_owned()];
-    let occupied = HostProgress::Occupied(Occupied { servers, ..Occupied::default() });
+    let occupied =
+        HostProgress::Occupied(Occupied { servers: servers.into(), ..Occupied::default() });
     let reporting = HostProgress::Identity(IdentityUse::Reporting);
     for (found_since, reason) in [(reporting, "IdentityInUse"), (occupied, "IdentityHasServers")] {
         let mut world = reinstalled();

@@ -31,6 +31,8 @@ struct State {
     /// Whether the cell's database answers; the servers of one that does not are left out.
     is_silent: bool,
     servers: Vec<&'static str>,
+    /// The servers of the compute node that lists by host leave out.
+    left_out: Vec<&'static str>,
     /// UUID and host of each hypervisor.
     hypervisors: Vec<(&'static str, &'static str)>,
     /// The UUID of the provider with the host's name.
@@ -59,7 +61,11 @@ fn read(state: &State, line: &str) -> Answer {
             || said(404, &json!({"itemNotFound": {"code": 404, "message": "none"}})),
             |(id, host)| {
                 let (name, service) = (HYPERVISOR, json!({"host": host}));
-                let found = json!({"id": id, "hypervisor_hostname": name, "service": service});
+                let mut found = json!({"id": id, "hypervisor_hostname": name, "service": service});
+                if query == "with_servers=true" {
+                    let servers = state.left_out.iter().map(|it| json!({"uuid": it, "name": it}));
+                    found["servers"] = servers.collect();
+                }
                 said(200, &json!({"hypervisor": found}))
             },
         );
@@ -156,7 +162,7 @@ async fn a_host_with_servers_or_in_a_silent_cell_has_nothing_freed() {
     for goal in [IdentityGoal::Restore, IdentityGoal::Name] {
         let (progress, writes) = found(&servers, goal).await;
         let HostProgress::Occupied(occupied) = progress else { panic!("{progress:?}") };
-        assert_eq!((occupied.servers, writes), (vec!["b0".into(), "b1".into()], vec![]));
+        assert_eq!((occupied.servers.names(9), writes), ("b0, b1".to_owned(), vec![]));
         assert_eq!(found(&silent, goal).await, (HostProgress::CellNotAnswering, vec![]));
     }
 }
@@ -174,6 +180,20 @@ async fn a_stale_provider_of_the_hosts_name_is_deleted_and_its_consumers_keep_ot
     let message = "in use".to_owned();
     let expected = IdentityUse::ProviderKept { provider: STALE.to_owned(), message };
     assert_eq!(progress, HostProgress::Identity(expected));
+}
+
+#[tokio::test]
+async fn nothing_of_a_stale_provider_is_dropped_while_the_compute_node_has_servers() {
+    let stale = State {
+        provider: Some(STALE),
+        consumers: vec!["d0"],
+        hypervisors: vec![(OWN, HOST)],
+        left_out: vec!["b0"],
+        ..State::default()
+    };
+    let (progress, writes) = found(&stale, IdentityGoal::Name).await;
+    assert!(matches!(progress, HostProgress::Occupied(_)), "{progress:?}");
+    assert_eq!(writes, [""; 0]);
 }
 
 #[tokio::test]

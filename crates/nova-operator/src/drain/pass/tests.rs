@@ -28,6 +28,8 @@ struct State {
     is_silent: bool,
     /// Id, status and task of each server.
     servers: Vec<(String, &'static str, Option<&'static str>)>,
+    /// The UUIDs of services of the host's name in other cells.
+    others: Vec<&'static str>,
     /// The server of each open migration.
     migrations: Vec<String>,
     /// The server of each migration that waits for its confirmation.
@@ -123,7 +125,13 @@ fn of_nova(state: &mut State, line: &str, body: &str) -> Answer {
         if state.is_silent {
             service = json!({"host": HOST, "binary": "nova-compute", "status": "UNKNOWN"});
         }
-        return said(200, &json!({"services": [service]}));
+        let others = state.others.iter().map(|id| {
+            json!({
+                "id": id, "host": HOST, "status": "enabled", "disabled_reason": null, "state": "up",
+            })
+        });
+        let services: Vec<Value> = others.chain([service]).collect();
+        return said(200, &json!({"services": services}));
     }
     if line.starts_with("get /v2.1/servers") {
         let is_first = !line.contains("marker=");
@@ -362,6 +370,16 @@ async fn a_host_that_nova_has_with_another_service_is_neither_changed_nor_found_
 }
 
 #[tokio::test]
+async fn of_two_services_of_a_host_the_recorded_one_is_drained() {
+    let state = State { disabled: Some(ours()), others: vec!["a9"], ..State::default() };
+    let (cloud, mut memory) = (Cloud::new(state).await, PassMemory::default());
+    assert_eq!(cloud.pass(&drain(DrainMode::Wait), &mut memory).await, HostProgress::Drained);
+    let found = cloud.try_pass("a1", &HostOrder::Enable, &mut memory).await.unwrap();
+    assert_eq!(found, HostProgress::OtherService { id: "a9".to_owned() });
+    assert_eq!(cloud.writes(), [""; 0]);
+}
+
+#[tokio::test]
 async fn what_the_operator_disabled_is_enabled_again_once() {
     let state = State { disabled: Some(ours()), ..State::default() };
     let (cloud, mut memory) = (Cloud::new(state).await, PassMemory::default());
@@ -438,12 +456,13 @@ async fn what_cannot_move_is_named_and_refused_servers_are_not_asked_for_at_once
     let stuck = |server: &str, cause| Stuck { server: server.to_owned(), cause };
     let refused = || StuckCause::Refused("no valid host".to_owned());
     let found = HostProgress::Occupied(Occupied {
-        servers: vec!["b3".to_owned()],
+        servers: vec!["b3".to_owned()].into(),
         stuck: vec![
             stuck("b0", refused()),
             stuck("b1", refused()),
             stuck("b2", StuckCause::Status("SHUTOFF".to_owned())),
-        ],
+        ]
+        .into(),
         ..Occupied::default()
     });
     for _ in 0..2 {
@@ -464,8 +483,8 @@ async fn a_task_that_does_not_end_is_named_and_takes_no_place() {
     let found = cloud.pass(&migrate(1), &mut memory).await;
     let HostProgress::Occupied(found) = found else { panic!("{found:?}") };
     let cause = StuckCause::Task("migrating".to_owned());
-    assert_eq!(found.stuck, [Stuck { server: "b0".to_owned(), cause }]);
-    assert_eq!((found.servers, found.migrations), (vec!["b1".to_owned()], 1));
+    assert_eq!(found.stuck.first(), [Stuck { server: "b0".to_owned(), cause }]);
+    assert_eq!((found.servers.names(9), found.migrations), ("b1".to_owned(), 1));
     assert_eq!(cloud.writes(), ["disabled", "move b1"]);
     // Another task begins anew.
     cloud.state.lock().servers[0].2 = Some("rebooting");
@@ -479,7 +498,8 @@ async fn a_server_whose_resize_is_to_be_confirmed_is_named_wherever_it_is() {
     for order in [drain(DrainMode::Wait), migrate(1)] {
         let found = cloud.pass(&order, &mut memory).await;
         let unconfirmed = vec!["b9".to_owned()];
-        let expected = Occupied { migrations: 1, unconfirmed, ..Occupied::default() };
+        let expected =
+            Occupied { migrations: 1, unconfirmed: unconfirmed.into(), ..Occupied::default() };
         assert_eq!(found, HostProgress::Occupied(expected));
     }
 }
@@ -491,7 +511,7 @@ async fn a_server_that_nova_accepted_and_did_not_move_waits_longer_each_time() {
     cloud.state.lock().migrations.clear();
     let found = cloud.pass(&migrate(1), &mut memory).await;
     let HostProgress::Occupied(found) = found else { panic!("{found:?}") };
-    assert_eq!(found.stuck, [Stuck { server: "b0".to_owned(), cause: StuckCause::Stayed }]);
+    assert_eq!(found.stuck.first(), [Stuck { server: "b0".to_owned(), cause: StuckCause::Stayed }]);
     for pause in [2, 4, 8, 16, 30, 30] {
         let now = Instant::now();
         memory.moves.started("b0", now, None);
@@ -564,7 +584,7 @@ async fn a_resize_that_waits_for_its_confirmation_is_named_and_takes_no_place() 
     let found = cloud.pass(&migrate(1), &mut memory).await;
     let HostProgress::Occupied(found) = found else { panic!("{found:?}") };
     let cause = StuckCause::Status("VERIFY_RESIZE".to_owned());
-    assert_eq!(found.stuck, [Stuck { server: "b9".to_owned(), cause }]);
+    assert_eq!(found.stuck.first(), [Stuck { server: "b9".to_owned(), cause }]);
     assert_eq!((found.migrations, cloud.writes()), (3, vec!["disabled".into(), "move b0".into()]));
 }
 

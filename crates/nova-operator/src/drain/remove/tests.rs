@@ -282,7 +282,7 @@ async fn agents_that_a_cleanup_was_to_stop_are_awaited_until_they_are_down() {
         removal
     };
     let found = removal().await;
-    assert_eq!(found.agents, Some(AgentsRemoval::Reporting(vec!["x".to_owned()])));
+    assert_eq!(found.agents, Some(AgentsRemoval::Reporting(vec!["x".to_owned()].into())));
     assert!(!found.is_done());
     assert_eq!(cloud.writes(), ["delete /v2.1/os-services/a0", "delete /network/v2.0/agents/e0"]);
     cloud.state.lock().agents[0].1 = false;
@@ -357,7 +357,8 @@ async fn a_service_with_servers_stays_and_they_are_named() {
     let cloud =
         cloud(State { servers: vec!["b1", "b0"], has_provider: true, ..State::default() }).await;
     let servers = vec!["b0".to_owned(), "b1".to_owned()];
-    let kept = ServiceRemoval::Kept { servers, message: "hosting instances".to_owned() };
+    let kept =
+        ServiceRemoval::Kept { servers: servers.into(), message: "hosting instances".to_owned() };
     assert_eq!(cloud.remove(true).await, Removal::of_service(kept));
     assert_eq!(cloud.writes(), ["delete /v2.1/os-services/a0"], "nothing else is touched");
 }
@@ -399,7 +400,7 @@ async fn what_placement_keeps_and_aggregates_that_list_the_host_are_reported() {
     let expected = Removal { placement: provider, agents: None, ..done(0) };
     assert_eq!(kept.remove(true).await, expected);
     let listed = cloud(State { aggregates: vec!["rack7"], ..State::default() }).await;
-    let aggregates = PlacementRemoval::InAggregates(vec!["rack7".to_owned()]);
+    let aggregates = PlacementRemoval::InAggregates(vec!["rack7".to_owned()].into());
     let expected = Removal { placement: aggregates, agents: None, ..done(0) };
     assert_eq!(listed.remove(true).await, expected);
 }

@@ -23,7 +23,7 @@ fn unproven(progress: HostProgress) -> Observed {
 
 #[test]
 fn of_a_host_without_a_proof_nothing_is_changed_in_nova_and_servers_hold_it() {
-    let occupied = Occupied { servers: vec!["server".into()], ..Occupied::default() };
+    let occupied = Occupied { servers: vec!["server".to_owned()].into(), ..Occupied::default() };
     let mut seen = unproven(HostProgress::Occupied(occupied));
     assert_eq!(order(&seen), Some(HostOrder::InspectForRemoval(Stop::Due)));
     assert_eq!(reconcile(&mut seen, START), ["status"]);
@@ -37,7 +37,7 @@ fn of_a_host_without_a_proof_nothing_is_changed_in_nova_and_servers_hold_it() {
     end(&mut seen, "Ok", START);
     // What was found before the stop does not count: another order has its own findings.
     assert_eq!(order(&seen), Some(HostOrder::InspectForRemoval(Stop::Done)));
-    let occupied = Occupied { servers: vec!["server".into()], ..Occupied::default() };
+    let occupied = Occupied { servers: vec!["server".to_owned()].into(), ..Occupied::default() };
     host(&mut seen).progress = HostProgress::Occupied(occupied);
     reconcile(&mut seen, START);
     let (_, message) = said(&seen).unwrap();

@@ -35,7 +35,10 @@ fn host(name: &str, is_drained: bool, progress: HostProgress) -> HostDrain {
 }
 
 fn occupied() -> HostProgress {
-    HostProgress::Occupied(Occupied { servers: vec!["s0".into()], ..Occupied::default() })
+    HostProgress::Occupied(Occupied {
+        servers: vec!["s0".to_owned()].into(),
+        ..Occupied::default()
+    })
 }
 
 fn with(drains: Vec<HostDrain>) -> Observed {

@@ -199,7 +199,7 @@ fn a_report_of_another_operator_is_left() {
 
 #[test]
 fn a_host_that_leaves_is_drained_stopped_removed_and_then_let_go() {
-    let occupied = Occupied { servers: vec!["server".into()], ..Occupied::default() };
+    let occupied = Occupied { servers: vec!["server".to_owned()].into(), ..Occupied::default() };
     let mut seen = leaving(HostProgress::Occupied(occupied));
     assert!(matches!(order(&seen), Some(HostOrder::DrainForRemoval(..))));
     assert_eq!(reconcile(&mut seen, START), ["status"]);
@@ -227,7 +227,8 @@ fn a_host_that_leaves_is_drained_stopped_removed_and_then_let_go() {
     assert_eq!(order(&seen), Some(remove(true)));
     // Nova has no service of the host any more: that is the removal's own work.
     host(&mut seen).health.service = ServiceHealth::NotFound;
-    let service = ServiceRemoval::Kept { servers: vec!["server".into()], message: "no".into() };
+    let service =
+        ServiceRemoval::Kept { servers: vec!["server".to_owned()].into(), message: "no".into() };
     host(&mut seen).progress = HostProgress::Removing(Removal::of_service(service));
     assert_eq!(reconcile(&mut seen, START), ["status"]);
     assert_eq!(said(&seen).unwrap().0, "ServiceKept");
@@ -285,7 +286,7 @@ fn a_host_whose_service_is_gone_is_looked_at_and_stopped_all_the_same() {
     host(&mut seen).health.service = ServiceHealth::NotFound;
     assert!(matches!(order(&seen), Some(HostOrder::DrainForRemoval(..))));
     // Servers of it may be on record without a service.
-    let occupied = Occupied { servers: vec!["server".into()], ..Occupied::default() };
+    let occupied = Occupied { servers: vec!["server".to_owned()].into(), ..Occupied::default() };
     host(&mut seen).progress = HostProgress::Occupied(occupied);
     assert_eq!(reconcile(&mut seen, START), ["status"]);
     assert_eq!((said(&seen).unwrap().0, finalizers(&seen).len()), ("ServersOnHost".into(), 2));

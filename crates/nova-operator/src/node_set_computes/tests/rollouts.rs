@@ -101,7 +101,10 @@ fn drained(
 }
 
 fn occupied() -> HostProgress {
-    HostProgress::Occupied(Occupied { servers: vec!["s0".into()], ..Occupied::default() })
+    HostProgress::Occupied(Occupied {
+        servers: vec!["s0".to_owned()].into(),
+        ..Occupied::default()
+    })
 }
 
 /// What the report lists for the host from now on.

@@ -57,7 +57,7 @@ async fn a_host_that_reports_or_has_servers_keeps_everything() {
     assert_eq!(up.writes(), [""; 0]);
     let occupied = cloud(State { servers: vec!["b0"], ..all() }).await;
     let kept = ServiceRemoval::Kept {
-        servers: vec!["b0".to_owned()],
+        servers: vec!["b0".to_owned()].into(),
         message: "hosting instances".to_owned(),
     };
     let kept = HostProgress::Removing(Removal::of_service(kept));
