@@ -66,19 +66,19 @@ pub async fn serve(
     stop: impl Future<Output = ()>,
 ) {
     let mut stop = pin!(stop);
-    let (places, mut connections) = (Places::default(), JoinSet::new());
+    let (connections, mut conversations) = (Connections::default(), JoinSet::new());
     loop {
         tokio::select! {
             () = &mut stop => break,
-            Some(_) = connections.join_next() => {}
+            Some(_) = conversations.join_next() => {}
             (stream, address) = axum::serve::Listener::accept(&mut listener) => {
-                let Some((place, displaced)) = places.enter(address.ip(), limits.connections) else {
+                let Some((connection, displaced)) = connections.enter(address.ip(), limits.connections) else {
                     debug!(%address, "closed, for its network has most of the connections");
                     continue;
                 };
                 let Some(config) = presented.borrow().clone() else { continue };
-                let conversation = conversation((stream, place), config, router.clone(), limits);
-                connections.spawn(async move {
+                let conversation = conversation((stream, connection), config, router.clone(), limits);
+                conversations.spawn(async move {
                     tokio::select! {
                         ended = timeout(limits.connection, conversation) => if ended.is_err() {
                             debug!(%address, "closed, for it took too long");
@@ -90,12 +90,12 @@ pub async fn serve(
         }
     }
     drop(listener);
-    while connections.join_next().await.is_some() {}
+    while conversations.join_next().await.is_some() {}
 }
 
 /// Serves one connection: a handshake, one request and its response.
 async fn conversation(
-    (stream, place): (TcpStream, Place),
+    (stream, connection): (TcpStream, Connection),
     config: Arc<ServerConfig>,
     router: Router,
     limits: Limits,
@@ -105,9 +105,9 @@ async fn conversation(
         Ok(Err(error)) => return debug!("handshake failed: {error}"),
         Err(_) => return debug!("handshake took too long"),
     };
-    let network = place.network;
+    let network = connection.network;
     // Whoever shows one that the client authorities vouch for is waited for by none and counts to none.
-    let _place = stream.get_ref().1.peer_certificates().is_none().then_some(place);
+    let _connection = stream.get_ref().1.peer_certificates().is_none().then_some(connection);
     let answer = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(PeerAddress(network));
         let router = router.clone();
@@ -130,7 +130,7 @@ async fn conversation(
 
 /// The open connections that are counted.
 #[derive(Clone, Debug, Default)]
-struct Places(Arc<Mutex<Open>>);
+struct Connections(Arc<Mutex<Open>>);
 
 /// By network, in the order of their begin, with what tells each one to go.
 #[derive(Debug, Default)]
@@ -139,12 +139,12 @@ struct Open {
     n_begun: u64,
 }
 
-impl Places {
+impl Connections {
     /// Counts one more connection until the place is dropped; the receiver is told when it has to go.
     ///
     /// Where `most` are open, the oldest one of the network with the most goes. Returns `None` where
     /// that would leave it with fewer than the network of the new one has.
-    fn enter(&self, address: IpAddr, most: usize) -> Option<(Place, oneshot::Receiver<()>)> {
+    fn enter(&self, address: IpAddr, most: usize) -> Option<(Connection, oneshot::Receiver<()>)> {
         let network = network(address);
         let mut open = self.0.lock();
         let n_own = open.networks.get(&network).map_or(0, BTreeMap::len);
@@ -157,7 +157,7 @@ impl Places {
         open.n_begun += 1;
         let (number, (displace, displaced)) = (open.n_begun, oneshot::channel());
         open.networks.entry(network).or_default().insert(number, displace);
-        Some((Place { places: self.clone(), network, number }, displaced))
+        Some((Connection { connections: self.clone(), network, number }, displaced))
     }
 }
 
@@ -170,15 +170,15 @@ fn network(address: IpAddr) -> IpAddr {
 }
 
 /// The place of one counted connection.
-struct Place {
-    places: Places,
+struct Connection {
+    connections: Connections,
     network: IpAddr,
     number: u64,
 }
 
-impl Drop for Place {
+impl Drop for Connection {
     fn drop(&mut self) {
-        let mut open = self.places.0.lock();
+        let mut open = self.connections.0.lock();
         let Some(of_network) = open.networks.get_mut(&self.network) else { return };
         of_network.remove(&self.number);
         if of_network.is_empty() {
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn few_networks_cannot_hold_all_places() {
-        let places = Places::default();
+        let connections = Connections::default();
         let mut held = Vec::new();
         // One /64 counts as one, however many addresses it has.
         let networks = ["192.0.2.1", "192.0.2.2", "::ffff:192.0.2.3", "2001:db8::"];
@@ -203,18 +203,18 @@ mod tests {
                 if network.starts_with("2001") {
                     address = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, number, 0, 0, number).into();
                 }
-                held.push(places.enter(address, 256).unwrap());
+                held.push(connections.enter(address, 256).unwrap());
             }
         }
         for address in networks {
-            assert!(places.enter(address.parse().unwrap(), 256).is_none(), "{address}");
+            assert!(connections.enter(address.parse().unwrap(), 256).is_none(), "{address}");
         }
         let api_server: IpAddr = "192.0.2.9".parse().unwrap();
-        let mine: Vec<_> = std::iter::from_fn(|| places.enter(api_server, 256)).collect();
+        let mine: Vec<_> = std::iter::from_fn(|| connections.enter(api_server, 256)).collect();
         assert_eq!(mine.len(), 51);
         let displaced = held.iter_mut().filter_map(|it| it.1.try_recv().ok()).count();
         assert_eq!(displaced, mine.len());
         drop((held, mine));
-        assert!(places.0.lock().networks.is_empty());
+        assert!(connections.0.lock().networks.is_empty());
     }
 }
