@@ -125,16 +125,20 @@ fn desired_status(
 /// Returns what the host may log in with from now on.
 pub fn credentials(seen: &Observed, evaluated: &Evaluation) -> Vec<Credential> {
     let recorded = seen.compute.status.as_ref().map(|it| it.credentials.as_slice());
+    let recorded = recorded.unwrap_or_default();
+    let has_attempts = !evaluated.sequence.services.is_empty();
     let stage = match evaluated.sequence.state {
         SequenceState::NeedsRun(_) => Stage::Begins,
         // Of unknown inputs it is only assumed that they are the deployed ones.
         SequenceState::Done if evaluated.inputs.is_some() => Stage::Done,
+        // A release before has deployed it, and recorded nothing.
+        _ if recorded.is_empty() && has_attempts => Stage::Begins,
         SequenceState::Done
         | SequenceState::OutOfDate
         | SequenceState::InRun { .. }
         | SequenceState::Failed { .. } => Stage::Between,
     };
-    used(recorded.unwrap_or_default(), &seen.held.present, stage, seen.cell.as_deref())
+    used(recorded, &seen.held.present, stage, seen.cell.as_deref())
 }
 
 fn conditions(seen: &Observed, evaluated: &Evaluation) -> Vec<ConditionDraft> {

@@ -21,7 +21,8 @@ const NAMED: usize = 5;
 /// How far the deployment of a compute is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Stage {
-    /// An attempt with the present credentials is about to be made.
+    /// An attempt with the present credentials is about to be made, or what earlier ones have used was
+    /// never recorded.
     Begins,
     /// The last deployment was completed with the present credentials.
     Done,

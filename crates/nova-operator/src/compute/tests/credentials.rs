@@ -73,6 +73,19 @@ fn an_upgrade_holds_what_a_deployed_compute_uses_and_runs_nothing() {
 }
 
 #[test]
+fn an_upgrade_holds_what_a_deployed_compute_uses_whose_change_waits() {
+    let mut world = World::deployed();
+    world.rotate("nova");
+    world.compute().spec.deploy = Some(false);
+    world.compute().spec.nova_compute_container_image = Some("quay.io/nova:next".into());
+    assert_eq!(world.settle(), ["files", "status", "hold RabbitMQUser nova"]);
+    assert_eq!(world.credentials(), ["nova"]);
+    world.rotate("b");
+    world.settle();
+    assert_eq!(world.credentials(), ["nova"], "the host has not got it");
+}
+
+#[test]
 fn a_hold_that_was_taken_away_is_made_again_and_none_on_what_is_being_deleted() {
     let mut world = World::new();
     world.rotate("a");
