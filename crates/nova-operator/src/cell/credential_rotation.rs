@@ -55,11 +55,14 @@ pub fn condition(seen: &Observed, count: Option<&RotationProgress>) -> Condition
         return reasons::cell::NO_COMPUTES
             .condition(COMPUTES_UP_TO_DATE, "No compute names this cell.");
     }
-    let text = format!("{}/{total} computes use the current credentials.", count.up_to_date());
+    let (text, held) = (
+        format!("{}/{total} computes use the current credentials.", count.up_to_date()),
+        held(seen),
+    );
     if behind.is_empty() {
-        return reasons::cell::UP_TO_DATE.condition(COMPUTES_UP_TO_DATE, text);
+        return reasons::cell::UP_TO_DATE.condition(COMPUTES_UP_TO_DATE, text + &held);
     }
-    let text = format!("{text} Not yet: {}.{}", first_of(behind), held(seen));
+    let text = format!("{text} Not yet: {}.{held}", first_of(behind));
     reasons::cell::COMPUTES_BEHIND.condition(COMPUTES_UP_TO_DATE, text)
 }
 
@@ -79,7 +82,7 @@ fn held(seen: &Observed) -> String {
     if held.is_empty() {
         return String::new();
     }
-    format!(" Held until then: {}. {}", first_of(&held), release_command(&seen.cell))
+    format!(" Held until each is deployed: {}. {}", first_of(&held), release_command(&seen.cell))
 }
 
 /// Returns the first names, and the number of the others.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::conditions::{Condition, ConditionStatus, find};
-use api::nova::{Cell, CellStatus, ExternalCompute};
+use api::nova::{Cell, CellStatus, Credential, CredentialKind, ExternalCompute};
 use jiff::Timestamp;
 use k8s_openapi::ByteString;
 use nova_config::rendered_secret::CONFIG_HASH;
@@ -423,6 +423,19 @@ fn computes_are_counted_by_the_credentials_that_they_were_last_deployed_with() {
         assert!(told.message.contains(words), "{}", told.message);
         assert_eq!(find(&found.conditions, "Ready").unwrap().status, ConditionStatus::True);
     }
+}
+
+#[test]
+fn a_former_credential_that_is_held_is_named_also_where_every_compute_is_up_to_date() {
+    let mut seen = seen();
+    let mut compute = deployed("a", &present(&seen));
+    let user = Credential { kind: CredentialKind::RabbitMqUser, name: "old".into() };
+    Arc::make_mut(&mut compute).status.as_mut().unwrap().credentials = vec![user];
+    seen.computes = vec![compute];
+    let found = condition(&seen, "ComputesUpToDate");
+    assert_eq!(found.reason, "UpToDate");
+    let words = "Held until each is deployed: RabbitMQUser old (a).";
+    assert!(found.message.contains(words), "{}", found.message);
 }
 
 #[test]
