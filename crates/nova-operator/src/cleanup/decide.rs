@@ -127,7 +127,8 @@ pub fn host_order(seen: &Observed, ending: &Ending) -> Option<HostOrder> {
 /// its host is empty.
 fn is_held(seen: &Observed) -> bool {
     let is_empty = seen.drain.as_ref().is_some_and(HostProgress::is_empty);
-    nova_removal::is_inspected(seen, is_skipped(seen)) && !is_empty
+    let is_unknown = !is_empty || nova_removal::is_unread(seen);
+    is_unknown && nova_removal::is_inspected(seen, is_skipped(seen))
 }
 
 /// Whether nothing holds a compute that is not known to have registered: nova has shown that its

@@ -3,13 +3,14 @@
 
 use api::conditions::{ConditionDraft, ConditionStatus, find};
 use api::dataplane::ServiceRun;
-use api::nova::ExternalCompute;
+use api::nova::{ExternalCompute, ExternalComputeStatus};
 use kube::ResourceExt;
 use nova_config::conditions::{HOST_CLEANED, HOST_UNMAPPED, SERVICE_DELETED};
 use operator_core::finalizers::is_terminating;
 use operator_core::run_engine::Run;
 
 use crate::cell::mappings::known::{self, Mapping};
+use crate::cell_immutability::has_run;
 use crate::cleanup::attempts::{self, is_another_s};
 use crate::cleanup::build::Extent;
 use crate::cleanup::messages::{host, skip};
@@ -19,6 +20,7 @@ use crate::compute::observed::Observed;
 use crate::drain::order::{Drain, DrainMode, HostOrder, OwnService, Remove, Stop};
 use crate::drain::progress::HostProgress;
 use crate::drain::request::{DrainRequest, requested};
+use crate::nova_health::ServiceHealth;
 use crate::reasons;
 use crate::registration::has_registered;
 
@@ -47,10 +49,18 @@ pub fn is_inspected(seen: &Observed, is_skipped: bool) -> bool {
 }
 
 /// Whether a compute without any record of a run may have registered all the same, as one that was
-/// restored without its status has: nova has a service of its host's name.
+/// restored without its status has: nova has not shown that it has no service of its host's name. In a
+/// cell that does not exist none can have.
 pub fn may_have_registered(seen: &Observed) -> bool {
-    let is_listed = seen.health.as_ref().is_some_and(|it| it.service_id.is_some());
-    is_listed && is_inspected(seen, false)
+    let is_absent = seen.health.as_ref().is_some_and(|it| it.service == ServiceHealth::NotFound);
+    seen.cell.is_some() && !is_absent && is_inspected(seen, false)
+}
+
+/// Whether nova is still to be read of a compute without any record of a run, which goes without a
+/// cleanup where nova has no service of its host's name.
+pub fn is_unread(seen: &Observed) -> bool {
+    let is_pending = seen.health.as_ref().is_some_and(|it| it.service == ServiceHealth::Pending);
+    is_pending && !has_run(&seen.compute, !seen.runs.is_empty())
 }
 
 fn began_by_hand(compute: &ExternalCompute) -> bool {
@@ -64,9 +74,11 @@ pub fn has_begun(compute: &ExternalCompute) -> bool {
     status.is_some_and(|it| find(&it.conditions, SERVICE_DELETED).is_some())
 }
 
-/// Whether nova has ever listed the host of a compute, as far as its status says.
+/// Whether nova has ever listed the host of a compute, as far as its status says: a compute node without
+/// a nova may be one that its deployment has reported and nova did not have.
 fn was_listed(compute: &ExternalCompute) -> bool {
-    compute.status.as_ref().is_some_and(|it| it.service_id.is_some() || it.compute_id.is_some())
+    let lists = |it: &ExternalComputeStatus| it.nova.is_some() && it.compute_id.is_some();
+    compute.status.as_ref().is_some_and(|it| it.service_id.is_some() || lists(it))
 }
 
 /// Whether nova has nothing on the host of a compute that stopping nova-compute there would end. A host

@@ -134,18 +134,25 @@ fn a_removal_that_has_stopped_the_host_deletes_nothing_in_another_region() {
 
 #[test]
 fn a_compute_that_was_restored_without_its_status_goes_only_once_nova_shows_its_host_empty() {
-    for (is_listed, is_held) in [(true, true), (false, false)] {
+    for (service, is_held) in [
+        (ServiceHealth::Up { disabled: None }, true),
+        (ServiceHealth::CellNotAnswering, true),
+        (ServiceHealth::ApiFails, true),
+        (ServiceHealth::Pending, true),
+        (ServiceHealth::NotFound, false),
+    ] {
         let mut world = registered();
         let status = world.compute.as_mut().unwrap().status.as_mut().unwrap();
         let host_name = status.host_name.clone();
         *status = api::nova::ExternalComputeStatus { host_name, ..<_>::default() };
-        if !is_listed {
-            world.health = Some(HostHealth { service: ServiceHealth::NotFound, ..<_>::default() });
-        }
-        world.nova = Some(HostProgress::Pending);
+        world.health = Some(HostHealth { service: service.clone(), ..<_>::default() });
+        world.nova = Some(match service {
+            ServiceHealth::Pending => HostProgress::NotFound,
+            _ => HostProgress::Pending,
+        });
         world.delete_node(false);
-        world.settle();
-        assert_eq!(world.compute.is_some(), is_held);
+        assert_eq!(n_cleanups(&world.settle()), 0, "{service:?}");
+        assert_eq!(world.compute.is_some(), is_held, "{service:?}");
         if is_held {
             assert!(matches!(order(&world), Some(HostOrder::InspectForRemoval(_))));
             let skipped = world.compute.as_mut().unwrap().annotations_mut();
