@@ -1,5 +1,6 @@
 """nova-operator's play that asks for a compute's registration, against a podman that answers as told."""
 
+import json
 import re
 import unittest
 
@@ -78,10 +79,11 @@ class NovaRegistered(TemporaryDirectoryTest):
         pauses = re.compile(r"retries: (.*)\n(\s+)delay: \d+")
         text, n_changed = pauses.subn(rf"retries: {tries}\n\2delay: 0", PLAY.read_text())
         self.assertEqual(n_changed, 2)
+        text = text.replace("[cat, /var/lib/nova/compute_id]", f"[cat, {self.directory}/compute_id]")
         (self.directory / "play.yml").write_text(text)
         return self.command(
             BIN / "ansible-playbook", "-v", "-i", "localhost,", "-c", "local", "-e", "ansible_become=false", *given, "play.yml",
-            env={"PATH": f"{self.directory}/bin:{BIN}:/usr/bin:/bin"},
+            env={"PATH": f"{self.directory}/bin:{BIN}:/usr/bin:/bin", "ANSIBLE_SHOW_CUSTOM_STATS": "true"},
         )
 
     def fails(self, words, *answers, **more):
@@ -97,6 +99,15 @@ class NovaRegistered(TemporaryDirectoryTest):
         done = self.play(REGISTERED % "10:00:00", REGISTERED % "10:00:10")
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertIn("changed=0", done.stdout)
+
+    def test_the_uuid_of_the_compute_node_is_reported_and_nothing_else_that_its_file_may_have(self):
+        uuid = "0a0a0a0a-1111-2222-3333-444444444444"
+        for text, ids in ((f"{uuid}\n", {"localhost": uuid}), (f"{uuid} and more\n", {}), ("{{ 1 + 1 }}\n", {})):
+            self.write("compute_id", text)
+            done = self.play(REGISTERED % "10:00:00", REGISTERED % "10:00:10")
+            self.assertEqual(done.returncode, 0, done.stdout)
+            stats = json.loads(done.stdout[done.stdout.rindex("RUN: ") + 5 :])
+            self.assertEqual(json.loads(stats["edpm_report"]), {"compute_ids": ids})
 
     def test_a_record_that_appears_while_the_play_lasts_counts(self):
         done = self.play(UNREGISTERED, REGISTERED % "None", REGISTERED % "10:00:10")

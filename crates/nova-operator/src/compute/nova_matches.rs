@@ -8,8 +8,12 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use nova_config::annotations::ACCEPT_NOVA;
 use nova_config::conditions::{NOVA_API_READY, NOVA_MATCHES};
+use nova_config::services::NOVA_REGISTERED;
+use openstack_client::is_id;
 use operator_core::finalizers::is_terminating;
 use operator_core::plan::{EventDraft, Step, Write};
+use operator_core::run_engine::Run;
+use serde_json::Value;
 
 use crate::cleanup::status::concluded;
 use crate::compute::messages::redeploy_command;
@@ -31,16 +35,32 @@ fn registered_health<'a>(seen: &'a Observed, services: &[ServiceRun]) -> Option<
 
 /// Returns the identity that is to be recorded now; `services` are the records of the compute.
 pub fn to_record(seen: &Observed, services: &[ServiceRun], now: Timestamp) -> Identity {
-    let recorded = Identity::recorded(&seen.compute);
+    let mut recorded = Identity::recorded(&seen.compute);
     match registered_health(seen, services) {
         Some(health) => {
+            // What nova has under the name of the host may be another region's.
+            if recorded.compute_id.is_none() && health.compute_id.is_some() {
+                recorded.compute_id = reported_id(seen);
+            }
             recorded.after(health, consent(seen.cell.as_deref(), services, health, now))
         }
         None => recorded,
     }
 }
 
-/// Returns what an order about the host would be told in place of it: nothing is done in nova, and
+/// Returns the UUID of the compute node that the newest check of the registration has found on the host;
+/// `None` where no run has reported it, as of a release before.
+fn reported_id(seen: &Observed) -> Option<String> {
+    let runs = seen.runs.iter().filter_map(|it| Run::of(it));
+    let succeeded = runs.filter(|it| it.service == NOVA_REGISTERED && it.has_succeeded());
+    let newest = succeeded.max_by_key(|it| it.ended().map(|it| it.0))?;
+    let report = newest.object.status.as_ref()?.report.as_deref()?;
+    let report: Value = serde_json::from_str(report).ok()?;
+    let id = report["compute_ids"][seen.compute.spec.dataplane_node_name.as_str()].as_str()?;
+    is_id(id).then(|| id.to_owned())
+}
+
+/// Returns what is reported in place of an order about the host: nothing is done in nova, and
 /// nothing is stopped on the host, until nova shows the recorded identity. `None` where orders are
 /// given.
 pub fn held(seen: &Observed) -> Option<HostProgress> {

@@ -284,3 +284,31 @@ fn a_host_that_has_lost_its_identity_is_never_given_that_of_another_nova() {
     let run = world.seen.runs.iter().find(|it| is_open(it)).unwrap();
     assert_eq!(run.spec.extra_vars["edpm_nova_compute_id"], json!("c1"));
 }
+
+#[test]
+fn a_first_record_is_of_the_compute_node_that_the_deployment_has_found_on_the_host() {
+    let mut world = World::deployed();
+    for run in &mut world.seen.runs {
+        let status = Arc::make_mut(run).status.as_mut().unwrap();
+        status.report = Some(json!({"compute_ids": {"n0": "c1"}}).to_string());
+    }
+    read(&mut world, reading(URL, "two", Some(("s2", "c2"))));
+    assert_eq!(recorded(&world), (None, None, Some("c1".to_owned())));
+    assert_eq!(host_order(&world.seen), None);
+    let found = world.condition("NovaMatches");
+    assert!(found.message.contains("has registered as compute node c1."), "{}", found.message);
+    assert!(found.message.contains("RegionName in Secret nova-cell1"), "{}", found.message);
+    read(&mut world, reading(URL, "one", Some(("s1", "c1"))));
+    assert_eq!(recorded(&world), first());
+    assert_eq!((world.reason("Ready"), world.n_runs()), ("Ready".to_owned(), 0));
+}
+
+#[test]
+fn a_service_that_is_not_the_recorded_one_is_named_where_it_keeps_a_drain_from_going_on() {
+    let mut world = world();
+    world.seen.drain = Some(HostProgress::OtherService { id: "s9".to_owned() });
+    world.settle();
+    let found = world.condition("Drained");
+    assert_eq!((found.status, &*found.reason), (ConditionStatus::Unknown, "OtherIdentity"));
+    assert!(found.message.contains("service s9"), "{}", found.message);
+}
