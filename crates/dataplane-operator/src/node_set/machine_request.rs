@@ -21,6 +21,7 @@ use serde_json::{Value, json};
 use crate::finalizers::is_used;
 use crate::host::effective_spec::has_own_options;
 use crate::host::inputs::Inputs;
+use crate::host::last_look::is_skipped;
 use crate::host::machines::machine_names::{MachineNames, renamed};
 use crate::host::machines::provisioning_state::{
     self, Known, ProvisioningState, is_awaited, knows,
@@ -239,7 +240,8 @@ pub fn step(
     let Some(template) = machine_template(&seen.set) else {
         let hosts = own?.spec.baremetal_hosts.keys();
         let in_use = hosts.filter(|it| is_used(&*seen.set) || kept.is_terminating(it));
-        return set::release_of(own?, in_use);
+        let is_let_go = seen.is_namespace_terminating || is_skipped(&*seen.set);
+        return set::release_of(own?, is_let_go, in_use);
     };
     let owner = Target::of(&*seen.set);
     if set::fault(&seen.machines, &owner).is_some() {

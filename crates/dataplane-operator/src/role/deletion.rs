@@ -15,6 +15,7 @@ use operator_core::rejected_write::WRITES_ACCEPTED;
 
 use crate::conditions::NAMED;
 use crate::finalizers::{INVENTORY_FINALIZER, is_used};
+use crate::host::last_look::is_skipped;
 use crate::host::machines::machine_names::known_name;
 use crate::host::machines::{machine_conditions, set};
 use crate::reasons;
@@ -54,7 +55,12 @@ pub fn abandonment(seen: &Observed) -> Option<Step> {
     let is_last = is_going(seen) && is_last(seen);
     let nodes =
         seen.nodes.iter().chain(&seen.migrating_nodes).filter(|it| !is_last && is_used(&***it));
-    set::release_of(set, nodes.map(|it| known_name(it)))
+    let is_skipped = match (&seen.group, &seen.role) {
+        (NodeGroup::Role(_), role) => role.as_deref().is_some_and(is_skipped),
+        (NodeGroup::Node(_), _) => seen.nodes.first().is_some_and(|it| is_skipped(&**it)),
+    };
+    let is_let_go = seen.is_namespace_terminating || is_skipped;
+    set::release_of(set, is_let_go, nodes.map(|it| known_name(it)))
 }
 
 /// Returns the steps that release the sets that nodes had of their own before they got a role.
@@ -68,7 +74,8 @@ pub fn leftovers(seen: &Observed) -> Vec<Step> {
         let node = seen.nodes.iter().find(|it| it.metadata.name == set.metadata.name)?;
         let is_its_own = set::is_of(set, &Target::of(&**node));
         let in_use = is_used(&**node).then(|| known_name(node));
-        set::release_of(set, in_use.into_iter()).filter(|_| is_its_own)
+        let is_let_go = seen.is_namespace_terminating || is_skipped(&**node);
+        set::release_of(set, is_let_go, in_use.into_iter()).filter(|_| is_its_own)
     };
     seen.machines.others.iter().chain(&seen.machines.set).filter_map(release).collect()
 }

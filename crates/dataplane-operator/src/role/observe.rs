@@ -33,12 +33,31 @@ use crate::role::observed::{NodeGroup, Observed, listed};
 /// Reads a group; `None` when neither its role nor any node exists.
 pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     let Some(group) = NodeGroup::parse(key) else { return Ok(None) };
-    let namespace = key.namespace.clone();
-    let (role, nodes) = members(caches, &namespace, &group)?;
-    if role.is_none() && nodes.is_empty() {
+    let members = members(caches, &key.namespace, &group)?;
+    if members.0.is_none() && members.1.is_empty() {
         caches.sources.depends(GROUP, key, BTreeSet::new());
         return Ok(None);
     }
+    let mut seen = read(caches, key, group, members).await?;
+    let (role, nodes) = (seen.role.as_deref(), &seen.nodes);
+    let machines = machines(caches, &seen.namespace, &seen.group, role, nodes).await?;
+    let movers = migrating_nodes(caches, &seen.namespace, nodes, &machines);
+    let leaving = nodes.iter().filter(|it| is_terminating(&***it)).chain(&movers);
+    (seen.looks, seen.is_namespace_terminating) =
+        looks(caches, &seen.namespace, leaving, &machines).await?;
+    (seen.machines, seen.migrating_nodes) = (machines, movers);
+    seen.machines.answering = caches.machines.answering(&awaited(&seen)).await;
+    Ok(Some(seen))
+}
+
+/// Reads a group, except for its machines.
+async fn read(
+    caches: &Caches,
+    key: &Key,
+    group: NodeGroup,
+    (role, nodes): Members,
+) -> Result<Observed> {
+    let namespace = key.namespace.clone();
     let alone = nodes.first().filter(|_| matches!(group, NodeGroup::Node(_)));
     let owner = role.as_ref().and_then(|it| it.uid()).or_else(|| alone?.uid()).unwrap_or_default();
     let data_plane = data_plane(caches, &namespace, role.as_deref(), alone)?;
@@ -68,11 +87,7 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     others.retain(|run| run.owner_references().iter().all(|it| it.uid != owner));
     let claims =
         caches.hosts.overlapping(&own, reported_keys(&namespace, runs.iter().chain(&others)));
-    let machines = machines(caches, &namespace, &group, role.as_deref(), &nodes).await?;
-    let movers = migrating_nodes(caches, &namespace, &nodes, &machines);
-    let leaving = nodes.iter().filter(|it| is_terminating(&***it)).chain(&movers);
-    let (looks, is_namespace_terminating) = looks(caches, &namespace, leaving, &machines).await?;
-    let mut seen = Observed {
+    Ok(Observed {
         group,
         namespace,
         role,
@@ -85,17 +100,15 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
         objects,
         networks,
         runs,
-        looks,
-        is_namespace_terminating,
+        looks: Vec::new(),
+        is_namespace_terminating: false,
         others,
         claims,
-        machines,
-        migrating_nodes: movers,
+        machines: Seen::default(),
+        migrating_nodes: Vec::new(),
         inventories,
         inventory_secrets,
-    };
-    seen.machines.answering = caches.machines.answering(&awaited(&seen)).await;
-    Ok(Some(seen))
+    })
 }
 
 /// The claims of the nodes on their hosts.
@@ -144,18 +157,19 @@ fn migrating_nodes(
 }
 
 /// Returns the runs that look for guests on the hosts of nodes that are `leaving` a group with machines,
-/// and whether the namespace is being deleted, so that no such run can be made.
+/// and, where such a node or a set of machines is going, whether the namespace is being deleted, so
+/// that no such run can be made.
 async fn looks(
     caches: &Caches,
     namespace: &str,
     leaving: impl Iterator<Item = &Arc<Node>>,
     machines: &Seen,
 ) -> Result<(Vec<Arc<AnsibleEe>>, bool)> {
-    if machines.set.is_none() {
-        return Ok((Vec::new(), false));
-    }
+    let leaving = leaving.filter(|_| machines.set.is_some());
     let uids: Vec<String> = leaving.filter_map(|it| it.uid()).collect();
-    let goes = !uids.is_empty() && caches.api.is_namespace_terminating(namespace).await?;
+    let mut sets = machines.set.iter().chain(&machines.others);
+    let may_go = !uids.is_empty() || sets.any(|it| is_terminating(&**it));
+    let goes = may_go && caches.api.is_namespace_terminating(namespace).await?;
     let runs = uids.iter().flat_map(|it| caches.runs.indexed(BY_OWNER, &Key::new(namespace, it)));
     let looks = runs.filter(|it| it.labels().contains_key(LAST_LOOK)).collect();
     Ok((looks, goes))

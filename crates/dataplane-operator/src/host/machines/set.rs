@@ -102,12 +102,17 @@ pub fn deletion(set: &Arc<BaremetalSet>) -> Option<Step> {
 /// Returns the step that removes the finalizer without deleting the set.
 ///
 /// Returns `None` while a later deletion of the set would undeploy a machine of one of these hosts,
-/// which are in use.
+/// which are in use; and while its deletion, which has begun, would undeploy any, because nobody has
+/// looked for guests there. That only the user lets go, as `is_let_go` says.
 pub fn release_of(
     set: &BaremetalSet,
+    is_let_go: bool,
     mut in_use: impl Iterator<Item = impl AsRef<str>>,
 ) -> Option<Step> {
-    let is_needed = in_use.any(|it| would_be_wiped(set, it.as_ref()));
+    let is_unlooked = is_terminating(set) && !is_let_go;
+    let mut hosts = set.spec.baremetal_hosts.keys().filter(|_| is_unlooked);
+    let is_needed = in_use.any(|it| would_be_wiped(set, it.as_ref()))
+        || hosts.any(|it| would_be_wiped(set, it));
     remove_finalizer(set, IN_USE, BECAUSE).filter(|_| !is_needed)
 }
 

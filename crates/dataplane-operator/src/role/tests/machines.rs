@@ -665,6 +665,31 @@ fn a_set_of_which_nobody_asks_anything_is_held_while_it_would_take_machines_from
 }
 
 #[test]
+fn a_set_that_goes_keeps_the_machines_of_a_role_that_asks_for_none_unless_the_user_lets_them_go() {
+    let abandoned = |policy: &str| {
+        let mut world = World::provisioned();
+        world.seen.machines.deleted(world.now);
+        let policy = serde_json::from_value(json!(policy)).unwrap();
+        world.seen.machines.set_mut().spec.deprovision_policy = Some(policy);
+        Arc::make_mut(world.seen.role.as_mut().unwrap()).spec.pre_provisioned = true;
+        world
+    };
+    let is_held = |world: &mut World| {
+        world.settle();
+        world.seen.machines.set_mut().finalizers() == [IN_USE]
+    };
+    let mut world = abandoned("Deprovision");
+    assert!(is_held(&mut world));
+    let skip = ("dataplane.openstack.org/skip-cleanup".to_owned(), "true".to_owned());
+    Arc::make_mut(world.seen.role.as_mut().unwrap()).annotations_mut().extend([skip]);
+    assert!(!is_held(&mut world));
+    assert!(!is_held(&mut abandoned("Retain")), "nothing would be wiped");
+    let mut world = abandoned("Deprovision");
+    world.seen.is_namespace_terminating = true;
+    assert!(!is_held(&mut world));
+}
+
+#[test]
 fn the_set_that_a_node_had_before_it_got_a_role_is_left_to_whoever_deletes_it() {
     let released = |finalizers: &[&str], of: &str, policy: &str| {
         let mut world = World::bare();
