@@ -1,7 +1,7 @@
 //! The last look at a host before its machine is given back: a run looks for guests there.
 
 use api::ansibleee::AnsibleEe;
-use api::conditions::{Reason, truncated};
+use api::conditions::{READY, Reason, Severity, find, truncated};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::plan::{Plan, Step};
@@ -32,7 +32,9 @@ const CAUSE_LIMIT: usize = 400;
 pub struct LeavingHost<'a> {
     /// Its name in the inventory.
     pub name: &'a str,
-    /// Hash of what all attempts have in common.
+    /// Whether its address is known.
+    pub has_address: bool,
+    /// Hash of what all attempts have in common: a change, as of what was refused, is tried at once.
     pub identity: String,
     /// Name and resource version of the ssh Secret.
     pub ssh: (&'a str, &'a str),
@@ -121,7 +123,7 @@ impl LeavingHost<'_> {
         if is_given_up || matches!(attempt.state, LastRunState::Done) {
             return Look::Over;
         }
-        let (reason, message) = self.explained(&attempt, &last.cause(&attempt, runs));
+        let (reason, message) = self.explained(&attempt, (runs, &last.cause(&attempt, runs)));
         let (due, retry_at) = match attempt.state {
             LastRunState::Due { need, was_key_refused } => (Some((need, was_key_refused)), None),
             LastRunState::RetryAt(at) => (None, Some(at)),
@@ -134,14 +136,27 @@ impl LeavingHost<'_> {
     }
 
     /// Returns what holds the machine, with the next step.
-    fn explained(&self, attempt: &LastAttempt, cause: &str) -> (&'static Reason, String) {
-        let name = self.name;
-        if attempt.services.first().is_none_or(|it| it.reason.is_none()) {
-            let waiting = if let LastRunState::Waits(what) = &attempt.state { what } else { "" };
-            let waits =
-                if waiting.is_empty() { String::new() } else { format!(" It waits: {waiting}.") };
+    fn explained(
+        &self,
+        attempt: &LastAttempt,
+        (runs, cause): (&[Run<'_>], &str),
+    ) -> (&'static Reason, String) {
+        let (name, skip) = (self.name, &self.skip);
+        if let Some(trouble) = self.trouble(&attempt.state, runs) {
             let text = format!(
-                "A run looks for guests on host {name} before its machine is given back.{waits}"
+                "The machine of host {name} is not given back, because no run can look for guests \
+                 there: {trouble}. To give it back without: {skip}"
+            );
+            return (&reasons::machines::MACHINE_HELD, text);
+        }
+        if attempt.services.first().is_none_or(|it| it.reason.is_none()) {
+            let waits = match &attempt.state {
+                LastRunState::Waits(what) => format!(" It waits: {what}."),
+                _ => String::new(),
+            };
+            let text = format!(
+                "A run looks for guests on host {name} before its machine is given back.{waits} To \
+                 give it back without: {skip}"
             );
             return (&reasons::machines::LOOKING_FOR_GUESTS, text);
         }
@@ -157,11 +172,32 @@ impl LeavingHost<'_> {
                  as off is given back."
             }
         };
+        let again = match attempt.state {
+            LastRunState::Spent => "It is tried again when that is corrected.",
+            _ => "It is tried again automatically.",
+        };
         let text = format!(
             "The machine of host {name} is not given back, because no run has found that there are no \
-             guests: {cause}. {way_on} It is tried again automatically. To give it back without: {}",
-            self.skip
+             guests: {cause}. {way_on} {again} To give it back without: {skip}"
         );
         (&reasons::machines::MACHINE_HELD, text)
+    }
+
+    /// Returns what keeps a run from looking, which may last longer than its time limit.
+    fn trouble(&self, state: &LastRunState, runs: &[Run<'_>]) -> Option<String> {
+        match state {
+            LastRunState::Due { .. } if !self.has_address => {
+                Some("its address is not known".to_owned())
+            }
+            LastRunState::InRun(run) => {
+                let run = runs.iter().find(|it| it.name() == *run)?;
+                let ready = find(&run.object.status.as_ref()?.conditions, READY)?;
+                let is_held_up =
+                    matches!(ready.severity, Some(Severity::Warning | Severity::Error));
+                let said = truncated(ready.message.trim_end_matches('.'), CAUSE_LIMIT);
+                is_held_up.then(|| format!("AnsibleEE {}: {said}", run.name()))
+            }
+            _ => None,
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! The last looks at the hosts of a node set whose machines are to be given back.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter;
 
 use api::baremetal::BaremetalSet;
 use api::conditions::ConditionDraft;
@@ -8,9 +9,11 @@ use api::dataplane::{HostState, NodeSet};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::data_sources::SourceRef;
-use operator_core::finalizers::{is_only_finalizer, is_terminating};
+use operator_core::finalizers::{has_finalizer, is_only_finalizer, is_terminating};
 use operator_core::hash;
-use operator_core::node_set_host::{address_of, connection, dns_config, hosts, recorded_trust};
+use operator_core::node_set_host::{
+    address_of, connection, dns_config, hosts, machine_template, recorded_trust,
+};
 use operator_core::plan::{Plan, Step, Target};
 use operator_core::run_engine::layout::{Layout, NodeSets};
 use operator_core::run_engine::run_template::{AnsibleOptions, DeploymentOptions, RunTemplate};
@@ -25,8 +28,10 @@ use crate::host::last_look::{
     Held, LAST_LOOK, LeavingHost, Look, SERVICE, is_of, is_skipped, play, skip_command,
 };
 use crate::host::machines::provisioning_state::answers;
+use crate::host::machines::set::{self, IN_USE};
 use crate::node_set::deployment_history::is_under_way;
 use crate::node_set::observed::{Observed, own_set};
+use crate::reasons;
 
 /// Condition type: present only while machines of hosts that leave are not given back yet.
 pub const MACHINES_GIVEN_BACK: &str = "MachinesGivenBack";
@@ -78,9 +83,13 @@ fn of_host(seen: &Observed, name: &str, now: Timestamp) -> Option<Held> {
     }
     let machine = set.status.as_ref().and_then(|it| it.machines.get(name));
     let ssh = ssh(seen);
+    let (spec, mounts) = (&set.spec, &set.spec.node_template.extra_mounts);
+    let copied = (&spec.env, mounts, &spec.network_attachments, dns_config(set));
+    let installation = machine.map(|it| &it.installation);
     let host = LeavingHost {
         name,
-        identity: hash::digest(&(SERVICE, set.uid(), name, machine.map(|it| &it.installation))),
+        has_address: address_of(set, name).is_some(),
+        identity: hash::digest(&(SERVICE, set.uid(), name, installation, copied)),
         ssh: (ssh.name, ssh.version),
         trust: recorded_trust(set, name),
         is_off: own_set(seen)
@@ -120,10 +129,31 @@ pub fn add(plan: &mut Plan, seen: &Observed, now: Timestamp) {
 /// Returns the condition; `None` where no machine is held.
 pub fn condition(seen: &Observed, now: Timestamp) -> Option<ConditionDraft> {
     let held = held(seen, now);
-    let worst = held.values().min_by_key(|it| it.reason.severity)?;
+    let Some(worst) = held.values().min_by_key(|it| it.reason.severity) else {
+        return unlooked(seen);
+    };
     let texts = held.values().take(EXPLAINED).map(|it| it.message.clone()).collect();
     let text = first_texts(texts, held.len().saturating_sub(EXPLAINED));
     Some(worst.reason.condition(MACHINES_GIVEN_BACK, text))
+}
+
+/// Returns the condition of machines that are to go with their set, although the node set keeps their
+/// hosts and asks for none.
+fn unlooked(seen: &Observed) -> Option<ConditionDraft> {
+    let own = own_set(seen).filter(|it| is_terminating(&***it) && has_finalizer(&***it, IN_USE))?;
+    let is_let_go = seen.is_namespace_terminating || is_skipped(&*seen.set);
+    let is_released = set::release_of(own, is_let_go, iter::empty::<&str>()).is_some();
+    if machine_template(&seen.set).is_some() || is_released {
+        return None;
+    }
+    let (namespace, name) = (&seen.namespace, own.name_any());
+    let text = format!(
+        "OpenStackBaremetalSet {name} is to be deleted, and its machines are not given back, because \
+         no run has looked for guests on their hosts. Take the hosts out of spec.nodes: then one \
+         looks there. To give them back without: {}",
+        skip_command(namespace, &format!("openstackdataplanenodeset/{}", seen.set.name_any()))
+    );
+    Some(reasons::machines::MACHINE_HELD.condition(MACHINES_GIVEN_BACK, text))
 }
 
 /// Returns the runs of the look at a host.

@@ -43,9 +43,12 @@ pub fn held(seen: &Observed, node: &Node, now: Timestamp) -> Option<Held> {
     let (ssh_name, ssh) = ssh(seen, &effective);
     let ssh = Digests::ssh_secret(&ssh_name, ssh);
     let namespace = &seen.namespace;
+    let copied = (&effective.env, &effective.extra_mounts, &effective.network_attachments);
+    let installation = machine_of(node).map(|it| &it.installation);
     let host = LeavingHost {
         name: &effective.name,
-        identity: hash::digest(&(SERVICE, node.uid(), machine_of(node).map(|it| &it.installation))),
+        has_address: address(node, &effective).is_some(),
+        identity: hash::digest(&(SERVICE, node.uid(), installation, copied)),
         ssh: (ssh.name, ssh.version),
         trust: recorded_trust(node),
         is_off: answers(set) && set.host_status(&known_name(node)).is_some_and(|it| it.powered_off),
@@ -108,13 +111,19 @@ fn ssh<'a>(seen: &'a Observed, effective: &EffectiveSpec) -> (String, Option<&'a
     (name, digests)
 }
 
-/// Returns the run of an attempt. It belongs to the node, and goes with it.
+/// Returns the address at which runs reach a node's host, as far as it is known.
+fn address(node: &Node, effective: &EffectiveSpec) -> Option<String> {
+    let recorded = node.status.as_ref().and_then(|it| it.address.clone());
+    recorded.or_else(|| effective.address())
+}
+
+/// Returns the run of an attempt; `None` while the host's address is not known. It belongs to the
+/// node, and goes with it.
 fn run(seen: &Observed, node: &Node, (need, was_key_refused): (NeededRun, bool)) -> Option<Step> {
     let effective = seen.effective(node);
     let (ssh_name, ssh) = ssh(seen, &effective);
-    let recorded = node.status.as_ref().and_then(|it| it.address.clone());
     let connection = HostConnection::new(
-        recorded.or_else(|| effective.address()).unwrap_or_default(),
+        address(node, &effective)?,
         Digests::ssh_secret(&ssh_name, ssh),
         &recorded_trust(node),
         was_key_refused,

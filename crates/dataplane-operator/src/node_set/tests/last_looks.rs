@@ -2,9 +2,10 @@
 
 use jiff::SignedDuration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use operator_core::node_set_host::recorded_trust;
 
 use super::*;
-use crate::host::last_look::SKIP_CLEANUP;
+use crate::host::last_look::{LeavingHost, Look, SKIP_CLEANUP};
 use crate::node_set::last_looks::MACHINES_GIVEN_BACK;
 
 impl World {
@@ -106,4 +107,91 @@ fn the_user_and_a_namespace_that_goes_let_machines_of_a_node_set_go_without_the_
     Arc::make_mut(&mut world.seen.set).metadata.deletion_timestamp = Some(Time(world.now));
     assert_eq!(world.settle()[0], "delete OpenStackBaremetalSet compute");
     assert!(world.seen.looks.is_empty());
+}
+
+#[test]
+fn a_set_that_goes_keeps_machines_that_nobody_asks_for_until_their_hosts_were_looked_at() {
+    let abandoned = || {
+        let mut world = World::in_service();
+        world.seen.machines.deleted(world.now);
+        world.seen.machines.set_mut().spec.deprovision_policy = None;
+        world.edit("/preProvisioned", json!(true));
+        world
+    };
+    let release = "release OpenStackBaremetalSet compute".to_owned();
+    let mut world = abandoned();
+    assert!(!world.settle().contains(&release));
+    assert_eq!(world.condition(MACHINES_GIVEN_BACK), is("False", "MachineHeld"));
+    let message = world.message(MACHINES_GIVEN_BACK);
+    assert!(message.contains("spec.nodes") && message.contains(SKIP_CLEANUP), "{message}");
+    let skip = (SKIP_CLEANUP.to_owned(), "true".to_owned());
+    Arc::make_mut(&mut world.seen.set).annotations_mut().extend([skip]);
+    assert!(world.settle().contains(&release), "the user's word");
+    let mut world = abandoned();
+    world.settle();
+    world.edit("/nodes", json!({}));
+    world.settle();
+    assert!(world.end_looks());
+    assert!(world.settle().contains(&release), "they were looked at");
+    let mut world = abandoned();
+    world.seen.is_namespace_terminating = true;
+    assert!(world.settle().contains(&release));
+}
+
+#[test]
+fn a_look_that_was_refused_is_tried_again_when_what_it_copies_is_corrected() {
+    let mut world = World::in_service();
+    world.take_out();
+    world.settle();
+    world.look("Failed", "1 guest is on this host: g1.");
+    world.settle();
+    world.now += SignedDuration::from_mins(11);
+    world.settle();
+    let refused = |world: &mut World| {
+        world.look("Unknown", "");
+        let runs = &mut world.seen.looks;
+        let is_it = |it: &&mut Arc<AnsibleEe>| {
+            it.status.as_ref().is_some_and(|it| it.reason.is_none() && it.failures.is_empty())
+        };
+        let last = runs.iter_mut().find(is_it).unwrap();
+        Arc::make_mut(last).status.as_mut().unwrap().reason = Some("InvalidSpec".into());
+        world.settle();
+    };
+    refused(&mut world);
+    let message = world.message(MACHINES_GIVEN_BACK);
+    assert!(message.contains("GuestsOnHost") && message.contains("automatically"), "{message}");
+    let mut world = World::in_service();
+    world.take_out();
+    world.settle();
+    refused(&mut world);
+    world.now += SignedDuration::from_mins(11);
+    world.settle();
+    let message = world.message(MACHINES_GIVEN_BACK);
+    assert!(
+        message.contains("InvalidSpec") && message.contains("when that is corrected"),
+        "{message}"
+    );
+    assert_eq!(world.seen.looks.len(), 1, "another would be refused as well");
+    world.edit("/env", json!([{ "name": "A", "value": "b" }]));
+    world.settle();
+    assert_eq!(world.seen.looks.len(), 2);
+}
+
+#[test]
+fn a_look_at_a_host_without_an_address_says_that_and_how_to_go_on() {
+    let world = World::in_service();
+    let host = LeavingHost {
+        name: "n0",
+        has_address: false,
+        identity: "i".to_owned(),
+        ssh: ("ssh", "1"),
+        trust: recorded_trust(&world.seen.set, "n0"),
+        is_off: false,
+        skip: format!("kubectl annotate {SKIP_CLEANUP}=true"),
+    };
+    let Look::Held(held) = host.evaluate(&[], world.now) else { panic!("nothing has looked") };
+    assert_eq!(held.reason.word, "MachineHeld");
+    for part in ["host n0", "address is not known", SKIP_CLEANUP] {
+        assert!(held.message.contains(part), "{}", held.message);
+    }
 }

@@ -188,3 +188,34 @@ fn a_machine_on_which_no_run_has_ever_succeeded_is_not_asked() {
     world.settle();
     assert!(!world.is_kept() && world.seen.looks.is_empty());
 }
+
+#[test]
+fn guests_that_were_found_are_not_forgotten_when_a_later_look_fails_otherwise() {
+    let mut world = World::leaving();
+    world.look("Failed", "1 guest is on this host: g1.");
+    world.settle();
+    world.again("Failed", "");
+    world.power_off();
+    for _ in 0..3 {
+        world.again("Failed", "");
+        assert!(world.is_kept(), "their disks may be there");
+        let message = world.message(0, "BaremetalReady");
+        assert!(message.contains("GuestsOnHost") && message.contains("g1"), "{message}");
+    }
+}
+
+#[test]
+fn a_look_that_hangs_says_why_and_how_to_go_on() {
+    let mut world = World::leaving();
+    let ready = json!([{
+        "type": "Ready", "status": "False", "severity": "Warning", "reason": "Unschedulable",
+        "message": "No worker has room.", "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }]);
+    let run = world.seen.looks.iter_mut().find(|it| is_open(it)).unwrap();
+    let status = Arc::make_mut(run).status.get_or_insert_default();
+    status.conditions = serde_json::from_value(ready).unwrap();
+    world.settle();
+    assert_eq!(world.condition(0, "BaremetalReady"), is("False", "MachineHeld"));
+    let message = world.message(0, "BaremetalReady");
+    assert!(message.contains("No worker has room") && message.contains(SKIP_CLEANUP), "{message}");
+}
