@@ -150,10 +150,9 @@ impl LeavingHost<'_> {
             return (&reasons::machines::MACHINE_HELD, text);
         }
         if attempt.services.first().is_none_or(|it| it.reason.is_none()) {
-            let waits = match &attempt.state {
-                LastRunState::Waits(what) => format!(" It waits: {what}."),
-                _ => String::new(),
-            };
+            let waiting = if let LastRunState::Waits(what) = &attempt.state { what } else { "" };
+            let waits =
+                if waiting.is_empty() { String::new() } else { format!(" It waits: {waiting}.") };
             let text = format!(
                 "A run looks for guests on host {name} before its machine is given back.{waits} To \
                  give it back without: {skip}"
@@ -172,13 +171,11 @@ impl LeavingHost<'_> {
                  as off is given back."
             }
         };
-        let again = match attempt.state {
-            LastRunState::Spent => "It is tried again when that is corrected.",
-            _ => "It is tried again automatically.",
-        };
+        let is_spent = attempt.state == LastRunState::Spent;
+        let when = if is_spent { "when that is corrected" } else { "automatically" };
         let text = format!(
             "The machine of host {name} is not given back, because no run has found that there are no \
-             guests: {cause}. {way_on} {again} To give it back without: {skip}"
+             guests: {cause}. {way_on} It is tried again {when}. To give it back without: {skip}"
         );
         (&reasons::machines::MACHINE_HELD, text)
     }
@@ -197,7 +194,11 @@ impl LeavingHost<'_> {
                 let said = truncated(ready.message.trim_end_matches('.'), CAUSE_LIMIT);
                 is_held_up.then(|| format!("AnsibleEE {}: {said}", run.name()))
             }
-            _ => None,
+            LastRunState::Done
+            | LastRunState::Spent
+            | LastRunState::Waits(_)
+            | LastRunState::RetryAt(_)
+            | LastRunState::Due { .. } => None,
         }
     }
 }

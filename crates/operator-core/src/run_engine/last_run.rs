@@ -58,6 +58,7 @@ pub enum Holds {
 }
 
 /// What has to happen next.
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub enum LastRunState {
     /// Nothing: an attempt has succeeded.
     Done,
@@ -198,7 +199,7 @@ impl LastRun<'_> {
             Some(found) => shown_by(it, self.name) == Shown::Finding(found),
             None => name.as_ref().is_none_or(|name| *name == it.name()),
         };
-        let run = runs.iter().filter(|it| is_of(it) && it.object.status.is_some()).next_back();
+        let run = runs.iter().rfind(|it| is_of(it) && it.object.status.is_some());
         match run.and_then(|it| failure_of(it, self.name)).map(api::ansibleee::HostFailure::gist) {
             Some(gist) if !gist.is_empty() => format!("{}: {gist}", reason.as_str()),
             _ => reason.as_str().to_owned(),

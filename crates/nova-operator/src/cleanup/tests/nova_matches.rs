@@ -146,10 +146,8 @@ fn a_compute_that_was_restored_without_its_status_goes_only_once_nova_shows_its_
         let host_name = status.host_name.clone();
         *status = api::nova::ExternalComputeStatus { host_name, ..<_>::default() };
         world.health = Some(HostHealth { service: service.clone(), ..<_>::default() });
-        world.nova = Some(match service {
-            ServiceHealth::Pending => HostProgress::NotFound,
-            _ => HostProgress::Pending,
-        });
+        let is_pending = service == ServiceHealth::Pending;
+        world.nova = Some(if is_pending { HostProgress::NotFound } else { HostProgress::Pending });
         world.delete_node(false);
         assert_eq!(n_cleanups(&world.settle()), 0, "{service:?}");
         assert_eq!(world.compute.is_some(), is_held, "{service:?}");
