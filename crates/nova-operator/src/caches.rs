@@ -85,6 +85,20 @@ pub struct Caches {
     pub discovery_jobs: Option<Arc<Cache<Job>>>,
 }
 
+/// Creates the reader of nova's API.
+fn monitor(
+    builder: &ManagerBuilder,
+    nova_api: &NovaApi<'_>,
+    objects: MonitoredObjects,
+) -> Arc<NovaMonitor> {
+    let settings = ClientSettings {
+        metrics: builder.metrics(),
+        leadership: builder.leadership(),
+        http: nova_api.http.clone(),
+    };
+    NovaMonitor::new(nova_api.interval, settings, objects, MonitorQueues::of(nova_api.queues))
+}
+
 impl Caches {
     /// Returns empty caches, whose informers `registry` starts.
     ///
@@ -118,13 +132,7 @@ impl Caches {
                 cells: Arc::clone(&cells),
                 cells_are_ours,
             };
-            let settings = ClientSettings {
-                metrics: builder.metrics(),
-                leadership: builder.leadership(),
-                http: nova_api.http.clone(),
-            };
-            let queues = MonitorQueues::of(nova_api.queues);
-            NovaMonitor::new(nova_api.interval, settings, objects, queues)
+            monitor(builder, nova_api, objects)
         });
         let orders_of = |queue: fn(&Queues) -> &Arc<WorkQueue>| {
             let (monitor, nova_api) = nova.as_ref().zip(nova_api)?;

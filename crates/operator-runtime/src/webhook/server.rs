@@ -140,7 +140,7 @@ struct Open {
 }
 
 impl Connections {
-    /// Counts one more connection until the place is dropped; the receiver is told when it has to go.
+    /// Counts one more connection until the place is dropped; the receiver resolves when it has to go.
     ///
     /// Where `most` are open, the oldest one of the network with the most goes. Returns `None` where
     /// that would leave it with fewer than the network of the new one has.

@@ -102,8 +102,8 @@ pub fn deletion(set: &Arc<BaremetalSet>) -> Option<Step> {
 /// Returns the step that removes the finalizer without deleting the set.
 ///
 /// Returns `None` while a later deletion of the set would undeploy a machine of one of these hosts,
-/// which are in use; and while its deletion, which has begun, would undeploy any, because nobody has
-/// looked for guests there. That only the user lets go, as `is_let_go` says.
+/// which are in use; and while its deletion, which has begun, would undeploy any, because no run
+/// has looked for guests there. That only the user lets go, as `is_let_go` says.
 pub fn release_of(
     set: &BaremetalSet,
     is_let_go: bool,
