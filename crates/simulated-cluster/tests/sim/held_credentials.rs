@@ -94,8 +94,8 @@ async fn a_login_ends_exactly_when_the_last_compute_has_a_newer_one_also_after_t
     let broker = Broker::start("one", "first", "v").await?;
     let first = Login::new(&ns, "one").await?;
     computes::cell_at(&ns, ns.sim, (CELL, BUS), &broker, &first.keys()).await?;
-    let quick = ns.host("held-quick", "192.0.2.130");
-    let slow = ns.host_like(&quick, "held-slow", "192.0.2.131");
+    let quick = ns.host("held-quick", "192.0.2.145");
+    let slow = ns.host_like(&quick, "held-slow", "192.0.2.146");
     computes::deploy(&ns, &[&quick, &slow]).await?;
     for host in [&quick, &slow] {
         uses(&ns, &host.name, &[&first]).await?;
