@@ -182,7 +182,7 @@ fn map_let_go(of_sets: &NodeSetCaches, cells: &EventMapping<Caches>) {
     });
 }
 
-/// Maps what is held to whoever uses it, or did so until now.
+/// Maps what is held to the computes that use it, or did so until now.
 fn map_held(all: &Caches, held: &EventMapping<Caches>) {
     const OF_SECRETS: &[CredentialKind] =
         &[CredentialKind::TransportSecret, CredentialKind::ApplicationCredential];

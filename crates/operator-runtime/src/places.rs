@@ -6,7 +6,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// The places; whoever waits for one gets it in turn, and waits behind no other namespace that has
+/// The places; a caller that waits for one gets it in turn, and waits behind no other namespace that has
 /// its share.
 #[derive(Debug)]
 pub struct Places {

@@ -78,15 +78,7 @@ pub fn decide(
         held_conditions(seen, ending, is_held, &evaluated)
     };
     plan.steps.extend(status_step(seen, &steps, &evaluated.services, now));
-    if is_held {
-        // A run that has not begun would start nova-compute.
-        plan.steps.extend(run_gc::withdrawn(&parted(seen).1, |_, _| false));
-    }
-    if (is_by_api || is_held) && seen.drain.as_ref().is_some_and(HostProgress::forbids_runs) {
-        plan.steps.extend(run_gc::withdrawn(&parted(seen).0, |_, _| false));
-    }
-    let host = &compute.spec.dataplane_node_name;
-    plan.steps.extend(last_run::superseded(&parted(seen).0, host));
+    plan.steps.extend(unneeded_runs(seen, is_by_api, is_held));
     match evaluated.next {
         Next::Conclude if is_by_api && is_done(seen.drain.as_ref()) => {
             let because = "its host is done with, and nova has nothing of it";
@@ -107,6 +99,21 @@ pub fn decide(
         }
     }
     plan
+}
+
+/// Returns the steps that take back runs which must not begin, and delete those that are superseded.
+fn unneeded_runs(seen: &Observed, is_by_api: bool, is_held: bool) -> Vec<Step> {
+    let (cleanups, others) = parted(seen);
+    let mut steps = Vec::new();
+    if is_held {
+        // A run that has not begun would start nova-compute.
+        steps.extend(run_gc::withdrawn(&others, |_, _| false));
+    }
+    if (is_by_api || is_held) && seen.drain.as_ref().is_some_and(HostProgress::forbids_runs) {
+        steps.extend(run_gc::withdrawn(&cleanups, |_, _| false));
+    }
+    steps.extend(last_run::superseded(&cleanups, &seen.compute.spec.dataplane_node_name));
+    steps
 }
 
 /// Returns what is to be done in nova about the host of a compute that is being deleted, or `None`

@@ -57,7 +57,7 @@ pub struct HostOfOrder<'a> {
     pub witness: Witness<'a>,
 }
 
-/// Carries out an order about a host as far as possible now; nothing, where nova has another service
+/// Carries out an order about a host as far as possible now; no part of it, if nova has another service
 /// under the name of the host.
 pub async fn pass(
     apis: &Apis,
@@ -91,12 +91,8 @@ async fn carried_out(
     let (nova, begun) = (&apis.compute, Instant::now());
     let HostOfOrder { name: host, service: own, witness, .. } = *host;
     let found = memory.judged(order, begun, service(nova, host, own).await?);
-    match &found {
-        Found::Unknown => return Ok(HostProgress::CellNotAnswering),
-        Found::Known(service) if own.is_some_and(|it| it != service.id) => {
-            return Ok(HostProgress::OtherService { id: service.id.clone() });
-        }
-        Found::Known(_) | Found::Absent => {}
+    if let Some(unknown) = not_its_own(&found, own) {
+        return Ok(unknown);
     }
     let PassMemory { moves, earlier, .. } = memory;
     match (order, found) {
@@ -143,6 +139,17 @@ async fn carried_out(
                 None => identity(apis, host, order, earlier).await,
             }
         }
+    }
+}
+
+/// Returns why what was found is not known to be of the host whose service has the UUID `own`.
+fn not_its_own(found: &Found, own: Option<&str>) -> Option<HostProgress> {
+    match found {
+        Found::Unknown => Some(HostProgress::CellNotAnswering),
+        Found::Known(service) if own.is_some_and(|it| it != service.id) => {
+            Some(HostProgress::OtherService { id: service.id.clone() })
+        }
+        Found::Known(_) | Found::Absent => None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Which objects hold what a cell's Secret lets computes log in with.
 //!
-//! Whoever writes that Secret chooses what stands in it: it is only compared with the objects of its
+//! The author of that Secret chooses what stands in it: it is only compared with the objects of its
 //! own namespace.
 
 use std::collections::BTreeSet;

@@ -106,7 +106,7 @@ async fn conversation(
         Err(_) => return debug!("handshake took too long"),
     };
     let network = connection.network;
-    // Whoever shows one that the client authorities vouch for is waited for by none and counts to none.
+    // A client with one that the client authorities have signed needs no place and counts to none.
     let _connection = stream.get_ref().1.peer_certificates().is_none().then_some(connection);
     let answer = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(PeerAddress(network));
@@ -132,7 +132,7 @@ async fn conversation(
 #[derive(Clone, Debug, Default)]
 struct Connections(Arc<Mutex<Open>>);
 
-/// By network, in the order of their begin, with what tells each one to go.
+/// By network, in the order of their begin, with what makes each one go.
 #[derive(Debug, Default)]
 struct Open {
     networks: BTreeMap<IpAddr, BTreeMap<u64, oneshot::Sender<()>>>,
