@@ -1,18 +1,24 @@
 //! The last look at a host before its machine is given back: a run looks for guests there.
 
+use std::collections::BTreeMap;
+
 use api::ansibleee::AnsibleEe;
 use api::conditions::{READY, Reason, Severity, find, truncated};
 use jiff::Timestamp;
-use kube::ResourceExt;
-use operator_core::plan::{Plan, Step};
+use kube::core::NamespaceResourceScope;
+use kube::{Resource, ResourceExt};
+use operator_core::plan::{Plan, Step, Target};
 use operator_core::run_engine::Run;
 use operator_core::run_engine::host_guests::with_look;
 use operator_core::run_engine::host_key::HostKeyTrust;
 use operator_core::run_engine::last_run::{
     ATTEMPTS, Holds, LastAttempt, LastRun, LastRunState, newest, superseded,
 };
+use operator_core::run_engine::layout::Layout;
 use operator_core::run_engine::outcome::FailureReason;
-use operator_core::run_engine::run_template::Play;
+use operator_core::run_engine::run_template::{
+    AnsibleOptions, DeploymentOptions, Play, RunTemplate,
+};
 use operator_core::run_engine::service_sequence::NeededRun;
 
 use crate::reasons;
@@ -66,9 +72,32 @@ pub struct Held {
     pub retry_at: Option<Timestamp>,
 }
 
-/// Returns what a run of the look executes, with any collection.
-pub fn play() -> Play {
-    Play::Contents(with_look(PLAY))
+/// Returns the template of a run of the look at the host of an object, which needs no collection;
+/// `None` while the object has no UID. The caller adds what the object has runs start with.
+pub fn template<K>(object: &K, layout: Layout) -> Option<RunTemplate>
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+{
+    Some(RunTemplate {
+        parent: Target::of(object),
+        play: Play::Contents(with_look(PLAY)),
+        service_type: SERVICE.to_owned(),
+        image: None,
+        env: Vec::new(),
+        extra_mounts: Vec::new(),
+        network_attachments: Vec::new(),
+        dns_config: None,
+        layout,
+        sources: Vec::new(),
+        options: AnsibleOptions::default(),
+        fact_variables: Vec::new(),
+        extra_vars: BTreeMap::new(),
+        template_vars: BTreeMap::new(),
+        deployed: DeploymentOptions {
+            labels: BTreeMap::from([(LAST_LOOK.to_owned(), object.uid()?)]),
+            ..DeploymentOptions::default()
+        },
+    })
 }
 
 /// Returns whether a run is one of the look at the host of an object.

@@ -14,9 +14,9 @@ use operator_core::hash;
 use operator_core::node_set_host::{
     address_of, connection, dns_config, hosts, machine_template, recorded_trust,
 };
-use operator_core::plan::{Plan, Step, Target};
+use operator_core::plan::{Plan, Step};
 use operator_core::run_engine::layout::{Layout, NodeSets};
-use operator_core::run_engine::run_template::{AnsibleOptions, DeploymentOptions, RunTemplate};
+use operator_core::run_engine::run_template::RunTemplate;
 use operator_core::run_engine::service_sequence::NeededRun;
 use operator_core::run_engine::ssh_secret::SshSecret;
 use operator_core::run_engine::{Run, last_run};
@@ -25,7 +25,7 @@ use operator_runtime::source_cache::Digests;
 use crate::conditions::first_texts;
 use crate::finalizers::INVENTORY_FINALIZER;
 use crate::host::last_look::{
-    Held, LAST_LOOK, LeavingHost, Look, SERVICE, is_of, is_skipped, play, skip_command,
+    Held, LeavingHost, Look, SERVICE, is_of, is_skipped, skip_command, template,
 };
 use crate::host::machines::provisioning_state::answers;
 use crate::host::machines::set::{self, IN_USE};
@@ -175,29 +175,17 @@ fn run(seen: &Observed, name: &str, (need, was_key_refused): (NeededRun, bool)) 
     let (address, trust) = (address_of(set, name)?, recorded_trust(set, name));
     let connection = connection(set, (name, &address), ssh(seen), &trust, was_key_refused);
     let secret = set.spec.node_template.ansible_ssh_private_key_secret.clone();
+    let layout = Layout::NodeSets(NodeSets {
+        ssh_secrets: BTreeMap::from([(set.name_any(), secret)]),
+        is_global: false,
+        tls: Vec::new(),
+    });
     let template = RunTemplate {
-        parent: Target::of(set),
-        play: play(),
-        service_type: SERVICE.to_owned(),
-        image: None,
         env: set.spec.env.clone(),
         extra_mounts: set.spec.node_template.extra_mounts.clone(),
         network_attachments: set.spec.network_attachments.clone(),
         dns_config: dns_config(set),
-        layout: Layout::NodeSets(NodeSets {
-            ssh_secrets: BTreeMap::from([(set.name_any(), secret)]),
-            is_global: false,
-            tls: Vec::new(),
-        }),
-        sources: Vec::new(),
-        options: AnsibleOptions::default(),
-        fact_variables: Vec::new(),
-        extra_vars: BTreeMap::new(),
-        template_vars: BTreeMap::new(),
-        deployed: DeploymentOptions {
-            labels: BTreeMap::from([(LAST_LOOK.to_owned(), set.uid()?)]),
-            ..DeploymentOptions::default()
-        },
+        ..template(set, layout)?
     };
     last_run::step(&template, name, need, connection)
 }

@@ -1,6 +1,5 @@
 //! The last looks at the hosts of a group whose machines are to be given back.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::baremetal::BaremetalSet;
@@ -10,21 +9,19 @@ use kube::ResourceExt;
 use operator_core::data_sources::SourceRef;
 use operator_core::finalizers::is_terminating;
 use operator_core::hash;
-use operator_core::plan::{Plan, Step, Target};
+use operator_core::plan::{Plan, Step};
 use operator_core::run_engine::Run;
 use operator_core::run_engine::host_key::recorded_trust;
 use operator_core::run_engine::last_run;
 use operator_core::run_engine::layout::Layout;
-use operator_core::run_engine::run_template::{
-    AnsibleOptions, DeploymentOptions, HostConnection, RunTemplate,
-};
+use operator_core::run_engine::run_template::{HostConnection, RunTemplate};
 use operator_core::run_engine::service_sequence::NeededRun;
 use operator_runtime::source_cache::Digests;
 
 use crate::finalizers::is_used;
 use crate::host::effective_spec::EffectiveSpec;
 use crate::host::last_look::{
-    Held, LAST_LOOK, LeavingHost, Look, SERVICE, is_of, is_skipped, play, skip_command,
+    Held, LeavingHost, Look, SERVICE, is_of, is_skipped, skip_command, template,
 };
 use crate::host::machines::machine_names::{known_name, machine_of};
 use crate::host::machines::provisioning_state::answers;
@@ -129,28 +126,15 @@ fn run(seen: &Observed, node: &Node, (need, was_key_refused): (NeededRun, bool))
         was_key_refused,
     );
     let inventory = node_inventory_name(&effective.name);
+    let layout = Layout::Parent {
+        beside: seen.inventory_secrets.contains_key(&inventory).then(|| inventory.clone()),
+        inventory,
+    };
     let template = RunTemplate {
-        parent: Target::of(node),
-        play: play(),
-        service_type: SERVICE.to_owned(),
-        image: None,
         env: effective.env,
         extra_mounts: effective.extra_mounts,
         network_attachments: effective.network_attachments,
-        dns_config: None,
-        layout: Layout::Parent {
-            beside: seen.inventory_secrets.contains_key(&inventory).then(|| inventory.clone()),
-            inventory,
-        },
-        sources: Vec::new(),
-        options: AnsibleOptions::default(),
-        fact_variables: Vec::new(),
-        extra_vars: BTreeMap::new(),
-        template_vars: BTreeMap::new(),
-        deployed: DeploymentOptions {
-            labels: BTreeMap::from([(LAST_LOOK.to_owned(), node.uid()?)]),
-            ..DeploymentOptions::default()
-        },
+        ..template(node, layout)?
     };
     last_run::step(&template, &effective.name, need, connection)
 }
