@@ -325,7 +325,8 @@ class Connections(HostileTest):
         self.assertEqual(message["hosts"], "ou")
 
     def test_half_an_answer_is_a_failure(self):
-        message, _ = self.over_ssh("""echo -n '{"changed": tr'; exit 0\n""", self.PLAY)
+        # All of the module is read first: a pipe that closes before that is a lost connection to Ansible.
+        message, _ = self.over_ssh("""cat >/dev/null; echo -n '{"changed": tr'; exit 0\n""", self.PLAY)
         self.assertEqual(message["hosts"], "of")
 
     def test_a_host_that_hangs_while_it_is_tidied_up_after_costs_no_more_than_the_limit(self):
