@@ -8,6 +8,7 @@ mod nova_api;
 mod operator_policies;
 mod webhooks;
 
+use std::fs;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
@@ -19,6 +20,8 @@ use crate::{lab, paths, sh, yaml};
 /// The chart, from the root of the repository.
 const CHART: &str = "charts/edpm-operators";
 const IMAGE: &str = "image.repository=registry.example/operators";
+/// The largest Secret of a release, in bytes: 0.4 MiB, so that a second version of each kind has room.
+const MAX_RELEASE: u64 = 419_430;
 const KINDS: [&str; 11] = [
     "OpenStackAnsibleEE",
     "OpenStackBaremetalSet",
@@ -36,7 +39,7 @@ const KINDS: [&str; 11] = [
 /// A check with its name.
 type Check = (&'static str, fn() -> Result<()>);
 
-const CHECKS: [Check; 23] = [
+const CHECKS: [Check; 26] = [
     ("helm lint is content", lint),
     ("the defaults render, restricted and without a wildcard", defaults),
     ("a webhook blocks nothing but a change of cell or role", webhooks::blocking),
@@ -47,6 +50,7 @@ const CHECKS: [Check; 23] = [
         webhooks::cert_manager,
     ),
     ("the webhooks know their client where a ConfigMap is named", webhooks::client_authorities),
+    ("Helm keeps the release in less than 0.4 MiB", release_size),
     ("each definition can be left out alone, and is kept when the release goes", definitions),
     (
         "network policies leave the webhook open, and the rest to the values",
@@ -60,6 +64,8 @@ const CHECKS: [Check; 23] = [
     ("rights about nova's API are granted only where it is read", nova_api::rights),
     ("the readiness gate of nova is listed where it is switched on", nova_api::readiness),
     ("nothing of the monitoring is rendered without its switches", monitoring::off),
+    ("the PodMonitor selects the pods of the operators, and their port", monitoring::pods),
+    ("no alert fires where nothing is scraped", monitoring::unscraped),
     (
         "a Prometheus parses the alerts, and evaluates each on what operators publish",
         monitoring::alerts,
@@ -172,6 +178,20 @@ fn watched_namespaces() -> Result<()> {
     Ok(())
 }
 
+/// Checks the size of the Secret in which Helm keeps a release: its JSON, as gzip and base64. The API
+/// server takes no Secret of more than 1 MiB.
+fn release_size() -> Result<()> {
+    let verb = ["install", "edpm", "--namespace", "edpm-system", "--dry-run=client", "-o", "json"];
+    let release = sh::run(&mut helm(&verb, &[IMAGE])?)?;
+    ensure!(release.contains("\"templates\""), "the release has no chart");
+    let path = paths::repo().join("target/release.json");
+    fs::write(&path, release)?;
+    sh::run(Command::new("gzip").args(["--best", "--force"]).arg(&path))?;
+    let n = fs::metadata(path.with_extension("json.gz"))?.len().div_ceil(3) * 4;
+    ensure!(n < MAX_RELEASE, "{n} bytes, which is not less than {MAX_RELEASE}");
+    Ok(())
+}
+
 fn definitions() -> Result<()> {
     let installed = |values: &[&str]| -> Result<Vec<String>> {
         let objects = rendered(values)?;
@@ -207,7 +227,8 @@ fn platform_users() -> Result<()> {
 }
 
 /// The expected environment of each operator with the values of [`values`].
-const EXPECTED_ENV: [(&str, &str, &str); 22] = [
+const EXPECTED_ENV: [(&str, &str, &str); 23] = [
+    ("dataplane-operator", "RELATED_IMAGE_ANSIBLEEE_IMAGE_URL_DEFAULT", "r/runner:1"),
     ("ansibleee-operator", "RELATED_IMAGE_ANSIBLEEE_IMAGE_URL_DEFAULT", "r/runner:1"),
     ("ansibleee-operator", "MAX_ACTIVE_RUNS", "1000"),
     ("ansibleee-operator", "TASK_TIMEOUT", "1800"),
@@ -314,6 +335,7 @@ fn typos() -> Result<()> {
         ("operatorPolicies.excludedNamespaces={Not_A_Name}", "excludedNamespaces"),
         ("secretDigests.rewriteUnkeyed=no", "rewriteUnkeyed"),
         ("nova.nodeSetReadiness=yes", "nodeSetReadiness"),
+        ("metrics.podMonitor.label=a", "label"),
         ("metrics.prometheusRule.enable=true", "enable"),
         ("metrics.dashboard.enabled=on", "enabled"),
         ("webhooks.certificates=me", "certificates"),

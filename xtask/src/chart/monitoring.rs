@@ -14,6 +14,7 @@ use super::rendered;
 use crate::{packages, paths, sh};
 
 const RULE: &str = "metrics.prometheusRule.enabled=true";
+const PODS: &str = "metrics.podMonitor.enabled=true";
 const DASHBOARD: &str = "metrics.dashboard.enabled=true";
 /// Every metric of an operator as text; a test of operator-runtime compares it with the code.
 const EXAMPLE: &str = "crates/operator-runtime/src/metrics/example.txt";
@@ -21,22 +22,55 @@ const EXAMPLE: &str = "crates/operator-runtime/src/metrics/example.txt";
 const AT: &str = "1h";
 const OPERATORS: [&str; 3] = ["ansibleee-operator", "dataplane-operator", "nova-operator"];
 
-/// Checks that neither object is there unless its value is true, and then with its labels.
+/// Checks that no object is there unless its value is true, and then with its labels.
 pub(super) fn off() -> Result<()> {
     let is_ours = |it: &&Value| {
-        it["kind"] == "PrometheusRule" || !it["metadata"]["labels"]["grafana_dashboard"].is_null()
+        it["kind"] == "PrometheusRule"
+            || it["kind"] == "PodMonitor"
+            || !it["metadata"]["labels"]["grafana_dashboard"].is_null()
     };
     let n = |values: &[&str]| Ok(rendered(values)?.iter().filter(is_ours).count());
-    let counts: [Result<usize>; 3] = [n(&[]), n(&[RULE]), n(&[RULE, DASHBOARD])];
+    let counts: [Result<usize>; 4] =
+        [n(&[]), n(&[RULE]), n(&[RULE, DASHBOARD]), n(&[RULE, DASHBOARD, PODS])];
     for (found, expected) in counts.into_iter().zip(0..) {
         let found = found?;
         ensure!(found == expected, "{found} objects, not {expected}");
     }
-    let labelled = rendered(&[RULE, "metrics.prometheusRule.labels.release=kube"])?;
-    let labels =
-        of_kind(&labelled, "PrometheusRule").map(|it| &it["metadata"]["labels"]["release"]);
-    ensure!(labels.collect::<Vec<_>>() == ["kube"], "the label is missing");
+    for (on, value, kind) in
+        [(RULE, "prometheusRule", "PrometheusRule"), (PODS, "podMonitor", "PodMonitor")]
+    {
+        let labelled = rendered(&[on, &format!("metrics.{value}.labels.release=kube")])?;
+        let labels = of_kind(&labelled, kind).map(|it| &it["metadata"]["labels"]["release"]);
+        ensure!(labels.collect::<Vec<_>>() == ["kube"], "the label of {kind} is missing");
+    }
     Ok(())
+}
+
+/// Checks that the PodMonitor finds each operator's pods, and a port that they have.
+pub(super) fn pods() -> Result<()> {
+    let objects = rendered(&[PODS])?;
+    let monitor = of_kind(&objects, "PodMonitor").next().context("no PodMonitor")?;
+    let selected = monitor.pointer("/spec/selector/matchLabels").and_then(Value::as_object);
+    let selected = selected.filter(|it| !it.is_empty()).context("it selects by no label")?;
+    let port = &monitor["spec"]["podMetricsEndpoints"][0]["port"];
+    let mut found = BTreeSet::new();
+    for deployment in of_kind(&objects, "Deployment") {
+        let pod = &deployment["spec"]["template"];
+        let labels = &pod["metadata"]["labels"];
+        ensure!(selected.iter().all(|(name, value)| labels[name] == *value), "{labels}");
+        let ports = pod["spec"]["containers"][0]["ports"].as_array().into_iter().flatten();
+        ensure!(ports.into_iter().any(|it| it["name"] == *port), "no port {port}");
+        found.insert(text(deployment, "/metadata/name"));
+    }
+    ensure!(found == BTreeSet::from(OPERATORS), "{found:?}");
+    Ok(())
+}
+
+/// Checks that the rules alone raise nothing: no Prometheus scrapes the operators yet.
+pub(super) fn unscraped() -> Result<()> {
+    written("rules.json", &rules()?)?;
+    let other = json!({ "series": "up{job=\"other\"}", "values": "1+0x90" });
+    evaluated("unscraped", &[other], &["ALERTS".to_owned()], false)
 }
 
 /// Checks that the alerts are valid, and that each fires where everything is as bad as in the
