@@ -84,6 +84,15 @@ class NetworkRoles(TemporaryDirectoryTest):
         self.assertNotIn("edpm-network-config", said.split("mtu 1500")[1])
         self.assertEqual(present.read_text(), "what was applied before")
 
+    def test_a_template_that_cannot_be_read_is_told_with_its_line(self):
+        for more, fault in (("  mtu: 1500\n", "key mtu stands twice"), ("  x: [\n", "expected the node content")):
+            with self.subTest(fault):
+                is_good, said = self.run_roles(edpm_network_config_template=TEMPLATE + more, ctlplane_ip="10.9.0.1")
+                self.assertFalse(is_good, said)
+                self.assertIn("The network template cannot be read, nothing was changed:", said)
+                self.assertIn(fault, said)
+                self.assertRegex(said, ", line [89], column")
+
     def test_the_address_by_which_the_host_is_reached_is_not_dropped(self):
         self.write("state", json.dumps({"addresses": [["eth0", "10.9.0.1/24"]]}))
         is_good, said = self.run_roles(
