@@ -237,6 +237,7 @@ REFUSED_HERE = [
     ("", link(name="eth7"), "network_config[0].name: there is no interface eth7 on this host; it has eth0, other"),
     ("", {"type": "dummy", "name": "eth0"}, "network_config[0].name: eth0 exists and is no dummy"),
     ("", {"type": "vlan", "device": "eth7", "vlan_id": 5}, "network_config[0].device: there is no interface eth7"),
+    ("", {"type": "vlan", "device": "eth0", "vlan_id": 5, "mtu": 9000}, "network_config[0].mtu: 9000: vlan5 takes at most 1500"),
     ("", route(default=True, next_hop="10.90.0.254"), "routes[0]: 10.90.0.254 is in no network of eth0: correct it"),
     ("", bridge(), "the address 10.9.0.1/24 is on eth0, which is not in the template"),
     ("", bridge(members=[link()], addresses=[]), "eth0 has the address 10.9.0.1/24 of its own, but is to be a member"),
@@ -292,6 +293,11 @@ class NetworkTemplate(NetworkTest):
             entry = {"addresses": [{"ip_netmask": "10.9.0.1/24"}], **entry} if entry["type"] == "bridge" else entry
             with self.subTest(said):
                 self.assertIn(said, self.refusal([entry], WORLD + world))
+
+    def test_a_vlan_may_have_the_mtu_that_the_template_gives_the_link_below(self):
+        self.config("c", [link(mtu=9000), {"type": "vlan", "device": "nic1", "vlan_id": 5, "mtu": 9000}])
+        done = self.run_in_namespace("$PROGRAM validate c")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_name_servers_and_domains_that_the_host_has_are_no_fault(self):
         self.config("c", [link(dns_servers=["2001:db8::53"], domain="example.org")])

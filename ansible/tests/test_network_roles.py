@@ -28,6 +28,11 @@ network_config:
   - ip_netmask: {{ ctlplane_ip }}/24
 """
 
+IP_WITHOUT_MTU = """#!/bin/sh
+case "$*" in *mtu*) exit 2 ;; esac
+exec /sbin/ip "$@"
+"""
+
 
 class NetworkRoles(TemporaryDirectoryTest):
     def run_roles(self, world="true", after="ip -o address show dev eth0; ip -o link show dev eth0", **given):
@@ -83,6 +88,17 @@ class NetworkRoles(TemporaryDirectoryTest):
         self.assertIn("mtu 1500", said)
         self.assertNotIn("edpm-network-config", said.split("mtu 1500")[1])
         self.assertEqual(present.read_text(), "what was applied before")
+
+    def test_a_start_applies_what_worked_last(self):
+        present = self.write("etc/config.json", "what was applied before")
+        self.write("bin/ip", IP_WITHOUT_MTU).chmod(0o755)
+        is_good, said = self.run_roles(
+            edpm_network_config_template=TEMPLATE, ctlplane_ip="10.9.0.1", after="ls /usr/local/sbin /etc/systemd/system",
+        )
+        self.assertFalse(is_good, said)
+        self.assertIn("ip link set eth0 mtu 1400 failed with 2", said)
+        self.assertEqual(present.read_text(), "what was applied before")
+        self.assertTrue(said.endswith("/etc/systemd/system: /usr/local/sbin:"), said)
 
     def test_a_template_that_cannot_be_read_is_told_with_its_line(self):
         for more, fault in (("  mtu: 1500\n", "key mtu stands twice"), ("  x: [\n", "expected the node content")):
