@@ -127,6 +127,25 @@ class NetworkRoles(TemporaryDirectoryTest):
         self.assertFalse(is_good, said)
         self.assertIn("edpm_network_config_os_net_config_mappings is not carried out here: remove it", said)
 
+    def test_default_gateways_must_answer_those_of_ipv6_where_there_are_none_of_ipv4(self):
+        self.write("bin/dpkg-query", "#!/bin/sh\necho iputils-ping ii\n").chmod(0o755)
+        self.write("bin/ping", f"#!/bin/sh\nshift 5; echo $* >>{self.directory}/pinged\n").chmod(0o755)
+        six = "ip -6 route add default via fe80::1 dev eth0; ip -6 route add default via 2001:db8::1 dev eth0 metric 5"
+        for world, pinged in (
+            (f"ip address add 2001:db8::10/64 dev eth0 nodad; {six}", ["2001:db8::1", "fe80::1%eth0"]),
+            (f"ip route add default via 10.9.0.254; {six.split(';')[0]}", ["10.9.0.254"]),
+            (
+                "ip route add default nexthop via 10.9.0.253 dev eth0 nexthop via 10.9.0.254 dev eth0",
+                ["10.9.0.253", "10.9.0.254"],
+            ),
+            ("true", []),
+        ):
+            with self.subTest(world):
+                self.write("pinged", "")
+                is_good, said = self.run_roles(world, edpm_nodes_validation_validate_gateway_icmp=True)
+                self.assertTrue(is_good, said)
+                self.assertEqual((self.directory / "pinged").read_text().split(), pinged, said)
+
     def test_the_hosts_address_is_found_in_any_spelling_and_with_a_peer(self):
         for world, address in (
             ("ip address add 2001:db8::10/64 dev eth0 nodad", "2001:DB8:0:0::10"),
