@@ -19,6 +19,7 @@ COLLECTION = ANSIBLE / "osp" / "edpm"
 CALLBACKS = ":".join(str(ANSIBLE / folder) for folder in ("callback", "bounds", "key_checks"))
 BIN = pathlib.Path(sys.executable).parent
 UNPACKED = pathlib.Path(os.environ.get("EDPM_TEST_SSHD_ROOT", "/nonexistent"))
+FIREWALL = pathlib.Path(os.environ.get("EDPM_TEST_FIREWALL_ROOT", "/nonexistent"))
 SSHD = shutil.which("sshd", path=f"/usr/sbin:/sbin:{UNPACKED}/usr/sbin")
 # In a mount namespace of its own sshd finds the user and the directory that its package would have made.
 START = """

@@ -22,7 +22,7 @@ fi
 case "$1 $2" in
 "image exists") ;;
 "image inspect") cat "$here/images/$5" 2>/dev/null || echo "id-of-$5" ;;
-"run --rm") echo libvirtd ;;
+"run --rm") case "$*" in *tss* | *swtpm*) ;; *) echo libvirtd ;; esac ;;
 "exec libvirt") echo "Running hypervisor: QEMU" ;;
 "exec nova_compute") cd /var/lib/openstack/config/nova && sha256sum -- *nova*.conf | sort -k 2 ;;
 "top nova_compute") echo nova-compute ;;
@@ -49,9 +49,11 @@ esac
 
 SYSTEMCTL = r"""#!/bin/bash
 here=$(dirname "$0")
-case "$1 $2" in
-"show --property=LoadState") echo LoadState=not-found ;;
+case "$*" in
+"show --property=LoadState "*) echo LoadState=not-found ;;
 "show "*) printf 'LoadState=loaded\nActiveState=active\n' ;;
+# No other firewall is there.
+"is-active "*firewalld* | "is-active "*nftables* | "is-active "*netfilter*) exit 3 ;;
 "is-active "*) ! grep -qxF "${*: -1}" "$here/inactive" 2>/dev/null ;;
 "is-enabled "*) echo enabled ;;
 *) echo "systemctl $*" >>"$here/notes" ;;
