@@ -92,6 +92,18 @@ class NetworkConfig(NetworkTest):
         self.assertIn("eth0 10.7.0.1/24", done.stdout)
         self.assertNotIn("br-ctl", done.stdout)
 
+    def test_a_member_that_the_file_drops_leaves_the_bridge_and_others_stay(self):
+        self.config("c", [bridge(members=[link(), link(name="other")])])
+        self.config("d", [bridge(members=[link()])])
+        done = self.run_in_namespace("""
+            ip address flush dev eth0; $PROGRAM apply c >/dev/null
+            ip link add tap0 type veth peer name guest; ip link set tap0 master br0
+            $PROGRAM check d; $PROGRAM apply d; $PROGRAM check d; echo "== end"; ip -o link show master br0
+        """)
+        told, _, ports = done.stdout.partition("== end\n")
+        self.assertEqual(told, "other: leave br0\n" * 2, done.stderr)
+        self.assertEqual([line.split()[1].split("@")[0] for line in ports.splitlines()], ["eth0", "tap0"])
+
     def test_an_address_that_was_there_before_outlives_the_file(self):
         self.config("c", [{"type": "interface", "name": "eth0", "addresses": [{"ip_netmask": "10.9.0.1/24"}]}])
         self.config("d", [{"type": "interface", "name": "eth0"}])
