@@ -29,6 +29,8 @@ fn config(host: &Host) -> Value {
     });
     if let Some(fqdn) = &host.fqdn {
         config["fqdn"] = json!(fqdn);
+        // Images may leave /etc/hosts alone; then the whole name is known only where DNS has it.
+        config["manage_etc_hosts"] = json!("localhost");
     }
     if let Some(password) = &host.root_password {
         config["chpasswd"] = json!({"expire": false, "users": [root(password)]});

@@ -427,9 +427,9 @@ fn golden_texts_and_hashes_stay_as_they_are() {
         include_str!("../tests/golden/network_data.json")
     );
     assert_eq!(files["user_data"].expose(), include_str!("../tests/golden/user_data"));
-    let hash = "471c046e7accee27c81f8f419a4960bf01c1ada951644f3821fb39bb731dbfb0";
+    let hash = "f9b682238f77e2929696223ab1f6d8a06dae42b1ea161e3347d2a8bbc4588a57";
     assert_eq!(drive.hash(), hash);
-    let image = "467a632da43a794bb0d8605f732f22528444208902e69728cf9bc2a7f403bbc0";
+    let image = "0f1c00b48e161b78fe54735ad6421940ac1410a88001bd842ebf9663bfb6bf9e";
     assert_eq!(operator_core::hash::of_bytes(drive.image().expose()), image);
 }
 

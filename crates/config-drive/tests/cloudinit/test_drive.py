@@ -3,12 +3,14 @@
 
 import collections
 import json
+import logging
+import pathlib
 import subprocess
 import tempfile
 import unittest
 
 from cloudinit import distros, helpers, safeyaml, sources, util
-from cloudinit.config import schema
+from cloudinit.config import cc_update_etc_hosts, schema
 from cloudinit.distros import ug_util
 from cloudinit.sources import DataSourceConfigDrive
 from openstack.baremetal import configdrive
@@ -118,6 +120,19 @@ class Drives(unittest.TestCase):
             self.assertEqual(passwords, list(host.get("rootPassword", {}).values()))
             self.assertEqual(found["growpart"]["mode"], "off" if host["keepRootSize"] else "auto")
 
+    def test_a_host_finds_its_whole_name_without_dns(self):
+        distro = distros.fetch("debian")("debian", {}, helpers.Paths({}))
+        for host, drive in zip(self.hosts, self.drives):
+            with self.subTest(host["hostName"]), tempfile.TemporaryDirectory() as folder:
+                file = pathlib.Path(folder) / "hosts"
+                file.write_text("127.0.0.1 localhost\n192.0.2.7 other\n")
+                distro.hosts_fn = str(file)
+                cloud = Cloud(host["hostName"], distro)
+                cc_update_etc_hosts.handle("", config(drive), cloud, logging.getLogger(), [])
+                names = [line.split() for line in file.read_text().split("\n") if line]
+                own = [["127.0.1.1", host["fqdn"], host["hostName"]]] if "fqdn" in host else []
+                self.assertEqual(names, [["127.0.0.1", "localhost"], ["192.0.2.7", "other"], *own])
+
     def test_given_user_data_takes_the_place_of_ours(self):
         text = "#!/bin/sh\necho gr\u00fc\u00dfe\n"
         drive = support.drives([{**self.hosts[0], "given": {"userData": text}}])[0]
@@ -134,8 +149,8 @@ Name = collections.namedtuple("Name", ["hostname", "is_default"])
 class Cloud:
     """A cloud that knows the name of the host only."""
 
-    def __init__(self, name):
-        self.name = name
+    def __init__(self, name, distro=None):
+        self.name, self.distro = name, distro
 
     def get_hostname(self, fqdn=False, metadata_only=False):
         """As cloud-init asks its data source."""
