@@ -24,6 +24,8 @@ description:
   - At the end of a run it writes one line of JSON, at most 4096 bytes, that tells for each host of EDPM_RUN_HOSTS
     whether it is done (o), failed (f), unreachable (u), refused our key (k), has another host key (h),
     was never touched (n) or is unknown (?), how many tasks changed it, and which tasks failed.
+  - Plays for localhost run where Ansible does. If one of them fails, no host is done; if all of the run's own plays are
+    for localhost, the hosts that no play touched are as done as those plays.
   - As long as the run goes on, the line tells what is known so far, and that it is unfinished.
   - A host that takes longer for a task than ANSIBLE_TASK_TIMEOUT says is unreachable, even where the play ignores it.
   - Where the plugin edpm_key_checks saw that hosts' own ssh keys are not checked, the line names some of the hosts, and
@@ -88,6 +90,7 @@ class CallbackModule(CallbackBase):
         self.all_or_none = {}  # number -> name of the plays that one failure ends for all hosts
         self.checked = set()  # hosts that our own plays came to
         self.played = set()  # hosts with a result of any other play
+        self.is_for_hosts = False  # whether any other play was for more than localhost
         self.slow = {}  # host -> the first task that took too long
         self.said = AggregateStats()  # what plays themselves gave to set_stats
         self.keys = b""  # what was seen of unchecked keys when that was looked at last
@@ -132,6 +135,8 @@ class CallbackModule(CallbackBase):
         if _is_check(play):
             self._protect_check(play)
         _honour_any_errors_fatal(play)
+        if not (_has_task_of(play, OWNER_CHECK) or _has_task_of(play, FACTS) or _is_for_localhost(play)):
+            self.is_for_hosts = True
 
     def _protect_check(self, play):
         """No option of the run reaches the check: neither its tags nor its extra variables.
@@ -287,6 +292,7 @@ class CallbackModule(CallbackBase):
         for host in sorted(set(hosts) | set(stats.processed) | set(self.stopped)):
             states[host], found = self._state(host, stats)
             entries.extend(found)
+        self._count_localhost(hosts, states)
         text = _fit_with_report(
             self.said.custom.get("_run", {}).get("edpm_report"),
             "".join(states[host] for host in hosts),
@@ -295,6 +301,16 @@ class CallbackModule(CallbackBase):
             **self._unchecked(),
         )
         _write(text)
+
+    def _count_localhost(self, hosts, states):
+        """Puts what became of plays for localhost into the letters of the run's hosts, which have none of their own."""
+        ends = [states[name] for name in constants.LOCALHOST if name in states and name not in hosts]
+        has_failed = any(end not in "on" for end in ends)
+        for host in hosts:
+            if has_failed and states[host] in "on":
+                states[host] = "f"
+            elif "o" in ends and states[host] == "n" and not self.is_for_hosts:
+                states[host] = "o"
 
     def _stop_with_others(self, stats):
         """Older versions of Ansible do not tell whom any_errors_fatal stopped."""
@@ -431,7 +447,18 @@ def _honour_any_errors_fatal(play):
 
 
 def _is_check(play):
-    return any(_is_task_of_check(task) for block in play.tasks for task in block.block)
+    return _has_task_of(play, OWNER_CHECK)
+
+
+def _has_task_of(play, file):
+    return any(_file_of(task) == file for block in play.tasks for task in block.block)
+
+
+def _is_for_localhost(play):
+    # Here and not above, as in _limit_leaves_nobody.
+    from ansible.inventory.manager import split_host_pattern
+
+    return all(name in constants.LOCALHOST for name in split_host_pattern(play.hosts))
 
 
 def _is_task_of_check(task):

@@ -232,7 +232,7 @@ mod tests {
             ..AnsibleOptions::default()
         };
         assert_eq!(options.cmd_line(false), r"--limit 'it'\''s,&edpm_run' --tags 'a b'");
-        assert_eq!(AnsibleOptions::default().cmd_line(false), "--limit 'edpm_run'");
+        assert_eq!(AnsibleOptions::default().cmd_line(false), "--limit 'edpm_run,localhost'");
         let limit =
             |it: &str| AnsibleOptions { limit: Some(it.into()), ..AnsibleOptions::default() };
         assert_eq!(limit("compute:!n2").cmd_line(false), "--limit 'compute,!n2,&edpm_run'");

@@ -1,6 +1,11 @@
-//! Which hosts a user's `ansibleLimit` excludes, as far as that can be decided without Ansible.
+//! Limits of runs: which hosts a user's `ansibleLimit` excludes, and what of it is given to Ansible.
 
 use std::net::IpAddr;
+
+use super::inventory::RUN_GROUP;
+
+/// The names that plays give to the runner itself; none of them is in an inventory of ours.
+const LOCALHOST: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
 /// Returns whether a limit certainly excludes a host; `groups` are the host's inventory groups.
 ///
@@ -21,6 +26,26 @@ pub fn leaves_out(limit: &str, host: &str, groups: &[&str]) -> bool {
     misses_all
         || named('&').any(|it| is_match(it) == Some(false))
         || named('!').any(|it| is_match(it) == Some(true))
+}
+
+/// Returns whether a play or a failure of that host is one of the runner itself.
+pub fn is_localhost(host: &str) -> bool {
+    LOCALHOST.contains(&host)
+}
+
+/// Returns the limit of a run of [`RUN_GROUP`], whose hosts [`leaves_out`] has not excluded.
+///
+/// A play for localhost runs beside those for hosts. Where there is a limit of the user's, it runs
+/// if that names localhost, as Ansible has it; no limit of Ansible's can say so beside a regular
+/// expression, a file, a range or an intersection.
+pub fn of_run(limit: Option<&str>) -> String {
+    let terms = limit.map(terms).unwrap_or_default();
+    let is_decided = |it: &&str| !it.starts_with(['~', '@', '&']) && !it.contains('[');
+    let names_localhost = terms.iter().any(|it| is_localhost(it));
+    if terms.is_empty() || names_localhost && terms.iter().all(is_decided) {
+        return format!("{RUN_GROUP},{}", LOCALHOST[0]);
+    }
+    format!("{},&{RUN_GROUP}", terms.join(","))
 }
 
 /// Splits a limit into terms as Ansible does.
@@ -128,6 +153,23 @@ mod tests {
             ("", &[]),
         ] {
             assert_eq!(terms(limit), expected, "{limit}");
+        }
+    }
+
+    #[test]
+    fn a_run_has_plays_for_localhost_unless_a_limit_of_the_users_does_without() {
+        for (limit, expected) in [
+            (None, "edpm_run,localhost"),
+            (Some("compute:!n2"), "compute,!n2,&edpm_run"),
+            (Some("n1,localhost"), "edpm_run,localhost"),
+            (Some("n*:!n2:127.0.0.1"), "edpm_run,localhost"),
+            (Some("::1"), "edpm_run,localhost"),
+            (Some("localhost,&compute"), "localhost,&compute,&edpm_run"),
+            (Some("localhost,n[2:5]"), "localhost,n[2:5],&edpm_run"),
+            (Some("localhost,~n.*"), "localhost,~n.*,&edpm_run"),
+            (Some("all,!localhost"), "all,!localhost,&edpm_run"),
+        ] {
+            assert_eq!(of_run(limit), expected, "{limit:?}");
         }
     }
 

@@ -9,7 +9,6 @@ use serde_json::Value;
 
 use crate::plan::Target;
 use crate::run_engine::host_key::HostKeyTrust;
-use crate::run_engine::inventory::RUN_GROUP;
 use crate::run_engine::layout::Layout;
 use crate::run_engine::limit;
 use crate::run_engine::ssh_secret::SshSecret;
@@ -58,9 +57,8 @@ impl AnsibleOptions {
     /// Unless `is_everywhere`, the limit is reduced to the run's own hosts.
     pub(super) fn cmd_line(&self, is_everywhere: bool) -> String {
         let limit = match &self.limit {
-            Some(limit) if is_everywhere => Some(limit.clone()),
-            Some(limit) => Some(format!("{},&{RUN_GROUP}", limit::terms(limit).join(","))),
-            None => (!is_everywhere).then(|| RUN_GROUP.to_owned()),
+            limit if is_everywhere => limit.clone(),
+            limit => Some(limit::of_run(limit.as_deref())),
         };
         let options =
             [("--limit", &limit), ("--tags", &self.tags), ("--skip-tags", &self.skip_tags)];

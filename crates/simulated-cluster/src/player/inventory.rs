@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+/// The playbook of a run that has its text.
+const PLAYBOOK: &str = "/runner/project/playbook.yaml";
 /// The folder where Ansible looks for inventories.
 const FOLDER: &str = "/runner/inventory/";
 
@@ -47,6 +49,12 @@ pub(crate) fn is_within_limit(files: &BTreeMap<String, String>, host: &str) -> b
     let is_in_all = terms().filter_map(|it| it.strip_prefix('&')).all(is_of);
     let is_out = terms().filter_map(|it| it.strip_prefix('!')).any(is_of);
     is_named && is_in_all && !is_out
+}
+
+/// Returns whether all plays of the run's playbook are for localhost, so that they come to no host.
+pub(crate) fn is_for_localhost(files: &BTreeMap<String, String>) -> bool {
+    let plays: Option<Vec<Value>> = files.get(PLAYBOOK).and_then(|it| api::yaml::from_str(it).ok());
+    plays.is_some_and(|it| !it.is_empty() && it.iter().all(|it| it["hosts"] == "localhost"))
 }
 
 /// Returns whether a group of an inventory contains the host.
@@ -125,7 +133,17 @@ mod tests {
         assert!(is_left("--limit 'n0,&edpm_run' --tags 'a'", "n0"));
         assert!(!is_left("--limit 'n0,&edpm_run'", "n1"));
         assert!(!is_left("--limit 'edpm_run,!n0'", "n0"));
+        assert!(is_left("--limit 'edpm_run,localhost'", "localhost"));
+        assert!(!is_left("--limit 'n0,&edpm_run'", "localhost") && is_left("", "localhost"));
         assert!(is_left("--tags 'a'", "n7") && is_left("", "n7"));
+    }
+
+    #[test]
+    fn a_playbook_is_for_localhost_where_all_of_its_plays_are() {
+        let is_it = |text: &str| is_for_localhost(&[(PLAYBOOK.to_owned(), text.to_owned())].into());
+        assert!(is_it("[{hosts: localhost}, {hosts: localhost}]"));
+        assert!(!is_it("[{hosts: localhost}, {hosts: all}]") && !is_it("[]") && !is_it("a: b"));
+        assert!(!is_for_localhost(&BTreeMap::new()));
     }
 
     #[test]

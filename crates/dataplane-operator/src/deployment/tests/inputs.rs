@@ -306,7 +306,8 @@ fn what_the_deployment_says_reaches_its_runs() {
     world.settle();
     assert_eq!(world.seen.runs.len(), 1, "only what overrides is deployed");
     let spec = &world.run("third").spec;
-    assert_eq!(spec.cmd_line.as_deref(), Some("--limit 'edpm_run' --tags 'a b' --skip-tags 'c'"));
+    let cmd_line = "--limit 'edpm_run,localhost' --tags 'a b' --skip-tags 'c'";
+    assert_eq!(spec.cmd_line.as_deref(), Some(cmd_line));
     assert_eq!(spec.extra_vars["edpm_services_override"], json!(["third"]));
     assert_eq!(spec.extra_vars["edpm_service_type"], "third");
     assert_eq!(spec.extra_vars["n"], 1);
