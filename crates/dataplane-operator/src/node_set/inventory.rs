@@ -16,7 +16,9 @@ use operator_core::data_sources::service_type;
 use operator_core::node_set_host;
 use operator_core::node_set_host::{CTLPLANE, Host};
 use operator_core::run_engine::host_owner::{self, HostOwner, TAKE_OVER};
-use operator_core::run_engine::inventory::{HOST_KEYS_DIR, KNOWN_HOSTS_KEY, ssh_args};
+use operator_core::run_engine::inventory::{
+    HOST_KEYS_DIR, KNOWN_HOSTS_KEY, SSH_ARGS_VAR, ssh_vars, with_ours,
+};
 use operator_core::run_engine::mounts::node_sets::{known_hosts_files, ssh_key_file};
 use serde_json::{Value, json};
 
@@ -47,17 +49,34 @@ pub fn inventory(seen: &Observed, hosts: &[Host<'_>], served: &ExternalResources
 fn group_vars(seen: &Observed, served: &ExternalResources) -> Vars {
     let (set, template) = (&*seen.set, &seen.set.spec.node_template);
     let opts = template.ansible.clone().unwrap_or_default();
-    let mut files = known_hosts_files(&set.name_any()).to_vec();
-    files.push(format!("{HOST_KEYS_DIR}/{KNOWN_HOSTS_KEY}"));
-    let mut vars = data([("ansible_ssh_common_args", json!(ssh_args(&files)))]);
+    let mut vars = data(ssh(set).map(|(name, it)| (name, json!(it))));
     vars.extend(given(&seen.namespace, &opts, &seen.objects));
     let user = AnsibleOpts { ansible_user: Some(node_set_host::user(set)), ..opts.clone() };
     vars.extend(fields(&user, Some(&template.management_network)));
     vars.extend(own(&opts));
     vars.extend(networks(&template.networks, &seen.infra));
     vars.extend(decided(set, &seen.services, served.has_certificates));
+    follow_with_ours(set, &mut vars);
     vars.retain(|name, _| !host_owner::is_variable(name));
     vars
+}
+
+/// Returns the variables with ssh's options.
+fn ssh(set: &NodeSet) -> [(&'static str, String); 2] {
+    let set = set.name_any();
+    let mut files = known_hosts_files(&set).to_vec();
+    files.push(format!("{HOST_KEYS_DIR}/{KNOWN_HOSTS_KEY}"));
+    ssh_vars(&ssh_key_file(&set), &files)
+}
+
+/// Adds our options of ssh to those that a level sets itself.
+fn follow_with_ours(set: &NodeSet, vars: &mut Vars) {
+    let [(_, ours), _] = ssh(set);
+    if let Some(Var::Data(own) | Var::Template(own)) = vars.get_mut(SSH_ARGS_VAR)
+        && *own != ours
+    {
+        *own = with_ours(own, &ours);
+    }
 }
 
 /// Returns the variables of one host.
@@ -69,6 +88,7 @@ fn host_vars(seen: &Observed, host: &Host<'_>, served: &ExternalResources) -> Va
     vars.extend(fields(&opts, host.node.management_network.as_ref()));
     vars.extend(own(&opts));
     vars.extend(networks(&host.node.networks, &seen.infra));
+    follow_with_ours(&seen.set, &mut vars);
     vars.retain(|name, _| !host_owner::is_variable(name));
     vars.extend(data(owner(&seen.set, host).vars()));
     let reserved = served.vars.get(&host.host_name).into_iter().flatten();

@@ -26,6 +26,12 @@ pub const KNOWN_HOSTS_DIR: &str = "/runner/env/known_hosts";
 /// Directory of the host keys that the run itself scanned.
 pub const HOST_KEYS_DIR: &str = "/runner/host_keys";
 
+/// The variable with the options of ssh, sftp and scp.
+pub const SSH_ARGS_VAR: &str = "ansible_ssh_common_args";
+/// The variable with ssh's options for a connection of the user's own, as to a bastion: our key, and
+/// the same known hosts.
+const BESIDE_VAR: &str = "edpm_ssh_args";
+
 /// Default of `ansible_user`: the user that Ansible itself would choose.
 ///
 /// Plays that read `ansible_user` then get a name.
@@ -78,17 +84,16 @@ pub fn run_inventory<'a>(hosts: impl IntoIterator<Item = &'a String>) -> String 
 /// Returns a host's variables. Derived values are data; the user's values stay templates (D13).
 fn host_vars(host: &HostEntry) -> Tree {
     let text = |it: &str| Tree::data(it.to_owned());
+    let key = format!("{SSH_KEY_DIR}/{}", host.ssh_secret);
+    let ssh = ssh_vars(&key, &known_hosts_files(host));
     let mut vars: BTreeMap<String, Tree> = BTreeMap::from([
         ("ansible_host".into(), text(&host.ansible_host)),
         ("ansible_port".into(), Tree::data(host.ansible_port)),
-        (
-            "ansible_ssh_private_key_file".into(),
-            text(&format!("{SSH_KEY_DIR}/{}", host.ssh_secret)),
-        ),
-        ("ansible_ssh_common_args".into(), text(&ssh_args(&known_hosts_files(host)))),
+        ("ansible_ssh_private_key_file".into(), text(&key)),
         ("canonical_hostname".into(), text(&host.host_name)),
         ("ctlplane_ip".into(), text(&host.ansible_host)),
     ]);
+    vars.extend(ssh.iter().map(|(name, it)| ((*name).into(), text(it))));
     let user = host.ansible_user.as_deref();
     let user = user.map_or_else(|| Tree::template(Value::from(SAME_USER)), text);
     vars.insert("ansible_user".into(), user);
@@ -102,18 +107,33 @@ fn host_vars(host: &HostEntry) -> Tree {
         }
     }
     for (name, value) in &host.vars {
-        vars.insert(name.clone(), Tree::template(value.clone()));
+        let value = if name == SSH_ARGS_VAR { with_ours(value, &ssh[0].1) } else { value.clone() };
+        vars.insert(name.clone(), Tree::template(value));
     }
     vars.retain(|name, _| !host.elsewhere.contains(name) && !host_owner::is_variable(name));
     vars.extend(host.owner.vars().into_iter().map(|(name, it)| (name.into(), Tree::data(it))));
     Tree::Map(vars)
 }
 
+/// Returns the variables with ssh's options: those of connections to hosts, and those for another
+/// connection that a user's `ProxyCommand` makes.
+pub fn ssh_vars(key: &str, known_hosts: &[String]) -> [(&'static str, String); 2] {
+    let args = ssh_args(known_hosts);
+    let beside = format!("-i {key} -o BatchMode=yes {args}");
+    [(SSH_ARGS_VAR, args), (BESIDE_VAR, beside)]
+}
+
+/// Returns a user's options of ssh, followed by ours: ssh takes the first of an option, so ours hold
+/// where the user's say nothing.
+pub fn with_ours(own: &Value, ours: &str) -> Value {
+    own.as_str().map_or_else(|| own.clone(), |own| format!("{own} {ours}").into())
+}
+
 /// Returns ssh's options that accept a host only if its key is in one of these files.
 ///
 /// Otherwise ssh would ask whether to trust an unknown host, and wait: ansible-runner gives it a
 /// terminal that no user answers.
-pub fn ssh_args(known_hosts: &[String]) -> String {
+fn ssh_args(known_hosts: &[String]) -> String {
     format!(
         "-o {} -o GlobalKnownHostsFile=/dev/null -o StrictHostKeyChecking=yes",
         quoted(&format!("UserKnownHostsFile={}", known_hosts.join(" ")))
@@ -212,6 +232,25 @@ mod tests {
         assert!(text.contains(expected), "{text}");
         let secret = HostEntry { elsewhere: BTreeSet::from(["ansible_user".into()]), ..no_user };
         assert!(!inventory("compute", &[secret]).contains("ansible_user"));
+    }
+
+    #[test]
+    fn options_of_ssh_that_a_human_gives_are_followed_by_ours() {
+        let proxy = r#"-o ProxyCommand="ssh {{ edpm_ssh_args }} -W [%h]:%p jump@bastion""#;
+        let mut host = host();
+        host.vars.insert(SSH_ARGS_VAR.into(), Value::from(proxy));
+        let text = inventory("compute", &[host.clone()]);
+        let ours = "-o UserKnownHostsFile=/runner/env/known_hosts/key -o \
+                    GlobalKnownHostsFile=/dev/null -o StrictHostKeyChecking=yes";
+        let parsed: Value = api::yaml::from_str(&text).unwrap();
+        let vars = &parsed["compute"]["hosts"]["n0"];
+        assert_eq!(vars[SSH_ARGS_VAR], format!("{proxy} {ours}"));
+        let beside = format!("-i /runner/env/ssh_key/key -o BatchMode=yes {ours}");
+        assert_eq!(vars[BESIDE_VAR], beside);
+        assert!(text.contains("edpm_ssh_args: !unsafe"), "{text}");
+        // Ansible itself says what is wrong with anything but a text.
+        host.vars.insert(SSH_ARGS_VAR.into(), serde_json::json!(["-v"]));
+        assert!(inventory("compute", &[host]).contains("\"-v\""));
     }
 
     #[test]

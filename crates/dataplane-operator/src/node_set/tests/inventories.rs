@@ -1,7 +1,8 @@
 //! The content of a node set's inventory, and the learned host keys.
 
 use api::ansibleee::AnsibleEe;
-use operator_core::run_engine::ssh_secret::KNOWN_HOSTS;
+use operator_core::run_engine::host_owner::TAKE_OVER;
+use operator_core::run_engine::ssh_secret::{KNOWN_HOSTS, KeyFault};
 
 use super::*;
 
@@ -44,20 +45,23 @@ fn an_inventory_has_upstreams_shape() {
     world.settle();
     let files = "/runner/env/known_hosts/compute/known_hosts \
                  /runner/env/known_hosts/compute/learned /runner/host_keys/known_hosts";
+    let args = format!(
+        "-o 'UserKnownHostsFile={files}' -o GlobalKnownHostsFile=/dev/null \
+         -o StrictHostKeyChecking=yes"
+    );
+    let beside = format!("-i /runner/env/ssh_key/ssh_key_compute -o BatchMode=yes {args}");
     assert_eq!(
         vars(&world),
         json!({
             "a": 1,
             "ansible_port": "22",
-            "ansible_ssh_common_args": format!(
-                "-o 'UserKnownHostsFile={files}' -o GlobalKnownHostsFile=/dev/null \
-                 -o StrictHostKeyChecking=yes"
-            ),
+            "ansible_ssh_common_args": args,
             "ansible_ssh_private_key_file": "/runner/env/ssh_key/ssh_key_compute",
             "ansible_user": "root",
             "edpm_nodeset_name": "compute",
             "edpm_service_types": ["install", "site"],
             "edpm_services": ["install", "web"],
+            "edpm_ssh_args": beside,
             "edpm_tls_certs_enabled": false,
             "management_network": "ctlplane",
             "network_servicenet_map": { "InternalApi": "internalapi" },
@@ -81,6 +85,20 @@ fn an_inventory_has_upstreams_shape() {
             "tenant_ip": "172.19.0.100",
         })
     );
+}
+
+#[test]
+fn options_of_ssh_that_a_user_gives_are_followed_by_ours() {
+    let mut world = World::new();
+    world.settle();
+    let ours = vars(&world)["ansible_ssh_common_args"].clone();
+    let own = |it: &str| json!({ "ansible_ssh_common_args": it });
+    world.edit("/nodeTemplate/ansible", json!({ "ansibleVars": own("-o ProxyCommand=a") }));
+    world.edit("/nodes/n0/ansible/ansibleVars", own("-o ProxyCommand=b"));
+    world.settle();
+    let followed = |own: &str| format!("{own} {}", ours.as_str().unwrap());
+    assert_eq!(vars(&world)["ansible_ssh_common_args"], followed("-o ProxyCommand=a"));
+    assert_eq!(host(&world, "n0")["ansible_ssh_common_args"], followed("-o ProxyCommand=b"));
 }
 
 #[test]
@@ -236,4 +254,47 @@ fn a_node_set_tells_that_its_variables_turn_the_check_of_host_keys_off() {
     world.settle();
     let conditions = &world.seen.set.status.as_ref().unwrap().conditions;
     assert!(conditions.iter().all(|it| it.type_ != "HostKeysChecked"), "{conditions:?}");
+}
+
+#[test]
+fn an_owner_that_is_accepted_while_a_deployment_runs_counts_for_its_next_attempts() {
+    let mut world = World::new();
+    world.settle();
+    world.deploy("d", &json!({}), &[("n0", 0, "Running"), ("n1", 0, "Running")]);
+    world.settle();
+    let before = world.inventory();
+    world.edit("/nodeTemplate/ansible", json!({ "ansibleVars": { "greeting": "late" } }));
+    let annotate = |world: &mut World, value: &str| {
+        let annotations = Arc::make_mut(&mut world.seen.set).annotations_mut();
+        annotations.insert(TAKE_OVER.into(), value.into());
+        world.settle();
+    };
+    annotate(&mut world, "u-1");
+    let mut now = world.inventory();
+    for host in ["n0", "n1"] {
+        let vars = now[SET]["hosts"][host].as_object_mut().unwrap();
+        assert_eq!(vars.remove("edpm_owner_accepted"), Some(json!(["u-1"])));
+    }
+    assert_eq!(now, before, "all else is as the deployment began with it");
+    annotate(&mut world, "u-1,u-2");
+    assert_eq!(world.inventory()[SET]["hosts"]["n0"]["edpm_owner_accepted"], json!(["u-1", "u-2"]));
+    assert_eq!(world.settle(), [""; 0]);
+    annotate(&mut world, "");
+    assert_eq!(world.inventory(), before);
+}
+
+#[test]
+fn a_key_that_ssh_cannot_use_is_named_before_a_run_needs_it() {
+    let mut world = World::new();
+    let secret = SourceRef::secret(NAMESPACE, "key");
+    world.seen.sources.get_mut(&secret).unwrap().ssh_key_fault = Some(KeyFault::LastLine);
+    world.settle();
+    assert_eq!(world.condition("InputReady"), is("False", "SshSecretInvalid"));
+    let text = world.message("InputReady");
+    let words = "ssh-privatekey of Secret key has no line break behind its last line";
+    assert!(text.starts_with(words) && text.contains("--from-file"), "{text}");
+    assert!(world.seen.inventory.is_none(), "no deployment begins");
+    world.seen.sources.get_mut(&secret).unwrap().ssh_key_fault = None;
+    world.settle();
+    assert_eq!(world.condition("SetupReady"), is("True", "Ready"));
 }
