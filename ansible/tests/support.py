@@ -27,12 +27,6 @@ mount --bind "$0" /etc/passwd && mount -t tmpfs none /run && mkdir /run/sshd && 
 """
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 def wait_for(path, seconds=120):
     """Whether a file is there within so many seconds."""
     end = time.monotonic() + seconds
@@ -107,15 +101,33 @@ class TemporaryDirectoryTest(unittest.TestCase):
         return path
 
     def command(self, *words, env=None, timeout=180):
-        return subprocess.run(
+        with self.start(*words, env=env) as process:
+            try:
+                stdout, stderr = process.communicate(timeout=timeout)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                raise
+        return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
+
+    def start(self, *words, env=None):
+        """Starts a command, whose output is piped; the caller awaits its end."""
+        return subprocess.Popen(
             [str(word) for word in words],
             cwd=self.directory,
             env={**clean_environment(self.directory), **(env or {})},
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
-            timeout=timeout,
-            check=False,
         )
+
+    def reserve_port(self):
+        """A port on which an sshd of this test may listen, also once more: no other socket gets it in the meantime."""
+        holder = socket.socket()
+        self.addCleanup(holder.close)
+        # With this option sshd may bind it too, as long as this socket does not listen.
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        holder.bind(("127.0.0.1", 0))
+        return holder.getsockname()[1]
 
     def make_key(self, name, kind="ed25519"):
         """Makes a pair of keys; returns the path of the private one."""
@@ -133,7 +145,7 @@ class TemporaryDirectoryTest(unittest.TestCase):
     def start_sshd(self, host_key, *options, user=None, port=None):
         """Starts an sshd of our own on the loopback; nobody but the user of this passwd line can log in. Returns its port."""
         self.assertIsNotNone(SSHD, "no sshd: start these tests by ansible/tests/run, which gets one")
-        port = port or free_port()
+        port = port or self.reserve_port()
         users = self.write(f"passwd-{port}", pathlib.Path("/etc/passwd").read_text())
         if "\nsshd:" not in users.read_text():
             users.write_text(users.read_text() + "sshd:x:65533:65534::/run/sshd:/usr/sbin/nologin\n")
@@ -150,11 +162,12 @@ class TemporaryDirectoryTest(unittest.TestCase):
         self.addCleanup(server.stderr.close)
         self.addCleanup(server.kill)
         self.sshd = server
+        said = []
         for line in server.stderr:
             if "listening" in line:
                 return port
-        self.fail("sshd ended")
-
+            said.append(line)
+        self.fail(f"sshd ended: {''.join(said)}")
 
     def stop_sshd(self):
         """Ends the sshd that was started last, and the connections that it serves."""

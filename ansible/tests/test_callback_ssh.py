@@ -3,7 +3,7 @@
 import subprocess
 import unittest
 
-from support import CallbackTest, free_port
+from support import CallbackTest
 
 PLAY = """
     - hosts: all
@@ -24,7 +24,7 @@ class SshTest(CallbackTest):
 
 class NobodyListens(SshTest):
     def test_a_closed_port_is_unreachable_and_the_other_host_goes_on(self):
-        message, done = self.play(PLAY, inventory=self.inventory(free_port()), run_hosts=("near", "far"))
+        message, done = self.play(PLAY, inventory=self.inventory(self.reserve_port()), run_hosts=("near", "far"))
         self.assertEqual(done.returncode, 4)
         self.assertEqual(message["hosts"], "ou")
         self.assertIn("Connection refused", message["failures"][0]["message"])
@@ -37,7 +37,7 @@ class NobodyListens(SshTest):
                 - ansible.builtin.ping:
                   ignore_unreachable: true
                 - ansible.builtin.debug:
-        """, inventory=self.inventory(free_port()), run_hosts=("far",))
+        """, inventory=self.inventory(self.reserve_port()), run_hosts=("far",))
         self.assertEqual((message["hosts"], message["failures"]), ("o", []))
 
     def test_a_host_that_is_called_back_is_ok(self):
@@ -48,7 +48,7 @@ class NobodyListens(SshTest):
                 - ansible.builtin.ping:
                 - ansible.builtin.meta: clear_host_errors
                 - ansible.builtin.debug:
-        """, inventory=self.inventory(free_port()), run_hosts=("far", "near"))
+        """, inventory=self.inventory(self.reserve_port()), run_hosts=("far", "near"))
         self.assertEqual((message["hosts"], message["failures"]), ("oo", []))
 
     def test_waiting_in_vain_for_a_connection_is_unreachable(self):
@@ -57,7 +57,7 @@ class NobodyListens(SshTest):
               gather_facts: false
               tasks:
                 - ansible.builtin.wait_for_connection: {timeout: 2, sleep: 1, connect_timeout: 1}
-        """, inventory=self.inventory(free_port()), run_hosts=("far",))
+        """, inventory=self.inventory(self.reserve_port()), run_hosts=("far",))
         self.assertEqual(message["hosts"], "u")
 
 

@@ -7,7 +7,7 @@ import sys
 import threading
 import unittest
 
-from support import ANSIBLE, TemporaryDirectoryTest, free_port
+from support import ANSIBLE, TemporaryDirectoryTest
 
 SCRIPT = ANSIBLE / "host_keys" / "edpm_host_keys.py"
 ED25519 = "AAAAC3NzaC1lZDI1NTE5AAAAI"
@@ -70,7 +70,7 @@ class RealHosts(HostKeysTest):
 
     def test_a_host_without_an_ed25519_key_and_one_that_is_silent_are_told_apart(self):
         port = self.sshd("ecdsa")
-        self.assertEqual(self.ask(f"127.0.0.1:{port}", f"127.0.0.1:{free_port()}"), ["-", "?"])
+        self.assertEqual(self.ask(f"127.0.0.1:{port}", f"127.0.0.1:{self.reserve_port()}"), ["-", "?"])
         self.assertEqual(self.known_hosts, "")
 
     def test_what_a_host_says_in_place_of_a_key_is_none(self):

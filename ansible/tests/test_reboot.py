@@ -1,11 +1,14 @@
 """The role that restarts a host, against a machine behind a real sshd that goes away and may come back."""
 
+import concurrent.futures
 import json
+import os
+import signal
 import sys
-import threading
+import time
 import unittest
 
-from support import BIN, TemporaryDirectoryTest, collections_path, wait_for
+from support import BIN, TemporaryDirectoryTest, collections_path
 
 SUDO = """\
 #!/bin/sh
@@ -27,6 +30,7 @@ class Reboot(TemporaryDirectoryTest):
         self.write("processes", "1 /usr/bin/vim qemu-system-guest=notes\n")
         self.write("bin/ps", f"#!/bin/sh\ncat {self.directory}/processes\n").chmod(0o755)
         self.port = self.serve()
+        self.comes_back = True
 
     def serve(self, port=None):
         return self.start_sshd(
@@ -38,20 +42,16 @@ class Reboot(TemporaryDirectoryTest):
         """Has the machine's processes be those of a host with a guest g1."""
         self.write("processes", "1 /usr/sbin/libvirtd\n2 /usr/bin/qemu-system-x86_64 -name guest=g1,debug-threads=on -S\n")
 
-    def machine(self, comes_back):
-        """Goes away once it is asked to, and may come back as another start of its system."""
-        def restart():
-            if wait_for(self.asked):
-                self.stop_sshd()
-                self.boot_id.write_text("second\n")
-                if comes_back:
-                    self.serve(self.port)
-
-        thread = threading.Thread(target=restart)
-        thread.start()
-        # Called in the opposite order: a machine that was never asked ends as well.
-        self.addCleanup(thread.join)
-        self.addCleanup(self.asked.touch)
+    def machine(self, play):
+        """Goes away once the play has it restart, and may come back as another start of its system."""
+        while not self.asked.exists():
+            if play.poll() is not None:
+                return
+            time.sleep(0.05)
+        self.stop_sshd()
+        self.boot_id.write_text("second\n")
+        if self.comes_back:
+            self.serve(self.port)
 
     def play(self, **more):
         """Runs the playbook; returns how it ended and all it said in one line."""
@@ -65,20 +65,26 @@ class Reboot(TemporaryDirectoryTest):
             "edpm_reboot_required_files": [str(self.directory / "required")],
             "edpm_reboot_required_dir": str(self.directory / "requests"),
             "edpm_reboot_boot_id_command": f"cat {self.boot_id}",
-            "edpm_reboot_command": f"/usr/bin/touch {self.asked}",
-            "edpm_reboot_timeout_reboot": 60,
+            # It lasts until the machine has gone away.
+            "edpm_reboot_command": f"/usr/bin/touch {self.asked} && tail --pid={self.sshd.pid} -f /dev/null",
             "edpm_playbook_environment": {"PATH": f"{self.directory}/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
             **more,
         }
-        done = self.command(
-            BIN / "ansible-playbook", "-i", "n0,", "-e", json.dumps(given), "osp.edpm.reboot",
+        # In a session of its own, so that all its processes can be ended.
+        play = self.start(
+            "setsid", BIN / "ansible-playbook", "-i", "n0,", "-e", json.dumps(given), "osp.edpm.reboot",
             env={"ANSIBLE_COLLECTIONS_PATH": collections_path(self.directory)},
         )
-        return done.returncode, " ".join((done.stdout + done.stderr).split())
+        # The play waits for the machine as long as that takes, and no longer for one that has failed.
+        with play, concurrent.futures.ThreadPoolExecutor(1) as pool:
+            machine = pool.submit(self.machine, play)
+            machine.add_done_callback(lambda done: done.exception() and os.killpg(play.pid, signal.SIGKILL))
+            stdout, stderr = play.communicate()
+        machine.result()
+        return play.returncode, " ".join((stdout + stderr).split())
 
     def restarts(self, **more):
         """Runs the playbook against a machine that does restart; returns what it said."""
-        self.machine(comes_back=True)
         code, said = self.play(**more)
         self.assertEqual(code, 0, said)
         self.assertEqual(self.boot_id.read_text(), "second\n", said)
@@ -144,7 +150,9 @@ class Reboot(TemporaryDirectoryTest):
         self.assertIn("edpm_reboot_strategy must be auto, force or never, not sometimes.", said)
 
     def test_a_host_that_answers_with_the_boot_id_of_before_has_not_restarted(self):
-        code, said = self.play(edpm_reboot_strategy="force", edpm_reboot_timeout_reboot=2)
+        code, said = self.play(
+            edpm_reboot_strategy="force", edpm_reboot_timeout_reboot=2, edpm_reboot_command="/usr/bin/true",
+        )
         self.assertNotEqual(code, 0)
         self.assertIn("The host answers with the boot id of before, so it did not restart within 2 s: Timed out waiting", said)
 
@@ -155,7 +163,7 @@ class Reboot(TemporaryDirectoryTest):
         self.assertIn("Reboot command failed", said)
 
     def test_a_host_that_does_not_come_back_is_reported_with_the_limit(self):
-        self.machine(comes_back=False)
+        self.comes_back = False
         code, said = self.play(edpm_reboot_strategy="force", edpm_reboot_timeout_reboot=3)
         self.assertNotEqual(code, 0)
         self.assertIn("The host did not come back within 3 s after its restart: look at its console", said)
