@@ -9,6 +9,8 @@ mod conditions;
 mod faults;
 mod options;
 #[cfg(test)]
+mod powers;
+#[cfg(test)]
 mod rules;
 #[cfg(test)]
 mod values;
@@ -36,8 +38,8 @@ const WRITE: &str = "EDPM_CODEGEN_WRITE";
 
 /// Write the files that are generated from the code: the definitions of all kinds, and the chart's
 /// copies of them, its roles and its table of values, the list of what the collection ships, the
-/// docs' table of conditions, and, of the transcripts of the last end-to-end run, the docs' list of
-/// faults.
+/// docs' tables of conditions and of fields that give power, and, of the transcripts of the last
+/// end-to-end run, the docs' list of faults.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// What else is written; it needs the Python index, and is not checked.
@@ -105,6 +107,7 @@ fn files() -> Result<Vec<Generated>> {
     let mut files = definitions()?;
     files.extend(chart::files()?);
     files.push(collection::file(&paths::repo())?);
+    files.push(powers::file());
     Ok(files)
 }
 
