@@ -7,6 +7,8 @@ use clap::Parser;
 
 mod bare_metal;
 mod bench;
+#[cfg(test)]
+mod changelog;
 mod chart;
 mod cluster;
 mod codegen;
