@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use api::dataplane::RoleSpec;
 use api::dataplane::service::faults::{faults, warnings};
+use api::dataplane::{NodeSetSpec, RoleSpec};
 use api::definitions;
 use api::shared::SourceKind;
 use operator_core::data_sources::sources_of;
@@ -168,6 +168,25 @@ fn table() -> String {
 fn the_docs_list_every_default_service_as_it_is() {
     let docs = std::fs::read_to_string("../../docs/services.md").unwrap();
     assert!(docs.contains(&table()), "docs/services.md should have:\n{}", table());
+}
+
+#[test]
+fn the_docs_say_which_default_services_of_a_node_set_our_collection_has() {
+    let all = NodeSetSpec::default().services;
+    let has = |it: &&String| {
+        let playbook = SHIPPED.find(it).and_then(|it| it.spec.playbook.as_deref());
+        playbook.is_some_and(|it| collection::playbooks().contains(it))
+    };
+    let included: Vec<String> = all.iter().filter(has).map(|it| format!("`{it}`")).collect();
+    let (last, others) = included.split_last().unwrap();
+    let counts = format!("{}, of which our image has {}", all.len(), included.len());
+    for (page, words) in [
+        ("docs/nodeset.md", format!("{counts}: {} and {last}.", others.join(", "))),
+        ("README.md", counts.clone()),
+    ] {
+        let text = std::fs::read_to_string(format!("../../{page}")).unwrap();
+        assert!(text.contains(&words), "{page} should have: {words}");
+    }
 }
 
 #[test]
