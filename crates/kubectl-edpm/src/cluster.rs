@@ -15,6 +15,8 @@ use serde_json::Value;
 use crate::args::Access;
 use crate::error::{Error, Result};
 use crate::host::Host;
+use crate::proxied_client;
+use crate::proxy::Variables;
 use crate::snapshot::Snapshot;
 
 /// A namespaced kind that the commands read.
@@ -76,11 +78,29 @@ impl Cluster {
     pub async fn connect(access: &Access) -> Result<Self> {
         // Fails only if a provider is already installed, which is fine.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let config = config(access).await?;
+        let (config, proxy) = config(access).await?;
+        Self::reach(config, proxy.as_deref(), access, &Variables::read())
+    }
+
+    /// Creates the client, through a proxy where the kubeconfig or the environment names one.
+    fn reach(
+        mut config: Config,
+        proxy: Option<&str>,
+        access: &Access,
+        variables: &Variables,
+    ) -> Result<Self> {
         let server = config.cluster_url.authority().map(ToString::to_string).unwrap_or_default();
         let namespace = access.namespace.clone();
         let namespace = namespace.unwrap_or_else(|| config.default_namespace.clone());
-        let client = Client::try_from(config).map_err(|it| Error::of_client(&it, &server))?;
+        let client = match variables.proxy_of(&config.cluster_url, proxy)? {
+            Some(proxy) => proxied_client::client(&config, &proxy),
+            None => {
+                // kube reads the environment by rules of its own.
+                config.proxy_url = None;
+                Client::try_from(config)
+            }
+        };
+        let client = client.map_err(|it| Error::of_client(&it, &server))?;
         Ok(Self { client, server, namespace })
     }
 
@@ -180,7 +200,8 @@ impl Cluster {
     }
 }
 
-async fn config(access: &Access) -> Result<Config> {
+/// Returns the configuration, and the proxy that the kubeconfig names.
+async fn config(access: &Access) -> Result<(Config, Option<String>)> {
     let kubeconfig = match &access.kubeconfig {
         Some(path) => Kubeconfig::read_from(path),
         None => Kubeconfig::read(),
@@ -189,12 +210,26 @@ async fn config(access: &Access) -> Result<Config> {
     let kubeconfig = match kubeconfig {
         Err(KubeconfigError::ReadConfig(..) | KubeconfigError::FindPath) if !is_explicit => {
             let text = "no kubeconfig: name one by KUBECONFIG or --kubeconfig";
-            return Config::incluster().map_err(|_| Error::message(text));
+            let config = Config::incluster().map_err(|_| Error::message(text))?;
+            return Ok((config, None));
         }
         other => other.map_err(|it| Error::of_kubeconfig(&it))?,
     };
     let options =
         KubeConfigOptions { context: access.context.clone(), ..KubeConfigOptions::default() };
+    let proxy = configured_proxy(&kubeconfig, access.context.as_deref());
     let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
-    config.map_err(|it| Error::of_kubeconfig(&it))
+    Ok((config.map_err(|it| Error::of_kubeconfig(&it))?, proxy))
 }
+
+/// Returns the proxy of the cluster of a context, by default of the current one.
+fn configured_proxy(kubeconfig: &Kubeconfig, context: Option<&str>) -> Option<String> {
+    let name = context.or(kubeconfig.current_context.as_deref())?;
+    let context = kubeconfig.contexts.iter().find(|it| it.name == name)?.context.as_ref()?;
+    let cluster = kubeconfig.clusters.iter().find(|it| it.name == context.cluster)?;
+    cluster.cluster.as_ref()?.proxy_url.clone()
+}
+
+#[cfg(test)]
+#[path = "cluster_tests.rs"]
+mod tests;

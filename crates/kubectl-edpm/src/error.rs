@@ -74,7 +74,7 @@ impl Error {
         if causes.iter().filter_map(|it| it.downcast_ref()).any(is_refused) {
             return Self::Refused(server.to_owned());
         }
-        Self::Connection(causes.last().map(ToString::to_string).unwrap_or_default())
+        Self::Connection(root_cause(error))
     }
 
     /// Converts an error of reading the kubeconfig, with kubectl's messages.
@@ -105,6 +105,11 @@ impl Error {
         let judges = matches!(command, Command::Diff { .. } | Command::Trace(_));
         if judges { ExitCode::from(2) } else { ExitCode::FAILURE }
     }
+}
+
+/// Returns the text of the last source of an error.
+pub(crate) fn root_cause(error: &(dyn StdError + 'static)) -> String {
+    causes(error).last().map(ToString::to_string).unwrap_or_default()
 }
 
 /// Returns an error followed by its sources, the root cause last.

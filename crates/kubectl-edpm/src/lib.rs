@@ -28,6 +28,8 @@ pub mod node_set_host;
 pub mod object_meta;
 pub mod option_names;
 pub mod option_sources;
+pub mod proxied_client;
+pub mod proxy;
 pub mod query_run;
 pub mod retry;
 pub mod run;
