@@ -2,3 +2,5 @@
 
 /// Whether the last deployment used the current inputs.
 pub const UP_TO_DATE: &str = "UpToDate";
+/// The reason of that condition where its inputs are current, and another release renders other files.
+pub const OPERATOR_CHANGED: &str = "OperatorChanged";

@@ -2,8 +2,9 @@
 //! conditions.
 
 use api::ansibleee::{AnsibleEe, JobStatus};
-use api::conditions::{Condition, ConditionStatus, READY, RECONCILING, STALLED, find};
+use api::conditions::{Condition, ConditionStatus, READY, RECONCILING, STALLED, Severity, find};
 use api::dataplane::Deployment;
+use api::dataplane::condition_types::DEPLOYMENT_READY;
 use kube::ResourceExt;
 
 use crate::color::{Paint, Tone, table};
@@ -53,8 +54,9 @@ pub fn text(host: &Host<'_>, paint: Paint) -> String {
 /// Returns the chain from the last stage that is not ready down to the cause, or an empty list when
 /// all stages are ready.
 pub fn links(host: &Host<'_>) -> Vec<Link> {
-    let open: Vec<&Stage<'_>> =
+    let mut open: Vec<&Stage<'_>> =
         host.stages.iter().filter(|it| it.truth(READY) != ConditionStatus::True).collect();
+    open.drain(..decisive(&open));
     let Some(first) = open.first() else { return vec![] };
     // A later stage waits for the first one that is not ready.
     let mut links: Vec<Link> = open.iter().rev().map(|it| of_stage(it)).collect();
@@ -66,6 +68,9 @@ pub fn links(host: &Host<'_>) -> Vec<Link> {
         links.push(of_object(below));
         return links;
     }
+    if host.member.as_ref().is_some_and(|it| it.blocked().is_some()) && first.deployment.is_none() {
+        return links;
+    }
     let deployments = deployments(host, first);
     if let Some(open) = deployments.iter().rfind(|it| !is_ready(it)) {
         links.push(of_object(open));
@@ -74,14 +79,42 @@ pub fn links(host: &Host<'_>) -> Vec<Link> {
             return links;
         }
     }
-    if first.phase == Phase::Deploy && deployments.is_empty() {
-        return links;
-    }
-    if let Some(current) = host.current(first) {
-        links.push(of_service(&current));
-        links.extend(current.run.map(|it| of_run(it, &host.name)));
+    match host.current(first).filter(|it| is_cause(it, first)) {
+        Some(current) => {
+            links.push(of_service(&current));
+            links.extend(current.run.map(|it| of_run(it, &host.name)));
+        }
+        None => links.extend(referred(first)),
     }
     links
+}
+
+/// Returns the index of the stage that the others wait for: the first one, unless it goes on or
+/// waits while a later one has an error that only the user can correct.
+fn decisive(open: &[&Stage<'_>]) -> usize {
+    let has_error = |it: &&Stage<'_>| {
+        let severity = it.condition(READY).and_then(|it| it.severity);
+        matches!(severity, Some(Severity::Error | Severity::Warning))
+    };
+    open.iter().position(has_error).unwrap_or_default()
+}
+
+/// Whether a stage is not ready because of a service, and not because of an input or a wait before
+/// its services.
+fn is_cause(service: &Progress<'_>, stage: &Stage<'_>) -> bool {
+    let said = |type_| stage.condition(type_).map(|it| (&it.reason, &it.message));
+    let deployment = said(DEPLOYMENT_READY);
+    service.state != Step::Pending && (deployment.is_none() || deployment == said(READY))
+}
+
+/// Returns the condition that the message of a stage refers to.
+fn referred(stage: &Stage<'_>) -> Option<Link> {
+    let message = &stage.condition(READY)?.message;
+    let is_meant = |it: &&Condition| {
+        it.status != ConditionStatus::True && message.contains(&format!("see {}", it.type_))
+    };
+    let found = stage.conditions.iter().find(is_meant)?;
+    Some(Link { what: format!("condition {}", found.type_), why: said(Some(found)) })
 }
 
 /// Returns the deployment that last ran on a host of a node set, and a newer one that has not
@@ -367,5 +400,75 @@ mod tests {
             (last.what.as_str(), last.why.as_str()),
             ("NovaCell nova-cell1", "it does not exist")
         );
+    }
+
+    /// The last line of the chain of a host.
+    fn last(snapshot: &Snapshot, name: &str) -> (String, String) {
+        let links = links(&snapshot.host("openstack", name).unwrap());
+        let last = links.last().unwrap();
+        (last.what.clone(), last.why.clone())
+    }
+
+    fn condition(type_: &str, reason: &str, message: &str) -> Condition {
+        let yaml = format!(
+            "{{type: {type_}, status: 'False', severity: Info, reason: {reason}, message: \"{message}\", \
+             lastTransitionTime: '2026-11-21T11:00:00Z'}}"
+        );
+        api::yaml::from_str(&yaml).unwrap()
+    }
+
+    #[test]
+    fn a_host_of_another_owner_is_the_cause_and_no_service_that_waits() {
+        let mut snapshot = testdata::snapshot();
+        let node = snapshot.nodes[2].status.as_mut().unwrap();
+        let text = "Host 192.168.122.102:22 belongs to OpenStackDataPlaneNode e2e-mine.";
+        node.conditions.retain(|it| it.type_ != READY);
+        node.conditions.push(condition(READY, "HostTaken", text));
+        node.conditions.push(condition("InputReady", "HostTaken", text));
+        let node = ("OpenStackDataPlaneNode edpm-compute-2".into(), format!("HostTaken: {text}"));
+        assert_eq!(last(&snapshot, "edpm-compute-2"), node);
+    }
+
+    #[test]
+    fn a_node_set_with_a_host_of_another_owner_is_the_cause_and_no_deployment_that_waits() {
+        let mut snapshot = testdata::node_set();
+        let status = snapshot.node_sets[0].status.as_mut().unwrap();
+        status.hosts.clear();
+        status.conditions.retain(|it| it.type_ != "InputReady");
+        status.conditions.push(condition("InputReady", "HostTaken", "The host is another's."));
+        snapshot.deployments[0].status.as_mut().unwrap().progress.clear();
+        let set = "OpenStackDataPlaneNodeSet openstack-edpm".to_owned();
+        let cause = (set, "HostTaken: The host is another's.".to_owned());
+        assert_eq!(last(&snapshot, "edpm-compute-5"), cause);
+    }
+
+    #[test]
+    fn a_drain_that_waits_for_a_server_is_the_cause_of_a_change_that_waits_for_it() {
+        let mut snapshot = testdata::snapshot();
+        let compute = snapshot.computes[0].status.as_mut().unwrap();
+        let text = "The change is deployed once the host is drained; see Drained.";
+        compute.conditions.retain(|it| it.type_ != READY);
+        for type_ in [READY, "DeploymentReady"] {
+            compute.conditions.push(condition(type_, "WaitingForDrain", text));
+        }
+        compute.services[1].deployed_hash = None;
+        compute.services[1].state = api::dataplane::RunState::Pending;
+        compute.conditions.push(condition("Drained", "ServersRemain", "1 server is on the host."));
+        let cause = ("condition Drained".into(), "ServersRemain: 1 server is on the host.".into());
+        assert_eq!(last(&snapshot, "edpm-compute-0"), cause);
+    }
+
+    #[test]
+    fn a_cell_that_does_not_exist_is_the_cause_of_a_host_to_which_nothing_is_deployed() {
+        let mut snapshot = testdata::snapshot();
+        snapshot.cells.clear();
+        let node = snapshot.nodes[1].status.as_mut().unwrap();
+        node.conditions = vec![condition(READY, "NotRequested", "Nothing is deployed.")];
+        let compute = snapshot.computes[1].status.as_mut().unwrap();
+        let mut ready = condition(READY, "NovaCellNotFound", "NovaCell nova-cell1 does not exist.");
+        ready.severity = Some(Severity::Warning);
+        compute.conditions = vec![ready];
+        let cause = ("NovaCell nova-cell1".into(), "it does not exist".into());
+        assert_eq!(last(&snapshot, "edpm-compute-1"), cause);
     }
 }

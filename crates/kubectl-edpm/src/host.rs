@@ -28,6 +28,8 @@ pub struct Host<'a> {
     pub address: Option<String>,
     /// When the object that describes it was created.
     pub created: Option<Timestamp>,
+    /// Whether the object that describes it, or its compute, is being deleted.
+    pub is_deleting: bool,
     /// Its stages, in the order in which they run.
     pub stages: Vec<Stage<'a>>,
     /// The runs that target it, oldest first.

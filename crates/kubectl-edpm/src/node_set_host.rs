@@ -80,6 +80,11 @@ impl<'a> Member<'a> {
         input.is_some_and(|it| it.status == ConditionStatus::False && it.reason == "HostTaken")
     }
 
+    /// Whether it was taken out, or its node set is being deleted.
+    pub fn is_terminating(&self) -> bool {
+        self.state() == HostState::Terminating
+    }
+
     /// Returns the stage of the newest deployment that has begun on the host.
     pub fn stage(&self, runs: &[&'a AnsibleEe]) -> Stage<'a> {
         let begun = self.deployments.iter().rev().find(|it| self.progress(it).is_some());
@@ -116,6 +121,12 @@ impl<'a> Member<'a> {
     ) -> Option<(&'a NodeSetProgress, &'a HostProgress)> {
         let progress = deployment.progress_of(self.node_set)?;
         Some((progress, progress.hosts.get(&self.name)?))
+    }
+
+    /// Returns the condition of the node set that keeps its deployments from beginning.
+    pub fn blocked(&self) -> Option<&'a Condition> {
+        let types = [INPUT_READY, SETUP_READY];
+        types.into_iter().find_map(|it| find(self.of_set(), it).filter(is_open))
     }
 
     /// Returns the name of the node set.
@@ -279,16 +290,11 @@ impl<'a> Member<'a> {
 
     /// Returns what a host waits for that has no deployment.
     fn undeployed(&self) -> ConditionDraft {
-        let is_open = |it: &&Condition| it.status != ConditionStatus::True;
-        let of_set = || {
-            let types = [INPUT_READY, SETUP_READY];
-            types.into_iter().find_map(|it| find(self.of_set(), it).filter(is_open))
-        };
         let of_waiting = || {
             let conditions = &self.waiting()?.status.as_ref()?.conditions;
             find(conditions, READY).filter(is_open)
         };
-        if let Some(ready) = of_set().or_else(of_waiting) {
+        if let Some(ready) = self.blocked().or_else(of_waiting) {
             let mut draft = ConditionDraft::repeated(ready).with_type(READY);
             draft.status = ConditionStatus::False;
             return draft.with_message(&*ready.message);
@@ -302,6 +308,10 @@ impl<'a> Member<'a> {
         let text = format!("{what}: create an {DEPLOYMENT} that lists {set} in spec.nodeSets.");
         reasons::NODE_SET_NOT_DEPLOYED.condition(READY, text)
     }
+}
+
+fn is_open(condition: &&Condition) -> bool {
+    condition.status != ConditionStatus::True
 }
 
 /// Returns the condition for a failure that a status records, in the operator's word.

@@ -13,7 +13,7 @@ use nova_config::services::{LIBVIRT, NOVA, NOVA_REGISTERED};
 use crate::host::Host;
 use crate::kinds::{NODE, NODE_SET};
 use crate::node_set_host::{Member, deployments_of};
-use crate::object_meta::{created, place};
+use crate::object_meta::{created, is_deleted, place};
 use crate::stage::{Group, Phase, Stage};
 
 /// The objects of one namespace, or of all.
@@ -161,6 +161,8 @@ impl<'a> Index<'a> {
             }),
             address: address.map(str::to_owned),
             created: created(node),
+            is_deleting: is_deleted(node)
+                || self.computes.get(&(namespace, name)).is_some_and(|it| is_deleted(*it)),
             stages,
             runs: self.runs(namespace, name, address),
             member: None,
@@ -181,6 +183,7 @@ impl<'a> Index<'a> {
             }),
             address: Some(member.address.clone()),
             created: created(member.node_set),
+            is_deleting: is_deleted(member.node_set) || member.is_terminating(),
             stages: vec![member.stage(&runs)],
             runs,
             member: Some(member),

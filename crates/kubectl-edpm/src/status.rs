@@ -3,6 +3,7 @@
 use api::conditions::{ConditionStatus, READY};
 use jiff::Timestamp;
 use kube::ResourceExt;
+use nova_config::conditions::{CONFIGURATION_IN_SYNC, DRAINED, SERVICE_UP};
 use serde::Serialize;
 
 use crate::args::{Output, Status};
@@ -52,6 +53,10 @@ pub struct Row {
     /// The run that is in progress or has failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
+    /// What else holds of the host: its deletion, a drain, a disabled service, an audit that found
+    /// differences; the reasons of their conditions.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// When the node or node set was created.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub created: Option<Timestamp>,
@@ -93,9 +98,22 @@ fn row(host: &Host<'_>) -> Row {
         address: host.address.clone(),
         cell: host.stages.iter().find_map(|it| Some(it.below.as_ref()?.name.to_owned())),
         run: current.as_ref().and_then(name),
+        notes: notes(host),
         created: host.created,
         tone: ready.map(Tone::of),
     }
+}
+
+/// Returns what holds of a host besides its readiness.
+fn notes(host: &Host<'_>) -> Vec<String> {
+    let of = |type_| host.stages.iter().find_map(|it| it.condition(type_));
+    let drained = of(DRAINED).filter(|it| it.status != ConditionStatus::Unknown);
+    // A drained host's service is disabled.
+    let disabled = of(SERVICE_UP).filter(|it| drained.is_none() && it.reason == "ServiceDisabled");
+    let differs = of(CONFIGURATION_IN_SYNC).filter(|it| it.status == ConditionStatus::False);
+    let deleting = host.is_deleting.then(|| "Deleting".to_owned());
+    let reasons = [drained, disabled, differs].into_iter().flatten().map(|it| it.reason.clone());
+    deleting.into_iter().chain(reasons).collect()
 }
 
 /// The layout of the table.
@@ -126,7 +144,7 @@ impl View {
 /// Returns the table: the header, then exactly one line per row.
 pub fn lines(rows: &[Row], view: View) -> Vec<String> {
     let mut header =
-        vec!["GROUP", "NODE", "PHASE", "SERVICE", "READY", "REASON", "UPTODATE", "AGE"];
+        vec!["GROUP", "NODE", "PHASE", "SERVICE", "READY", "REASON", "UPTODATE", "NOTES", "AGE"];
     if view.has_namespace {
         header.insert(0, "NAMESPACE");
     }
@@ -180,6 +198,7 @@ impl Row {
             paint.text(tone, truth(self.ready)),
             paint.text(tone, &self.reason),
             paint.text(current, truth(self.up_to_date)),
+            if self.notes.is_empty() { "-".to_owned() } else { self.notes.join(",") },
             age(self.created, view.now),
         ];
         if view.has_namespace {
@@ -233,5 +252,31 @@ mod tests {
             let found = one.iter().map(|it| (it.node.as_str(), it.node_set.as_deref()));
             assert_eq!(found.collect::<Vec<_>>(), [("edpm-compute-6", Some("openstack-edpm"))]);
         }
+    }
+
+    #[test]
+    fn a_drain_a_disabled_service_a_difference_and_a_deletion_are_shown() {
+        let mut snapshot = testdata::snapshot();
+        let condition = |type_: &str, status: &str, reason: &str| {
+            let yaml = format!(
+                "{{type: {type_}, status: '{status}', reason: {reason}, message: x, \
+                 lastTransitionTime: '2026-11-21T11:00:00Z'}}"
+            );
+            api::yaml::from_str(&yaml).unwrap()
+        };
+        let notes =
+            |snapshot: &Snapshot| rows(snapshot, &["edpm-compute-0".to_owned()])[0].notes.clone();
+        assert!(notes(&snapshot).is_empty());
+        let mut add = |it| snapshot.computes[0].status.as_mut().unwrap().conditions.push(it);
+        add(condition(SERVICE_UP, "True", "ServiceDisabled"));
+        add(condition(CONFIGURATION_IN_SYNC, "False", "OutOfSync"));
+        assert_eq!(notes(&snapshot), ["ServiceDisabled", "OutOfSync"]);
+        let mut add = |it| snapshot.computes[0].status.as_mut().unwrap().conditions.push(it);
+        add(condition(DRAINED, "True", "Drained"));
+        let now = testdata::NOW.parse().map(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time);
+        snapshot.nodes[0].metadata.deletion_timestamp = Some(now.unwrap());
+        assert_eq!(notes(&snapshot), ["Deleting", "Drained", "OutOfSync"]);
+        let text = lines(&rows(&snapshot, &[]), view(false))[1].clone();
+        assert!(text.contains("Deleting,Drained,OutOfSync"), "{text}");
     }
 }

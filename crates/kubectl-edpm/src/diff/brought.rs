@@ -107,16 +107,19 @@ fn keys(input: &str) -> &'static [&'static str] {
     match input.rsplit(' ').next().unwrap_or_default() {
         "hostName" => &["host"],
         "address" => &["my_ip"],
-        "keystoneAuthURL" => &["auth_url"],
+        "keystoneAuthURL" => &["auth_url", "auth_endpoint"],
         "serviceUser" => &["username"],
         "transport_url" => &["transport_url", "ssl_ca_file"],
         "ServicePassword" => &["password"],
-        "RegionName" => &["region_name", "os_region_name"],
+        "RegionName" => &["region_name", "os_region_name", "barbican_region_name"],
         "ProjectDomainName" => &["project_domain_name"],
         "UserDomainName" => &["user_domain_name"],
         "ProjectName" => &["project_name"],
-        "CABundle" => &["cafile", "ssl_ca_file"],
+        "CABundle" => &["cafile", "ssl_ca_file", "verify_ssl_path"],
         "NoVNCProxyURL" => &["novncproxy_base_url", "server_listen", "server_proxyclient_address"],
+        "notification_transport_url" => {
+            &["transport_url", "driver", "notify_on_state_change", "notification_format"]
+        }
         "quorum_queues" => {
             &["rabbit_quorum_queue", "rabbit_transient_quorum_queue", "amqp_durable_queues"]
         }

@@ -1,6 +1,6 @@
 //! The steps for a compute: its configuration as written, and the Secret rendered from it.
 
-use api::conditions::ConditionStatus;
+use api::conditions::{Condition, ConditionStatus};
 use kube::ResourceExt;
 use nova_config::conditions::SERVICE_CONFIG_READY;
 use nova_config::conf::{DEFAULT_FILE, OVERRIDE_FILE};
@@ -13,7 +13,7 @@ use super::inputs::TraceInputs;
 use super::occurrences::{places, winners};
 use super::trace_step::{Mark, TraceStep};
 use crate::cluster::Read;
-use crate::conditions::UP_TO_DATE;
+use crate::conditions::{OPERATOR_CHANGED, UP_TO_DATE};
 use crate::config_files::{File, files};
 use crate::diff::changes::differing;
 use crate::host::{Progress, Step};
@@ -143,8 +143,10 @@ fn is_deployed(seen: &TraceInputs<'_>, options: &Options<'_>, winner: Option<&st
         Some(OVERRIDE_FILE) => !differing.iter().any(|it| it == "customServiceConfig"),
         Some(DEFAULT_FILE) => !differing.iter().any(of_texts),
         _ => {
-            let up_to_date = seen.stage.truth(UP_TO_DATE) == ConditionStatus::True;
-            up_to_date && differing.is_empty()
+            let is_current = |it: &Condition| {
+                it.status == ConditionStatus::True || it.reason == OPERATOR_CHANGED
+            };
+            seen.stage.condition(UP_TO_DATE).is_some_and(is_current) && differing.is_empty()
         }
     }
 }
