@@ -42,8 +42,8 @@ pub const MAX_DEADLINE: i64 = 604_800;
         type_ = "string",
         json_path = r#".status.conditions[?(@.type=="Ready")].reason"#
     ),
-    // Of several hosts the first one: a column has one value.
-    printcolumn(name = "Host", type_ = "string", json_path = ".spec.hosts[0].name"),
+    // A column has one value.
+    printcolumn(name = "FirstHost", type_ = "string", json_path = ".spec.hosts[0].name"),
     printcolumn(name = "Playbook", type_ = "string", json_path = ".spec.playbook"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
     printcolumn(name = "Started", type_ = "date", json_path = ".status.startTime", priority = 1),
