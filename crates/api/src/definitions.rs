@@ -1,9 +1,16 @@
 //! The definitions of all kinds, as they are installed into a cluster.
 
+use std::collections::BTreeSet;
+
+use k8s_openapi::api::core::v1::{
+    Container, EnvVar, LocalObjectReference, PodDNSConfig, ResourceRequirements, Toleration,
+    Volume, VolumeMount,
+};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, JSON,
 };
 use kube::CustomResourceExt;
+use schemars::{Schema, SchemaGenerator};
 use serde_json::{Value, json};
 
 use super::{ansibleee, baremetal, dataplane, nova};
@@ -12,6 +19,7 @@ pub mod limits;
 
 /// The definitions of all kinds that the operators serve.
 pub fn all() -> Vec<CustomResourceDefinition> {
+    let foreign = kubernetes_texts();
     [
         ansibleee::AnsibleEe::crd(),
         dataplane::DataPlane::crd(),
@@ -25,7 +33,7 @@ pub fn all() -> Vec<CustomResourceDefinition> {
         nova::ExternalCompute::crd(),
         baremetal::BaremetalSet::crd(),
     ]
-    .map(finished)
+    .map(|it| finished(it, &foreign))
     .map(without_spec)
     .into()
 }
@@ -61,29 +69,57 @@ fn without(name: &str, mut names: Vec<String>) -> Vec<String> {
     names
 }
 
-/// The definition with a limit for each field, and with descriptions that a terminal wraps, instead of
-/// the source code's lines.
-fn finished(crd: CustomResourceDefinition) -> CustomResourceDefinition {
+/// The definition with a limit for each field, and with our own descriptions alone, which a terminal
+/// wraps, instead of the source code's lines.
+fn finished(crd: CustomResourceDefinition, foreign: &BTreeSet<String>) -> CustomResourceDefinition {
     let mut value = serde_json::to_value(crd).expect("a definition is JSON");
-    join_lines(&mut value);
+    each_description(&mut value, &mut |text| (!foreign.contains(text)).then(|| joined(text)));
     for version in value["spec"]["versions"].as_array_mut().into_iter().flatten() {
         limits::add(&mut version["schema"]["openAPIV3Schema"]);
     }
     serde_json::from_value(value).expect("only texts and limits were changed")
 }
 
-fn join_lines(value: &mut Value) {
+/// Returns the descriptions of Kubernetes' own types that our kinds contain. Its reference has them,
+/// and Helm stores each definition twice in a Secret of at most 1 MiB.
+fn kubernetes_texts() -> BTreeSet<String> {
+    let types: [fn(&mut SchemaGenerator) -> Schema; 8] = [
+        SchemaGenerator::subschema_for::<Container>,
+        SchemaGenerator::subschema_for::<EnvVar>,
+        SchemaGenerator::subschema_for::<LocalObjectReference>,
+        SchemaGenerator::subschema_for::<PodDNSConfig>,
+        SchemaGenerator::subschema_for::<ResourceRequirements>,
+        SchemaGenerator::subschema_for::<Toleration>,
+        SchemaGenerator::subschema_for::<Volume>,
+        SchemaGenerator::subschema_for::<VolumeMount>,
+    ];
+    let mut generator = SchemaGenerator::default();
+    for of_type in types {
+        of_type(&mut generator);
+    }
+    let mut texts = BTreeSet::new();
+    for schema in generator.definitions().values() {
+        each_description(&mut schema.clone(), &mut |text| {
+            texts.insert(text.to_owned());
+            None
+        });
+    }
+    texts
+}
+
+/// Replaces each description; `None` removes it.
+fn each_description(value: &mut Value, replaced: &mut impl FnMut(&str) -> Option<String>) {
     match value {
         Value::Object(map) => {
-            for (key, value) in map {
-                if let (Value::String(text), "description") = (&mut *value, key.as_str()) {
-                    *text = joined(text);
-                } else {
-                    join_lines(value);
-                }
+            if let Some(Value::String(text)) = map.get("description") {
+                match replaced(text) {
+                    Some(text) => map.insert("description".to_owned(), Value::String(text)),
+                    None => map.remove("description"),
+                };
             }
+            map.values_mut().for_each(|it| each_description(it, replaced));
         }
-        Value::Array(items) => items.iter_mut().for_each(join_lines),
+        Value::Array(items) => items.iter_mut().for_each(|it| each_description(it, replaced)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
@@ -103,8 +139,6 @@ fn joined(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
 
     #[test]
