@@ -87,7 +87,7 @@ async fn followed(question: Question) -> Result<Course> {
         let key = Key::of(&set);
         let mut seen = Observed::new(Arc::new(set), &secrets, Vec::new());
         if let Some(ironic) = &seen.set.spec.ironic {
-            seen.machines = list_nodes::list_nodes(&of_ironics, &key, ironic, &secrets).await;
+            seen.machines = list_nodes::list_nodes(&of_ironics, &seen.set, ironic, &secrets).await;
         }
         let now = clock::now() + SignedDuration::from_secs(ahead);
         recall(&pauses, &mut seen);

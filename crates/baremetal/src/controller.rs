@@ -120,7 +120,7 @@ async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     let mut seen = Observed::new(Arc::clone(&set), &secrets, neighbours);
     seen.keys = caches.sources.keys().clone();
     if let Some(ironic) = set.spec.ironic.as_ref().filter(|_| seen.is_of_ironic()) {
-        seen.machines = list_nodes::list_nodes(&caches.pool, &user(&seen), ironic, &secrets).await;
+        seen.machines = list_nodes::list_nodes(&caches.pool, &set, ironic, &secrets).await;
         caches.recall(&mut seen);
     }
     if !seen.is_of_ironic() {

@@ -53,6 +53,8 @@ pub struct Machines {
     pub version: ApiVersion,
     /// All nodes.
     pub nodes: Arc<Held<Node>>,
+    /// Why deployments failed, by the UUID of the machine, as far as only its history has it.
+    pub causes: BTreeMap<String, String>,
 }
 
 /// Why the machines are unknown.

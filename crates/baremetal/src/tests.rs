@@ -44,6 +44,8 @@ struct Lab {
     /// Why Ironic does not answer.
     unseen: Option<Unseen>,
     version: &'static str,
+    /// What the histories of machines have, by UUID.
+    causes: BTreeMap<String, String>,
     is_abandoned: bool,
     /// The keys for digests of Secret content; empty as in releases without keyed digests.
     keys: Keys,
@@ -109,6 +111,7 @@ impl Lab {
             model: Model::of(&states),
             unseen: None,
             version: "1.66",
+            causes: BTreeMap::new(),
             is_abandoned: false,
             keys: Keys::default(),
             pauses: RequestBackoff::default(),
@@ -158,7 +161,8 @@ impl Lab {
         let mut seen = Observed::new(set, &self.secrets, self.neighbours.clone());
         if seen.is_of_ironic() {
             let (version, nodes) = (self.version.parse().unwrap(), self.model.nodes.clone());
-            let machines = Machines { version, nodes: Arc::new(nodes.into()) };
+            let nodes = Arc::new(nodes.into());
+            let machines = Machines { version, nodes, causes: self.causes.clone() };
             seen.machines = self.unseen.clone().map_or(Ok(machines), Err);
         }
         seen.is_abandoned = self.is_abandoned;

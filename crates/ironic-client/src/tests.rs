@@ -48,7 +48,7 @@ async fn those_who_look_together_share_one_list_of_all_pages() {
     assert_eq!(second.unwrap().len(), 3);
     let asked = asked.lock().clone();
     assert_eq!(asked.len(), 3, "{asked:?}");
-    assert!(asked[1].contains("x-openstack-ironic-api-version: 1.66"), "{}", asked[1]);
+    assert!(asked[1].contains("x-openstack-ironic-api-version: 1.78"), "{}", asked[1]);
     assert!(asked[1].contains("connection: close"), "{}", asked[1]);
 }
 

@@ -8,6 +8,7 @@
 
 pub mod desired_machine;
 pub mod error;
+pub mod history;
 pub mod instance;
 pub mod matching;
 pub mod node;

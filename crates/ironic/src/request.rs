@@ -99,6 +99,16 @@ impl Request {
         Self::new(Method::Get, format!("/v1/nodes/{uuid}?fields={}", fields(version)), None)
     }
 
+    /// Reads a machine's history. Ironic keeps 300 entries by default, and cuts each event here.
+    pub fn history(uuid: &str) -> Self {
+        Self::new(Method::Get, format!("/v1/nodes/{uuid}/history"), None)
+    }
+
+    /// Reads one entry of a machine's history, whose event is not cut.
+    pub fn history_entry(uuid: &str, entry: &str) -> Self {
+        Self::new(Method::Get, format!("/v1/nodes/{uuid}/history/{entry}"), None)
+    }
+
     /// Enrolls a machine with this description.
     pub fn enroll(description: &Value) -> Self {
         Self::new(Method::Post, "/v1/nodes", Some(description.clone()))

@@ -2,8 +2,10 @@
 
 use config_drive::ApiVersion;
 
+use crate::history;
+
 /// The oldest supported version: `traits` came with 1.37, and Ironic of the year 2018 has 1.46.
 pub const OLDEST: ApiVersion = ApiVersion { major: 1, minor: 46 };
-/// The newest version in use: it has all fields that are read or written, including the network
-/// data of ramdisks.
-pub const NEWEST: ApiVersion = ApiVersion { major: 1, minor: 66 };
+/// The newest version in use: it has all that is read or written, including the network data of
+/// ramdisks (1.66) and the history of machines.
+pub const NEWEST: ApiVersion = history::SINCE;

@@ -513,12 +513,12 @@ const GOLDEN: &str = "b0cf78a6-741c-85ca-8eba-56c60dce83bd";
 fn the_newest_version_that_both_know_is_spoken() {
     let document = |min: &str, max: &str| json!({"default_version": {"id": "v1", "min_version": min, "version": max}});
     let check = |min, max| negotiated(&document(min, max)).map(|it| it.to_string());
-    assert_eq!(check("1.1", "1.115").unwrap(), "1.66");
+    assert_eq!(check("1.1", "1.115").unwrap(), "1.78");
     assert_eq!(check("1.1", "1.58").unwrap(), "1.58");
     let old = check("1.1", "1.30").unwrap_err();
     assert_eq!(
         old.to_string(),
-        "Ironic supports versions 1.1 to 1.30 of its API, and the operator 1.46 to 1.66"
+        "Ironic supports versions 1.1 to 1.30 of its API, and the operator 1.46 to 1.78"
     );
     assert_eq!(check("1.99", "1.120").unwrap_err().reason().word, "VersionNotSupported");
     assert_eq!(negotiated(&json!({"versions": {}})), Err(Error::NotIronic));

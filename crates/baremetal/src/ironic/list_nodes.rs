@@ -1,5 +1,6 @@
 //! Lists Ironic's nodes, over the session that all sets of one Ironic share.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use operator_runtime::source_cache::Content;
 use operator_runtime::tls_stream::CaTrust;
 use tokio::time::timeout;
 
+use crate::ironic::failure_causes;
 use crate::observe::{Machines, Secrets, Unseen, texts};
 
 /// Timeout of a list. A pass has a minute in total, and the pool treats an Ironic that takes this
@@ -29,21 +31,25 @@ pub fn secrets(set: &BaremetalSet) -> impl Iterator<Item = &str> {
     ironic.flat_map(|it| [&it.secret, &it.ca_secret]).flatten().map(String::as_str)
 }
 
-/// Lists the machines of a set's Ironic; `user` identifies the set in the pool.
+/// Lists the machines of a set's Ironic, and reads why those of the set failed.
 pub async fn list_nodes(
     pool: &Pool,
-    user: &Key,
+    set: &BaremetalSet,
     ironic: &Ironic,
     secrets: &Secrets,
 ) -> Result<Machines, Unseen> {
+    let user = &Key::of(set);
     let session = session(pool, user, ironic, secrets)?;
     let _leave = pool.leave_for(&session, &user.namespace, Purpose::List).ok_or(Unseen::NotYet)?;
     let asked = async {
         let version = session.version().await?;
-        Ok(Machines { version, nodes: session.nodes(FRESH).await? })
+        Ok(Machines { version, nodes: session.nodes(FRESH).await?, causes: BTreeMap::new() })
     };
     let late = || Error::Unreachable(format!("no list within {} s", DEADLINE.as_secs()));
-    timeout(DEADLINE, asked).await.unwrap_or_else(|_| Err(late())).map_err(Unseen::Error)
+    let listed = timeout(DEADLINE, asked).await.unwrap_or_else(|_| Err(late()));
+    let mut machines = listed.map_err(Unseen::Error)?;
+    failure_causes::read(&session, set, &mut machines).await;
+    Ok(machines)
 }
 
 fn session(
@@ -111,14 +117,20 @@ mod tests {
         for (key, value) in ironic.as_object().unwrap() {
             all[key] = value.clone();
         }
-        let ironic: Ironic = serde_json::from_value(all).unwrap();
+        let set: BaremetalSet = serde_json::from_value(json!({
+            "apiVersion": "baremetal.openstack.org/v1beta1", "kind": "OpenStackBaremetalSet",
+            "metadata": {"name": "set", "namespace": "ns"},
+            "spec": {"ctlplaneInterface": "eno1", "deploymentSSHSecret": "keys", "ironic": all},
+        }))
+        .unwrap();
         let content = |(name, key, text): &(&str, &str, &str)| {
             let values = Values::new("1", [((*key).to_owned(), text.as_bytes().to_vec())].into());
             ((*name).to_owned(), values.into())
         };
         let secrets = secrets.iter().map(content).collect();
         let pool = Pool::new(HttpClients::with_loopback());
-        list_nodes(&pool, &Key::new("ns", "set"), &ironic, &secrets).await.unwrap_err()
+        let ironic = set.spec.ironic.as_ref().unwrap();
+        list_nodes(&pool, &set, ironic, &secrets).await.unwrap_err()
     }
 
     #[tokio::test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use api::baremetal::{Failure, HostStatus};
 use api::conditions::{ConditionDraft, Severity, truncated};
 use api::problem::Problem;
-use ironic::{Cause, DeployRecord, Next, Node, State, Step, Verb, deployment};
+use ironic::{Cause, DeployRecord, Next, Node, State, Step, Verb, deployment, history};
 use jiff::Timestamp;
 
 use super::Nodes;
@@ -113,7 +113,7 @@ impl Provisioner for Nodes {
             return Some(Problem::new(error.reason(), text));
         }
         let reported = seen.set.host_status(&host.name);
-        let message = |it: &Cause| it.message(&explained(node, reported, words));
+        let message = |it: &Cause| it.message(&explained(seen, node, reported, words));
         match next {
             Next::Done { .. } => None,
             Next::Do(Step::Unreserve(_)) if node.provision_state.has_system() => {
@@ -164,7 +164,7 @@ impl Provisioner for Nodes {
             installed: has_system || (may_have && reported.is_some_and(|it| it.installed)),
             powered_off: is_deployed && node.is_off(),
             is_current: is_current.filter(|_| is_known),
-            failure: failure(node, reported, words),
+            failure: failure(seen, node, reported, words),
             ..blank
         }
     }
@@ -192,24 +192,31 @@ fn doing(node: &Node, step: &Step) -> String {
 
 /// Returns the node with at most `words` bytes of Ironic's errors, including a recorded failure
 /// that Ironic has cleared since.
-fn explained(node: &Node, reported: Option<&HostStatus>, words: usize) -> Node {
-    let said = failure(node, reported, words).map(|it| it.said);
-    let last_error = said.or_else(|| node.last_error.as_ref().map(|it| truncated(it, words)));
+fn explained(seen: &Observed, node: &Node, reported: Option<&HostStatus>, words: usize) -> Node {
+    let said = failure(seen, node, reported, words).map(|it| it.said);
+    let own = || history::cause(node.last_error.as_deref()).map(|it| truncated(it, words));
+    let last_error = said.or_else(own);
     let maintenance_reason = node.maintenance_reason.as_ref().map(|it| truncated(it, words));
     Node { last_error, maintenance_reason, ..node.clone() }
 }
 
-/// Returns Ironic's error in the machine's present state; `reported` is the previous status entry.
-/// Errors of deployed machines are skipped, because errors about their power change without a state
-/// change.
-fn failure(node: &Node, reported: Option<&HostStatus>, words: usize) -> Option<Failure> {
+/// Returns Ironic's error in the machine's present state, else the one of its history; `reported` is
+/// the previous status entry. Errors of deployed machines are skipped, because errors about their
+/// power change without a state change.
+fn failure(
+    seen: &Observed,
+    node: &Node,
+    reported: Option<&HostStatus>,
+    words: usize,
+) -> Option<Failure> {
     let since =
         node.provision_updated_at.as_ref().filter(|_| node.provision_state != State::Active)?;
-    let said = node.last_error.as_deref().map(str::trim).filter(|it| !it.is_empty());
+    let said = history::cause(node.last_error.as_deref());
     let before = || {
         let reported = reported.filter(|it| it.bmh_ref == node.uuid)?.failure.as_ref();
         reported.filter(|it| it.since == *since).map(|it| it.said.clone())
     };
-    let said = said.map(str::to_owned).or_else(before)?;
+    let in_history = || seen.machines.as_ref().ok()?.causes.get(&node.uuid).cloned();
+    let said = said.map(str::to_owned).or_else(before).or_else(in_history)?;
     Some(Failure { said: truncated(&said, words), since: since.clone() })
 }

@@ -186,6 +186,28 @@ fn a_deployment_that_fails_is_tried_as_often_as_allowed_then_a_human_is_asked() 
 }
 
 #[test]
+fn a_cause_that_only_the_history_has_is_reported_and_kept() {
+    let image = json!({"source": "https://a/b.qcow2", "checksum": "ab".repeat(32)});
+    let changes = json!({"ironic": {"image": image, "deployAttempts": 1}});
+    let mut lab = Lab::new(&changes, &["available", "available"]);
+    let uuid = lab.model.nodes[0].uuid.clone();
+    lab.model.failing.insert(uuid.clone(), 99);
+    lab.causes.insert(uuid, "Image failed to verify against checksum".into());
+    lab.rest().unwrap();
+    let parts = ["1 of 2", "machine m0 failed", "Ironic says: Image failed to verify"];
+    lab.says("Ready", False, "DeployFailed", &parts);
+    lab.causes.clear();
+    // What Ironic did after a timeout is no cause.
+    lab.model.nodes[0].last_error = Some(
+        "Async execution of cleanup_after_timeout failed with error: Can not transition from state \
+         'deploy failed' on event 'fail' (no defined transition)"
+            .into(),
+    );
+    lab.rest().unwrap();
+    lab.says("Ready", False, "DeployFailed", &parts);
+}
+
+#[test]
 fn a_cleaning_that_fails_stops_that_host_alone() {
     let mut lab = Lab::new(&json!({"ironic": {"provide": true}}), &["enroll", "available"]);
     for _ in 0..3 {

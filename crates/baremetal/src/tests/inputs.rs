@@ -37,7 +37,7 @@ fn each_fault_is_told_once_where_it_stands() {
         &json!({"passwordSecret": null}),
         "InvalidInput",
         &[
-            "spec.passwordSecret: \"keys\" is a Secret that lacks a key; give it key NodeRootPassword",
+            "spec.passwordSecret: \"keys\" is a Secret that lacks a key; give it key NodeRootPassword with a text",
         ],
     );
     waits(

@@ -24,10 +24,10 @@ class Asking(unittest.TestCase):
     """Who asks, and how."""
 
     def test_the_version_is_negotiated(self):
-        self.assertEqual(ironic.ask("version"), {"version": "1.66"})
+        self.assertEqual(ironic.ask("version"), {"version": "1.78"})
 
     def test_each_version_that_is_spoken_knows_the_fields_that_it_is_asked_for(self):
-        for version in ("1.46", "1.60", "1.61", "1.66"):
+        for version in ("1.46", "1.60", "1.61", "1.66", "1.78"):
             fields = ironic.ask({"fields": version})
             self.assertIn("nodes", ironic.api("GET", f"/v1/nodes?fields={fields}", version=version))
 

@@ -65,6 +65,12 @@ impl State {
         let target = body["target"].as_str().unwrap_or_default();
         match request {
             ("GET", []) => Ok(Answer::of(200, machine.shown(query.get("fields")))),
+            ("GET", ["history"]) => Ok(Answer::of(200, machine.history())),
+            ("GET", ["history", entry]) => {
+                let words = || format!("Node history record {entry} could not be found.");
+                let found = machine.history_entry(entry);
+                found.map(|it| Answer::of(200, it)).ok_or_else(|| Answer::refused(404, &words()))
+            }
             ("DELETE", []) => {
                 machine.may_be_forgotten()?;
                 machine.ends();

@@ -17,8 +17,20 @@ pub(crate) const CONDUCTOR: &str = "ironic";
 const HIDDEN: &str = "******";
 const DRIVE: &str = "configdrive";
 
-/// Counter for the UUIDs of machines enrolled without one.
+/// Counter for the UUIDs of machines enrolled without one, and of what happened to them.
 static NUMBER: AtomicU64 = AtomicU64::new(1);
+
+/// The longest event in a list, in characters.
+const EVENT: usize = 255;
+
+/// Returns an entry of a history.
+fn entry(event: &str, created_at: &str) -> Value {
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    json!({
+        "uuid": format!("5e7f0a1c-0000-4000-a000-{number:012x}"),
+        "created_at": created_at, "severity": "ERROR", "event": event,
+    })
+}
 
 /// A machine with fake hardware.
 #[derive(Debug)]
@@ -32,6 +44,8 @@ pub(crate) struct Machine {
     /// The states it is going to, while it is in a transition.
     pub(crate) way: Option<VecDeque<Stop>>,
     pub(crate) moves: Vec<(String, Option<String>)>,
+    /// Its errors, oldest first.
+    history: Vec<Value>,
     /// The host that it runs while it is active and powered on.
     pub(crate) host: Option<Host>,
     /// The SSH server of its host, while the host runs.
@@ -63,6 +77,7 @@ impl Machine {
             is_held: false,
             way: None,
             moves: Vec::new(),
+            history: Vec::new(),
             host: None,
             door: None,
             has_run: false,
@@ -92,6 +107,24 @@ impl Machine {
             all.retain(|key, _| fields.split(',').any(|it| it == key));
         }
         Value::Object(all)
+    }
+
+    /// Returns its history, whose events a list cuts.
+    pub(crate) fn history(&self) -> Value {
+        let cut = |it: &Value| {
+            let mut entry = it.clone();
+            let event: Vec<char> = it["event"].as_str().unwrap_or_default().chars().collect();
+            if event.len() > EVENT {
+                entry["event"] = json!(event[..EVENT - 4].iter().collect::<String>() + "...");
+            }
+            entry
+        };
+        json!({ "history": self.history.iter().map(cut).collect::<Vec<_>>() })
+    }
+
+    /// Returns one entry of its history.
+    pub(crate) fn history_entry(&self, uuid: &str) -> Option<Value> {
+        self.history.iter().find(|it| it["uuid"] == uuid).cloned()
     }
 
     fn is_locked(&self) -> bool {
@@ -203,9 +236,10 @@ impl Machine {
             self.set("provision_state", json!(stop.state));
             self.set("target_provision_state", json!(stop.target));
             let now = clock::now().strftime("%FT%T%.6f+00:00").to_string();
-            self.set("provision_updated_at", json!(now));
+            self.set("provision_updated_at", json!(&now));
             if let Some(words) = stop.error {
-                self.set("last_error", json!(words));
+                self.history.push(entry(&words, &now));
+                self.set("last_error", json!(stop.left));
             }
         } else {
             let power = self.fields.insert("target_power_state".to_owned(), Value::Null);

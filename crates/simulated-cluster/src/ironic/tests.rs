@@ -74,7 +74,7 @@ async fn asked(
     words: &[(String, String)],
 ) -> Result<Value> {
     let line = filled(step["ask"].as_str().context("no request")?, words);
-    let version = step["version"].as_str().unwrap_or("1.66");
+    let version = step["version"].as_str().unwrap_or("1.78");
     let credentials = match step["login"].as_str() {
         Some("none") => String::new(),
         other => login(other.unwrap_or(PASSWORD)),
@@ -91,6 +91,9 @@ async fn asked(
         let own = &found["default_version"];
         let own = json!({ "min_version": own["min_version"], "version": own["version"] });
         found = json!({ "default_version": own });
+    }
+    for entry in found.get_mut("history").and_then(Value::as_array_mut).into_iter().flatten() {
+        *entry = json!({ "severity": entry["severity"], "event": entry["event"] });
     }
     if let Some(fields) = found.as_object_mut().filter(|it| it.contains_key("provision_state")) {
         let only = step["only"].as_str().unwrap_or(all);
@@ -171,12 +174,17 @@ async fn a_machine_fails_where_it_is_told_to_and_what_it_said_is_forgotten() -> 
     ironic.fail("m", "verifying", None)?;
     ironic.provision("m", "manage")?;
     ironic.reaches("m", "manageable").await?;
-    for (state, end) in [("cleaning", "clean failed"), ("deploying", "deploy failed")] {
+    for (state, end, left) in
+        [("cleaning", "clean failed", json!("broken")), ("deploying", "deploy failed", Value::Null)]
+    {
         ironic.fail("m", state, Some("broken"))?;
         let verb = if state == "cleaning" { "provide" } else { "active" };
         ironic.provision("m", verb)?;
         ironic.reaches("m", end).await?;
-        assert_eq!(ironic.node("m")?["last_error"], "broken");
+        assert_eq!(ironic.node("m")?["last_error"], left);
+        let listed = ironic.ask("GET", "/v1/nodes/m/history", None)?["history"].clone();
+        let last = listed.as_array().and_then(|it| it.last()).context("no history")?;
+        assert_eq!((&last["severity"], &last["event"]), (&json!("ERROR"), &json!("broken")));
         ironic.sync_power_state();
         assert_eq!(ironic.node("m")?["last_error"], Value::Null);
         ironic.fail("m", state, None)?;
@@ -194,6 +202,26 @@ async fn a_machine_fails_where_it_is_told_to_and_what_it_said_is_forgotten() -> 
 }
 
 #[tokio::test]
+async fn a_timeout_is_overwritten_and_a_list_of_the_history_cuts_its_events() -> Result<()> {
+    let ironic = Ironic::start().await?;
+    ironic.take(Duration::from_millis(5));
+    ironic.enroll("m", json!({ "provision_state": "available" }))?;
+    let words = format!("Timeout reached while waiting for callback for node {}", "m".repeat(300));
+    ironic.fail("m", "deploying", Some(&words))?;
+    ironic.provision("m", "active")?;
+    ironic.reaches("m", "deploy failed").await?;
+    let node = ironic.node("m")?;
+    let left = node["last_error"].as_str().unwrap_or_default();
+    assert!(left.starts_with("Async execution of cleanup_after_timeout failed"), "{left}");
+    let entry = ironic.ask("GET", "/v1/nodes/m/history", None)?["history"][0].clone();
+    assert_eq!(entry["event"], words[..251].to_owned() + "...");
+    let uuid = entry["uuid"].as_str().context("no UUID")?;
+    let whole = ironic.ask("GET", &format!("/v1/nodes/m/history/{uuid}"), None)?;
+    assert_eq!(whole["event"], words);
+    Ok(())
+}
+
+#[tokio::test]
 async fn what_answers_in_its_place_is_what_a_test_says() -> Result<()> {
     let ironic = Ironic::start().await?;
     let ask = async || {
@@ -203,6 +231,10 @@ async fn what_answers_in_its_place_is_what_a_test_says() -> Result<()> {
     ironic.suffer(Some(Trouble::Refusal(503, "no worker is free".to_owned())));
     let (status, body) = ask().await?;
     assert_eq!((status, said(&body).as_str()), (503, "no worker is free"));
+    ironic.suffer(Some(Trouble::Refusal(413, "Request body is too large.".to_owned())));
+    let (status, body) = ask().await?;
+    assert_eq!((status, said(&body).as_str()), (413, "Request body is too large."));
+    assert!(!body.contains("error_message"), "{body}");
     ironic.suffer(Some(Trouble::Page("<html>".to_owned())));
     assert_eq!(ask().await?, (200, "<html>".to_owned()));
     ironic.suffer(Some(Trouble::Silence));

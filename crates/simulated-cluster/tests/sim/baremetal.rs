@@ -336,6 +336,29 @@ async fn what_answers_instead_of_ironic_is_told_and_the_machine_goes_on_afterwar
     world.done().await
 }
 
+#[tokio::test]
+async fn why_a_deployment_failed_is_read_from_the_history_where_ironic_says_it_no_more()
+-> Result<()> {
+    let world = World::new("baremetal-history").await?;
+    let ironic = Ironic::start().await?;
+    world.secret(IRONIC, &Ironic::secret()).await?;
+    set(&world, &ironic, "http_basic").await?;
+    // A list of the history cuts it.
+    let end = "verification checksum: 0f0f";
+    let words = format!("Image failed to verify against checksum. location: {:a<240}; {end}", "");
+    ironic.fail(MACHINE, "deploying", Some(&words))?;
+    let is_told = |it: &BaremetalSet| {
+        let host = it.status.as_ref().and_then(|it| it.baremetal_hosts.get("a"));
+        let failure = host.and_then(|it| it.failure.as_ref());
+        failure.is_some_and(|it| it.said.ends_with(end))
+            && says(told(it), "Ready", "DeployRetrying", &["Image failed to verify"])
+    };
+    let waited = world.wait::<BaremetalSet>(SET, "told why", DEPLOYED, is_told);
+    metal::meanwhile(&world, SET, waited).await?;
+    assert_eq!(ironic.node(MACHINE)?["last_error"], Value::Null);
+    world.done().await
+}
+
 /// Waits until the set reports this reason about its Ironic.
 async fn told_in_turn(ns: &Namespace, reason: &str, words: &str) -> Result<()> {
     woken(ns, reason, |it| says(told(it), SERVER, reason, &[words])).await
