@@ -216,7 +216,7 @@ impl Member<'_> {
         }
         let (cause, way) = match found {
             None => (NO_SECRET, format!("create it, with key {key}")),
-            Some(_) => ("is a Secret that lacks a key", format!("give it key {key}")),
+            Some(_) => ("is a Secret that lacks a key", format!("give it key {key} with a text")),
         };
         faults.push(Fault::new(path, name, cause, way));
         None
@@ -446,7 +446,7 @@ mod tests {
                  get their addresses by DHCP",
             ),
             ("absent", "1.66", "is not an existing Secret; create it, with key networkData"),
-            ("root", "1.66", "is a Secret that lacks a key; give it key networkData"),
+            ("root", "1.66", "is a Secret that lacks a key; give it key networkData with a text"),
             (
                 "list",
                 "1.66",
@@ -570,7 +570,7 @@ mod tests {
         );
         rejected(
             &json!({"passwordSecret": {"name": "keys"}}),
-            "spec.passwordSecret: \"keys\" is a Secret that lacks a key; give it key NodeRootPassword",
+            "spec.passwordSecret: \"keys\" is a Secret that lacks a key; give it key NodeRootPassword with a text",
         );
         rejected(
             &host(json!({"userData": {"name": "own", "namespace": "elsewhere"}})),

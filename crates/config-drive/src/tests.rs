@@ -319,6 +319,26 @@ fn a_second_address_or_default_gateway_is_told() {
     );
 }
 
+const IGNORED: &str = "given.userData: the value begins with nothing that cloud-init reads, so it \
+                       ignores all of it; begin it with the line #cloud-config, ";
+
+#[test]
+fn user_data_in_each_form_that_a_host_reads_is_taken() {
+    for text in [
+        "#!/bin/sh\n",
+        "#cloud-config\nusers: []",
+        "#Cloud-Config\n",
+        "\n#cloud-config-archive\n- {content: x}",
+        "#cloud-boothook\n#!/bin/sh",
+        "#include\nhttps://a.example.org/x",
+        "## template: jinja\n#cloud-config\n{% if a %}",
+        "Content-Type: multipart/mixed; boundary=\"=\"\nMIME-Version: 1.0\n",
+        "{\"ignition\": {\"version\": \"3.4.0\"}}",
+    ] {
+        assert_eq!(told(&[("/given", json!({ "userData": text }))]), [""; 0], "{text}");
+    }
+}
+
 #[test]
 fn what_the_human_gives_is_told_by_its_key() {
     let given = |it: Value| told(&[("/given", it)]).join("\n");
@@ -336,8 +356,19 @@ fn what_the_human_gives_is_told_by_its_key() {
         (json!({"networkData": "links: []\nnetworks: [{}]"}), "given.networkData.links: "),
         (json!({"networkData": "links: [{}]"}), "given.networkData.networks: "),
         (
-            json!({"userData": "x".repeat(LIMIT)}),
+            json!({"userData": "#!".repeat(LIMIT / 2)}),
             "given.userData: the value has 524288 bytes and makes",
+        ),
+        (json!({"userData": "# cloud-config\nusers: []"}), IGNORED),
+        (json!({"userData": "users: []"}), IGNORED),
+        (
+            json!({"userData": "#cloud-config\nusers:\n - a\nb: ["}),
+            "given.userData: the value is no YAML of keys and values, so cloud-init ignores all of \
+             it: line ",
+        ),
+        (
+            json!({"userData": "#cloud-config\n- a"}),
+            "given.userData: the value is no YAML of keys and values",
         ),
     ];
     for (value, expected) in cases {

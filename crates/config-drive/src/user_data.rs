@@ -28,13 +28,48 @@ pub(crate) fn object(
     None
 }
 
+/// How user data begins that cloud-init reads, in lower case; it ignores all other text.
+const BEGINNINGS: [&str; 6] =
+    ["#!", "#cloud-boothook", CLOUD_CONFIG, "#include", "#part-handler", "## template: jinja"];
+/// The beginning of a cloud-config, and of its archive and patch.
+const CLOUD_CONFIG: &str = "#cloud-config";
+/// How many bytes of user data cloud-init searches for the header of a MIME message.
+const MIME_WITHIN: usize = 4096;
+
 /// Returns the user data that replaces ours.
 pub(crate) fn user_data(text: &Secret<String>, faults: &mut Vec<Fault>) -> String {
-    if text.expose().trim().is_empty() {
-        let way = "give one that cloud-init supports, such as #cloud-config, or leave it out";
-        faults.push(Fault::hidden("given.userData", "is empty", way));
-    }
+    faults.extend(ignored(text.expose()));
     text.expose().clone()
+}
+
+/// Returns why the host would ignore user data.
+fn ignored(text: &str) -> Option<Fault> {
+    let fault = |cause: String, way| Some(Fault::hidden("given.userData", cause, way));
+    let text = text.trim_start();
+    if text.is_empty() {
+        let way = "give one that cloud-init supports, such as #cloud-config, or leave it out";
+        return fault("is empty".to_owned(), way);
+    }
+    let head = text[..text.floor_char_boundary(MIME_WITHIN)].to_lowercase();
+    let is_ignition = head.starts_with('{') && text.contains("\"ignition\"");
+    if head.contains("mime-version:") || is_ignition {
+        return None;
+    }
+    if !BEGINNINGS.iter().any(|it| head.starts_with(it)) {
+        let cause = "begins with nothing that cloud-init reads, so it ignores all of it".to_owned();
+        let way = "begin it with the line #cloud-config, with #! and an interpreter, or give a MIME \
+                   message";
+        return fault(cause, way);
+    }
+    let config = head.strip_prefix(CLOUD_CONFIG).filter(|it| !it.starts_with('-'));
+    let cause = match config.map(|_| yaml::from_str::<Value>(text))? {
+        Ok(Value::Object(_) | Value::Null) => return None,
+        Ok(_) => String::new(),
+        // The parser's message may quote the text.
+        Err(error) => error.line().map(|it| format!(": line {it}")).unwrap_or_default(),
+    };
+    let cause = format!("is no YAML of keys and values, so cloud-init ignores all of it{cause}");
+    fault(cause, "correct it; `cloud-init schema --config-file FILE` checks it")
 }
 
 /// Returns the vendor data.
