@@ -106,6 +106,7 @@ impl World {
             service: Some(Arc::clone(&self.seen.service)),
             defaults: DefaultServices::default(),
             sources: BTreeMap::new(),
+            is_listed: true,
             ports: Some(self.seen.clone()),
         }
     }

@@ -2,8 +2,10 @@
 
 use api::conditions::Reason;
 
-pub(crate) const READY: Reason =
-    Reason::good("Ready", "Everything that the service names is there.");
+pub(crate) const READY: Reason = Reason::good(
+    "Ready",
+    "Everything that the service names is there, or nothing lists the service.",
+);
 pub(crate) const VALID: Reason = Reason::good("Valid", "It can be deployed as it is written.");
 pub(crate) const INVALID_SPEC: Reason = Reason::error(
     "InvalidSpec",
@@ -13,6 +15,12 @@ pub(crate) const INVALID_SPEC: Reason = Reason::error(
 );
 pub(crate) const ALL_FOUND: Reason =
     Reason::good("AllFound", "The message names the data sources that are mounted.");
+pub(crate) const NOT_USED: Reason = Reason::unknown(
+    "NotUsed",
+    "Data sources do not exist, and no role, node or node set lists the service.",
+    "When the service is listed, or they exist.",
+    "Nothing; before you list the service, create what the message names.",
+);
 pub(crate) const KEYS_CLASH: Reason = Reason::notable(
     "KeysClash",
     "The message names the keys, and whose is mounted.",
@@ -36,6 +44,13 @@ pub(crate) const NOT_KNOWN: Reason = Reason::unknown(
     "Playbook or image are not the project's, so only a run shows whether the image has it.",
     "",
     "",
+);
+pub(crate) const CONTESTED: Reason = Reason::warning(
+    "Contested",
+    "Another client changes a default service each time it was restored; hosts get the shipped spec \
+     all the same.",
+    "When that client stops.",
+    "Take the service out of what that client applies, and list a copy under another name.",
 );
 pub(crate) const WITHOUT_EFFECT: Reason = Reason::notable(
     "WithoutEffect",

@@ -9,9 +9,10 @@ use operator_core::finalizers::is_terminating;
 use operator_core::plan::{EventDraft, Plan, Step, Target, Write, status_step};
 use operator_core::rejected_write::RejectedWrite;
 
+use crate::default_services::{contested_until, taking_back};
 use crate::endpoints::decide::{NAME_POLL_INTERVAL, writes};
 use crate::service::observed::Observed;
-use crate::service::status::conditions;
+use crate::service::status::{conditions, contested};
 
 /// Decides what to write for a service.
 pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
@@ -24,8 +25,10 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     if is_terminating(&**service) {
         return plan;
     }
-    let restoration = seen.defaults.restoration(service);
-    let (restoring, event) = restoration.unzip();
+    let (restoring, event) = seen.defaults.restoration(service).unzip();
+    let event = event.flatten();
+    let is_edit = event.is_some();
+    let contested = contested_until(service, now).filter(|_| is_edit);
     // Ports that a user added to a default service disappear once it is restored.
     if let Some(ports) = seen.ports.as_ref().filter(|_| restoring.is_none()) {
         plan.steps.extend(writes(ports));
@@ -33,10 +36,15 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
             plan.requeue_in(NAME_POLL_INTERVAL);
         }
     }
-    plan.steps.extend(restoring);
+    match (restoring, contested) {
+        (_, Some(until)) => plan.requeue_at(until, now),
+        (Some(step), None) if is_edit => plan.push(taking_back(step, service, now)),
+        (step, None) => plan.steps.extend(step),
+    }
     // A rejected restoration has restored nothing.
-    let event = event.flatten().filter(|_| rejected.is_none());
-    plan.steps.extend(status(seen, service, rejected, now).map(|it| with_event(it, event)));
+    let event = event.filter(|_| rejected.is_none() && contested.is_none());
+    let status = status(seen, service, (rejected, contested.is_some()), now);
+    plan.steps.extend(status.map(|it| with_event(it, event)));
     plan
 }
 
@@ -51,13 +59,14 @@ fn with_event(mut status: Step, event: Option<EventDraft>) -> Step {
 fn status(
     seen: &Observed,
     service: &Arc<Service>,
-    rejection: Option<&RejectedWrite>,
+    (rejection, is_contested): (Option<&RejectedWrite>, bool),
     now: Timestamp,
 ) -> Option<Step> {
     let observed = service.status.as_ref();
     let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
     let held = seen.defaults.as_it_holds(Arc::clone(service));
-    let conditions = conditions(seen, &held, rejection, &previous);
+    let mut conditions = conditions(seen, &held, rejection, &previous);
+    conditions.extend(is_contested.then(|| contested(&held)));
     let generation = service.metadata.generation;
     let desired = ServiceStatus {
         observed_generation: generation,

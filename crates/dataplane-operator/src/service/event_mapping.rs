@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use api::conditions::find;
 use api::dataplane::Service;
 use operator_core::object_key::Key;
 use operator_runtime::event_mapping::EventMapping;
@@ -10,8 +11,9 @@ use operator_runtime::workqueue::WorkQueue;
 use crate::caches::Caches;
 use crate::controller_names::SERVICE;
 use crate::controller_ref::owner_keys;
-use crate::default_services;
 use crate::indexes::namespace;
+use crate::service::status::DATA_SOURCES_USED;
+use crate::{default_services, reasons};
 
 /// Registers the event handlers that enqueue services in `queue`.
 pub fn map_events(queue: &Arc<WorkQueue>, caches: &Arc<Caches>) {
@@ -21,29 +23,41 @@ pub fn map_events(queue: &Arc<WorkQueue>, caches: &Arc<Caches>) {
     services.watches(&caches.exposed, |_, exposed| owner_keys::<Service>(exposed));
     services.watches(&caches.slices, |_, slice| owner_keys::<Service>(slice));
     services.watches(&hosts.roles, |caches, role| {
-        let exposing = exposing(caches, &namespace(role), &role.spec.services);
-        [exposing, missing(caches, &namespace(role))].concat()
+        let concerned = concerned(caches, &namespace(role), &role.spec.services);
+        [concerned, missing(caches, &namespace(role))].concat()
     });
     services.watches(&hosts.nodes, |caches, node| {
         let namespace = namespace(node);
         let Some(role) = &node.spec.role else {
-            let exposing = exposing(caches, &namespace, &node.spec.services);
-            return [exposing, missing(caches, &namespace)].concat();
+            let concerned = concerned(caches, &namespace, &node.spec.services);
+            return [concerned, missing(caches, &namespace)].concat();
         };
         // The role has enqueued the missing default services.
         let role = caches.hosts.roles.get(&Key::new(&namespace, role));
-        role.map(|it| exposing(caches, &namespace, &it.spec.services)).unwrap_or_default()
+        role.map(|it| concerned(caches, &namespace, &it.spec.services)).unwrap_or_default()
     });
-    services.watches(&hosts.node_sets, |caches, set| missing(caches, &namespace(set)));
+    services.watches(&hosts.node_sets, |caches, set| {
+        let concerned = concerned(caches, &namespace(set), &set.spec.services);
+        [concerned, missing(caches, &namespace(set))].concat()
+    });
     caches.sources.on_change(SERVICE, services.handler(|_, reader| [reader]));
 }
 
-/// Returns those of the named services that expose ports; most expose none and are skipped.
-fn exposing(caches: &Caches, namespace: &str, names: &[String]) -> Vec<Key> {
-    let keys = names.iter().map(|it| Key::new(namespace, it));
-    let exposes =
-        |key: &Key| caches.services.get(key).is_some_and(|it| !it.spec.services.is_empty());
-    keys.filter(exposes).collect()
+/// Returns those of the listed services that expose ports, or that report that nothing lists them;
+/// most do neither and are skipped.
+fn concerned(caches: &Caches, namespace: &str, listed: &[String]) -> Vec<Key> {
+    let keys = listed.iter().map(|it| Key::new(namespace, it));
+    let is_concerned = |key: &Key| {
+        let service = caches.services.get(key);
+        service.is_some_and(|it| !it.spec.services.is_empty() || is_reported_unused(&it))
+    };
+    keys.filter(is_concerned).collect()
+}
+
+fn is_reported_unused(service: &Service) -> bool {
+    let conditions = service.status.as_ref().map(|it| it.conditions.as_slice());
+    let found = find(conditions.unwrap_or_default(), DATA_SOURCES_USED);
+    found.is_some_and(|it| it.reason == reasons::service::NOT_USED.word)
 }
 
 /// Returns the default services that are missing in a namespace.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use kube::{Resource, ResourceExt};
-use operator_core::data_sources::{SourceRef, sources_of};
+use operator_core::data_sources::{NamedSource, SourceRef, sources_of};
 use operator_core::finalizers::is_terminating;
 use operator_core::object_key::Key;
 use operator_runtime::error::Result;
@@ -21,7 +21,9 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     let Some(service) = caches.services.get(key) else {
         caches.sources.depends(SERVICE, key, BTreeSet::new());
         let (sources, ports) = (BTreeMap::new(), None);
-        let missing = Observed { namespace, name, service: None, defaults, sources, ports };
+        let is_listed = true;
+        let missing =
+            Observed { namespace, name, service: None, defaults, sources, is_listed, ports };
         return Ok(is_to_be_made(caches, key).then_some(missing));
     };
     let held = defaults.as_it_holds(Arc::clone(&service));
@@ -31,7 +33,12 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     caches.sources.depends(SERVICE, key, named.clone());
     let sources = sources(caches, named).await?;
     let ports = endpoints::observe::observe(caches, &service).await?;
-    Ok(Some(Observed { namespace, name, service: Some(service), defaults, sources, ports }))
+    let is_missing =
+        |it: &NamedSource| !it.is_optional && !sources.contains_key(&it.source(&namespace));
+    let is_listed =
+        !sources_of(&held.spec).iter().any(is_missing) || lists(caches, key).contains(&true);
+    let service = Some(service);
+    Ok(Some(Observed { namespace, name, service, defaults, sources, is_listed, ports }))
 }
 
 async fn sources(
@@ -55,14 +62,20 @@ fn is_to_be_made(caches: &Caches, key: &Key) -> bool {
     if !default_services::is_default(&key.name) {
         return false;
     }
+    let lists = lists(caches, key);
+    !lists.is_empty() && !lists.contains(&true)
+}
+
+/// Returns for each object of the namespace that has services whether it lists this one.
+fn lists(caches: &Caches, key: &Key) -> Vec<bool> {
     let roles = caches.hosts.roles.all();
     let nodes = caches.hosts.nodes.all();
     let of_roles = roles.iter().filter(|it| is_here(&***it, key)).map(|it| &it.spec.services);
     let alone = nodes.iter().filter(|it| is_here(&***it, key) && it.spec.role.is_none());
     let sets = caches.hosts.node_sets.all();
     let of_sets = sets.iter().filter(|it| is_here(&***it, key)).map(|it| &it.spec.services);
-    let mut lists = of_roles.chain(alone.map(|it| &it.spec.services)).chain(of_sets).peekable();
-    lists.peek().is_some() && lists.all(|it| !it.contains(&key.name))
+    let all = of_roles.chain(alone.map(|it| &it.spec.services)).chain(of_sets);
+    all.map(|it| it.contains(&key.name)).collect()
 }
 
 fn is_here<K: Resource>(object: &K, key: &Key) -> bool {

@@ -23,6 +23,9 @@ pub struct Observed {
     /// Its existing data sources with their keys. A single source is not read, because its keys
     /// cannot clash with others.
     pub sources: BTreeMap<SourceRef, Vec<String>>,
+    /// Whether a role, node or node set lists it; true without a look where no data source is
+    /// missing.
+    pub is_listed: bool,
     /// What it exposes or is to expose.
     pub ports: Option<ports::Observed>,
 }

@@ -1,13 +1,13 @@
 //! The status of a service: its faults, its playbook, its data sources and its ports.
 
 use api::conditions::{
-    self, Condition, ConditionDraft, READY, Severity, first_names, join_with_more,
+    self, Condition, ConditionDraft, ConditionStatus, READY, Severity, first_names, join_with_more,
 };
 use api::dataplane::Service;
 use api::dataplane::service::faults::{faults, warnings};
 use api::fault::Fault;
 use kube::ResourceExt;
-use operator_core::data_sources::{NamedSource, sources_of};
+use operator_core::data_sources::{NamedSource, service_type, sources_of};
 use operator_core::rejected_write::{RejectedWrite, WRITES_ACCEPTED};
 use operator_core::run_engine::run_template::{MountedSource, Play};
 use operator_core::run_engine::sources::clashes;
@@ -25,6 +25,9 @@ pub const SPEC_WARNINGS: &str = "SpecWarnings";
 /// Condition type: the project's collection contains the playbook. Does not affect `Ready`, because
 /// the runner image may be another one.
 pub const PLAYBOOK_INCLUDED: &str = "PlaybookIncluded";
+/// Condition type: no other client keeps changing a default service. Does not affect `Ready`, because
+/// the shipped spec is deployed all the same.
+pub const AS_SHIPPED: &str = "AsShipped";
 /// Condition type: every required data source exists.
 pub const DATA_SOURCES_USED: &str = "DataSourcesUsed";
 /// Condition type: several data sources have the same key. Does not affect `Ready`, because the
@@ -41,16 +44,38 @@ pub fn conditions(
     rejection: Option<&RejectedWrite>,
     previous: &[Condition],
 ) -> Vec<ConditionDraft> {
-    let mut drafts = vec![spec_valid(service), data_sources_used(seen, service)];
+    let sources = data_sources_used(seen, service);
+    let is_unused = sources.status == ConditionStatus::Unknown;
+    let mut drafts = vec![spec_valid(service)];
+    drafts.extend(Some(&sources).filter(|_| !is_unused).cloned());
     drafts.extend(seen.ports.as_ref().and_then(decide::condition));
     drafts.extend(rejection.map(|it| it.condition(WRITES_ACCEPTED, previous)));
-    let good =
-        reasons::service::READY.condition(READY, "Everything that the service names is there.");
+    let text = if is_unused {
+        "No role, node or node set lists it, so that what it lacks stops nothing; see \
+         DataSourcesUsed."
+    } else {
+        "Everything that the service names is there."
+    };
+    let good = reasons::service::READY.condition(READY, text);
     let ready = conditions::ready(&drafts, good);
     drafts.extend(conditions::kstatus(&ready));
     drafts.push(ready);
+    drafts.extend(Some(sources).filter(|_| is_unused));
     drafts.extend([spec_warnings(service), playbook_included(service), keys_clash(seen, service)]);
     drafts
+}
+
+/// Returns the condition of a default service that another client changes again and again.
+pub fn contested(service: &Service) -> ConditionDraft {
+    let name = service.name_any();
+    let type_ = service_type(&service.spec, &name);
+    let text = format!(
+        "OpenStackDataPlaneService {name} is a default service, and another client changes its spec \
+         each time it was restored, so that it is restored every few minutes only; hosts get the \
+         shipped spec all the same. Take it out of what that client applies, and for your own create \
+         a copy under another name with edpmServiceType: {type_}."
+    );
+    reasons::service::CONTESTED.condition(AS_SHIPPED, text)
 }
 
 fn spec_valid(service: &Service) -> ConditionDraft {
@@ -120,6 +145,15 @@ fn data_sources_used(seen: &Observed, service: &Service) -> ConditionDraft {
         named.iter().partition(|it| is_there(it));
     let (optional, missing): (Vec<&NamedSource>, Vec<&NamedSource>) =
         absent.into_iter().partition(|it| it.is_optional);
+    if !missing.is_empty() && !seen.is_listed {
+        let text = format!(
+            "No role, node or node set lists OpenStackDataPlaneService {}. It mounts what does not exist \
+             yet: {}.",
+            service.name_any(),
+            titles(missing)
+        );
+        return reasons::service::NOT_USED.condition(DATA_SOURCES_USED, text);
+    }
     if !missing.is_empty() {
         let text = format!(
             "What lists OpenStackDataPlaneService {} in its services waits until these exist: {}. \
@@ -128,8 +162,7 @@ fn data_sources_used(seen: &Observed, service: &Service) -> ConditionDraft {
             service.name_any(),
             titles(missing)
         );
-        // The objects that list the service report this as a warning; most default services are
-        // never listed.
+        // The objects that list the service report this as a warning.
         return reasons::inputs::DATA_SOURCE_NOT_FOUND
             .condition(DATA_SOURCES_USED, text)
             .with_severity(Severity::Info);

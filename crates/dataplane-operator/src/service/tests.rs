@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use api::conditions::{Condition, ConditionStatus, find};
 use api::dataplane::Service;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt;
 use operator_core::condition_catalog::undeclared;
 use operator_core::data_sources::SourceRef;
@@ -43,6 +44,7 @@ impl World {
             service: None,
             defaults: DefaultServices::default(),
             sources: BTreeMap::new(),
+            is_listed: true,
             ports: None,
         };
         Self { seen, writes: Vec::new(), notices: Vec::new() }
@@ -140,9 +142,19 @@ fn a_missing_default_service_is_made_and_judged_and_then_left_alone() {
 }
 
 #[test]
-fn a_default_service_that_needs_what_is_not_there_says_so_without_alarm() {
+fn a_default_service_that_needs_what_is_not_there_says_so_once_something_lists_it() {
     let mut world = World::without("ovn");
+    world.seen.is_listed = false;
     world.settle();
+    assert_eq!(world.condition("Ready").status, ConditionStatus::True);
+    let sources = world.condition("DataSourcesUsed");
+    assert_eq!((sources.status, sources.reason.as_str()), (ConditionStatus::Unknown, "NotUsed"));
+    for part in ["No role, node or node set lists", "ovn", "ConfigMap ovncontroller-config"] {
+        assert!(sources.message.contains(part), "{}", sources.message);
+    }
+    world.notices.clear();
+    world.seen.is_listed = true;
+    assert_eq!(world.settle(), ["status"]);
     let included = world.condition("PlaybookIncluded");
     assert_eq!(
         (included.status, included.reason.as_str()),
@@ -157,7 +169,7 @@ fn a_default_service_that_needs_what_is_not_there_says_so_without_alarm() {
     for part in ["What lists", "ConfigMap ovncontroller-config", "Nothing else needs them"] {
         assert!(ready.message.contains(part), "{}", ready.message);
     }
-    assert_eq!(world.notices, [], "most default services are never listed");
+    assert_eq!(world.notices, [], "what lists it reports it");
     world.seen.sources.insert(config_map("ovncontroller-config"), Vec::new());
     assert_eq!(world.settle(), ["status"]);
     assert_eq!(
@@ -298,4 +310,36 @@ fn a_refused_restoration_is_told_on_the_service() {
     world.writes.clear();
     assert_eq!(world.settle(), ["apply run-os", "status", "status"]);
     assert_eq!(world.condition("Ready").status, ConditionStatus::True);
+}
+
+#[test]
+fn a_client_that_keeps_changing_a_default_service_is_answered_less_often_and_reported() {
+    let mut world = World::without("run-os");
+    world.settle();
+    let edit = |world: &mut World| world.service().spec.playbook = Some("a.b.c".into());
+    for _ in 0..3 {
+        edit(&mut world);
+        assert!(world.settle().contains(&"apply run-os".to_owned()));
+    }
+    world.notices.clear();
+    edit(&mut world);
+    assert_eq!(world.settle(), ["status"]);
+    let found = world.condition("AsShipped");
+    assert_eq!((found.status, found.reason.as_str()), (ConditionStatus::False, "Contested"));
+    for words in ["another client changes its spec", "the shipped spec", "edpmServiceType: run-os"]
+    {
+        assert!(found.message.contains(words), "{}", found.message);
+    }
+    let reasons: Vec<&str> = world.notices.iter().map(|it| it.reason.as_str()).collect();
+    assert_eq!(reasons, ["Contested"], "nothing was restored");
+    assert_eq!(world.condition("Ready").status, ConditionStatus::True);
+    let waits = recorded(decide(&world.seen, None, Timestamp::UNIX_EPOCH)).requeue_after.unwrap();
+    let (least, most) = (Duration::from_mins(10), Duration::from_secs(601));
+    assert!((least..most).contains(&waits), "{waits:?}");
+    let later = Timestamp::UNIX_EPOCH + SignedDuration::from_mins(10);
+    let plan = recorded(decide(&world.seen, None, later));
+    plan.steps.iter().for_each(|it| world.take(it));
+    assert_eq!(world.writes, ["apply run-os", "status"]);
+    let status = world.seen.service.as_ref().unwrap().status.as_ref().unwrap();
+    assert_eq!(find(&status.conditions, "AsShipped"), None);
 }
