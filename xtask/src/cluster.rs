@@ -8,6 +8,9 @@ use anyhow::{Context as _, Result};
 
 use crate::{lab, paths};
 
+/// Where a checkout's output has the lab's kubeconfig.
+const SHOWN: &str = "lab/kubeconfig";
+
 /// A cluster to use instead of the lab.
 #[derive(clap::Args, Default)]
 pub(crate) struct Choice {
@@ -31,7 +34,10 @@ impl Choice {
             Some(kubeconfig) => {
                 let registry = self.registry.as_deref().with_context(|| {
                     let file = kubeconfig.display();
-                    format!("{file} is not the lab's: --registry must say where its images go")
+                    format!(
+                        "{file} is not the lab's: --registry must say where its images go; to use the \
+                         lab, unset KUBECONFIG"
+                    )
                 })?;
                 Ok(lab::Env::existing(kubeconfig, registry, self.plain_http))
             }
@@ -60,11 +66,14 @@ impl Choice {
     }
 }
 
-/// Whether the file is the lab's kubeconfig, a copy of it, or its path while the lab is down.
+/// Whether the file is the lab's kubeconfig, a copy of it, or its path in any checkout while the lab
+/// is down: the tests run from a checkout of their own.
 fn is_labs(file: &Path) -> bool {
-    let own = [lab::env().kubeconfig, paths::target().join("lab/kubeconfig")];
+    let own = [lab::env().kubeconfig, paths::target().join(SHOWN)];
     let content = fs::read(file).ok();
-    own.iter().any(|it| it == file || (content.is_some() && fs::read(it).ok() == content))
+    let is_left = content.is_none() && file.ends_with(Path::new("target").join(SHOWN));
+    is_left
+        || own.iter().any(|it| it == file || (content.is_some() && fs::read(it).ok() == content))
 }
 
 #[cfg(test)]
@@ -75,7 +84,8 @@ mod tests {
     fn only_another_clusters_kubeconfig_leads_away_from_the_lab() {
         let choice = Choice::default();
         let own = paths::target().join("lab/kubeconfig").into_os_string();
-        for labs in [None, Some(OsString::new()), Some(own.clone())] {
+        let elsewhere = OsString::from("/another/checkout/target/lab/kubeconfig");
+        for labs in [None, Some(OsString::new()), Some(own.clone()), Some(elsewhere)] {
             assert_eq!(choice.existing(labs), None);
         }
         let other = OsString::from("/home/me/.kube/config");

@@ -79,10 +79,9 @@ pub(crate) fn show(cluster: &Choice, scene: &Scene) -> Result<()> {
 pub(crate) fn verify(cluster: &Choice, scene: &Scene) -> Result<()> {
     let report = Report::read(&scene.report(), scene.command)?;
     let found = facts::collect(&cluster.env()?, scene)?;
-    let mut wrong = facts::wrong(&found, scene);
-    wrong.extend(facts::differences(&report.facts, &found));
-    if !wrong.is_empty() {
-        bail!("the demo no longer holds:\n  {}", wrong.join("\n  "));
+    let wrong = facts::wrong(&found, scene);
+    if let Some(text) = facts::verdict(&wrong, &facts::differences(&report.facts, &found)) {
+        bail!("{text}");
     }
     println!("All facts of the demo hold still.");
     Ok(())

@@ -93,7 +93,9 @@ type Lab = OnceLock<Result<e2e::Prepared>>;
 /// The outcome of each test is written to the report as it becomes known, replacing the last
 /// report.
 pub(crate) fn main(args: &Args) -> bool {
-    match tree::in_cache() {
+    // What the environment makes impossible is reported before the first part runs.
+    let cluster = if args.parts().contains(&Part::E2e) { args.cluster.env().err() } else { None };
+    match cluster.map_or_else(tree::in_cache, Err) {
         Ok(Some(is_good)) => return is_good,
         Ok(None) => {}
         Err(error) => {

@@ -210,6 +210,20 @@ pub(crate) fn differences(before: &Value, now: &Value) -> Vec<String> {
     differences
 }
 
+/// Returns what is no longer as the demo left it; `None` if everything is.
+pub(crate) fn verdict(wrong: &[String], differences: &[String]) -> Option<String> {
+    let listed: Vec<&str> = wrong.iter().chain(differences).map(String::as_str).collect();
+    let what = match (wrong.is_empty(), differences.is_empty()) {
+        (true, true) => return None,
+        (true, false) => {
+            "each host has what the main job asks for, but not as the demo left it, which is right \
+             after a change of yours"
+        }
+        (false, _) => "the demo no longer holds",
+    };
+    Some(format!("{what}:\n  {}", listed.join("\n  ")))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -230,6 +244,16 @@ mod tests {
         let before =
             json!({ "edpm-compute-0": { "cell": "a" }, "edpm-compute-1": { "cell": "b" } });
         assert_eq!(differences(&before, &now).len(), 1);
+    }
+
+    #[test]
+    fn a_change_is_no_failure_of_the_demo() {
+        let (wrong, changed) = (["a: b".to_owned()], ["c: d".to_owned()]);
+        assert_eq!(verdict(&[], &[]), None);
+        let text = verdict(&[], &changed).unwrap();
+        assert!(text.contains("after a change of yours:\n  c: d"), "{text}");
+        let text = verdict(&wrong, &changed).unwrap();
+        assert_eq!(text, "the demo no longer holds:\n  a: b\n  c: d");
     }
 
     #[test]
