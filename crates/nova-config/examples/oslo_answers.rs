@@ -34,7 +34,7 @@ fn answer(question: Question) -> anyhow::Result<Value> {
             let release = Release::named(&release)
                 .ok_or_else(|| anyhow::anyhow!("{release} is no release"))?;
             let text = Text { source: "text", text: &text };
-            let found = oslo::warnings(&[text], Some(release), usize::MAX).first;
+            let found = oslo::warnings(&[text], &[], Some(release), usize::MAX).first;
             let told = |it: oslo::Finding| json!([it.line, it.message]);
             found.into_iter().map(told).collect()
         }

@@ -15,11 +15,11 @@ mod tests;
 
 pub use cell::{
     AC_ID, AC_SECRET, ApplicationCredential, CA_BUNDLE, CellFault, CellFaultReason, CellInput,
-    CellView, NO_VNC_PROXY_URL, PROJECT_DOMAIN, PROJECT_NAME, QUORUM_QUEUES, REGION_NAME,
-    SERVICE_PASSWORD, SecretView, TRANSPORT_URL, USER_DOMAIN, is_set,
+    CellView, NO_VNC_PROXY_URL, NOTIFICATION_TRANSPORT_URL, PROJECT_DOMAIN, PROJECT_NAME,
+    QUORUM_QUEUES, REGION_NAME, SERVICE_PASSWORD, SecretView, TRANSPORT_URL, USER_DOMAIN, is_set,
 };
 pub use host::HostView;
-pub use nova::says_how_to_stop;
+pub use nova::{fixed_options, says_how_to_stop};
 
 use std::{collections::BTreeMap, fmt};
 

@@ -6,6 +6,7 @@
 use api::conditions::join_with_more;
 use api::nova::ExternalComputeSpec;
 use nova_config::conditions::CONFIG_WARNINGS;
+use nova_config::conf::fixed_options;
 use nova_config::oslo::{self, FIELD, Text};
 use nova_config::release::{Chosen, not_judged};
 use operator_core::object_key::Key;
@@ -24,6 +25,10 @@ use caches::AdmissionCaches;
 pub const MUTATE: &str = "/mutate-nova-openstack-org-v1beta1-novaexternalcompute";
 /// Path of the validating webhook for computes.
 pub const VALIDATE: &str = "/validate-nova-openstack-org-v1beta1-novaexternalcompute";
+
+/// Which deletions of computes are told what goes with them, as a CEL expression.
+pub const LOSES_OPTIONS: &str = "has(oldObject.spec) && (oldObject.spec.?customServiceConfig\
+     .orValue('') != '' || oldObject.spec.?defaultConfigOverwrite.orValue({}).size() > 0)";
 
 /// The number of options that get a warning of their own; the API server truncates longer lists.
 const WARNED: usize = 12;
@@ -46,10 +51,28 @@ pub(crate) fn validate_compute(
     release: impl FnOnce(&Key) -> Option<Chosen>,
 ) -> AdmissionDecision {
     let old = spec(request.old_object.as_ref());
-    let Some(new) = spec(request.object.as_ref()) else { return AdmissionDecision::allow() };
+    let Some(new) = spec(request.object.as_ref()) else { return deletion(request) };
     let cell = text(&new, "cellName").unwrap_or_default();
     let key = Key::new(request.namespace.clone().unwrap_or_default(), cell);
     validate(old.as_ref(), &new, release(&key).as_ref())
+}
+
+/// Says what goes with a compute that is deleted: the controller makes it again from the defaults.
+fn deletion(request: &Request) -> AdmissionDecision {
+    let allowed = AdmissionDecision::allow();
+    let Some(spec) = spec(request.old_object.as_ref()) else { return allowed };
+    let options = text(&spec, "customServiceConfig").unwrap_or_default();
+    let has_files = spec["defaultConfigOverwrite"].as_object().is_some_and(|it| !it.is_empty());
+    if options.trim().is_empty() && !has_files {
+        return allowed;
+    }
+    allowed.warn(format!(
+        "the options in the spec of NovaExternalCompute {} go with it: if its node stays, a compute \
+         that is made again for it begins with the defaults, and an Event of \
+         OpenStackDataPlaneNode {} names the Secret that keeps them",
+        request.name,
+        text(&spec, "dataplaneNodeName").unwrap_or_default()
+    ))
 }
 
 /// Returns the spec as the user wrote it: a mutating webhook sees objects before schema defaults.
@@ -96,7 +119,8 @@ fn validate(old: Option<&Value>, new: &Value, release: Option<&Chosen>) -> Admis
         return AdmissionDecision::deny(join_with_more(reported, "; ", faults.n_more));
     }
     let texts = [Text { source: FIELD, text: &custom }];
-    let conditions = oslo::warnings(&texts, release.and_then(Chosen::release), WARNED);
+    let release_of_cell = release.and_then(Chosen::release);
+    let conditions = oslo::warnings(&texts, &fixed_options(), release_of_cell, WARNED);
     let n_more = conditions.n_more;
     let mut warnings: Vec<String> = conditions.first.into_iter().map(|it| it.message).collect();
     if n_more > 0 {
@@ -156,6 +180,36 @@ mod tests {
         assert!(decision.message.ends_with("; and 99980 more"), "{}", decision.message);
         let decision = validate(None, &config(&"x\n".repeat(200_000)), None);
         assert!(!decision.allowed && decision.message.contains("longer than 256 KiB"));
+    }
+
+    #[test]
+    fn a_deletion_is_told_that_the_options_go_and_where_they_are_kept() {
+        let deleted = |spec: &Value| {
+            let object = json!({
+                "apiVersion": "nova.openstack.org/v1beta1", "kind": "NovaExternalCompute",
+                "metadata": { "name": "n0" }, "spec": spec,
+            });
+            let kind = json!({ "group": "nova.openstack.org", "version": "v1beta1", "kind": "x" });
+            let resource = json!({ "group": "x", "version": "x", "resource": "x" });
+            let request = json!({
+                "uid": "u", "kind": kind, "resource": resource, "name": "n0", "namespace": "ns",
+                "operation": "DELETE", "userInfo": {}, "oldObject": object,
+            });
+            validate_compute(&serde_json::from_value(request).unwrap(), |_| None)
+        };
+        let options =
+            json!({ "dataplaneNodeName": "n0", "customServiceConfig": "[DEFAULT]\na = b\n" });
+        let decision = deleted(&options);
+        assert!(decision.allowed && decision.warnings.len() == 1, "{decision:?}");
+        assert!(
+            decision.warnings[0].contains("Event of OpenStackDataPlaneNode n0"),
+            "{decision:?}"
+        );
+        let files = json!({ "defaultConfigOverwrite": { "provider.yaml": "x" } });
+        assert_eq!(deleted(&files).warnings.len(), 1);
+        for nothing in [json!({}), json!({ "customServiceConfig": "\n" })] {
+            assert_eq!(deleted(&nothing), AdmissionDecision::allow());
+        }
     }
 
     #[test]

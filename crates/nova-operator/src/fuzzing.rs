@@ -96,9 +96,9 @@ pub fn oslo_text(data: &[u8]) {
     if entries.len() > JUDGED {
         return;
     }
-    let conditions = oslo::warnings(&texts, release, LIST_LIMIT);
+    let conditions = oslo::warnings(&texts, &[], release, LIST_LIMIT);
     assert_eq!(
-        oslo::warnings(&texts, release, LIST_LIMIT),
+        oslo::warnings(&texts, &[], release, LIST_LIMIT),
         conditions,
         "two answers to one question"
     );

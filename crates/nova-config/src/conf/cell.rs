@@ -15,6 +15,7 @@
 //! | `CABundle` (PEM) | the certificate authorities of nova-compute's image |
 //! | `NoVNCProxyURL` | no VNC console (`[vnc] enabled = False`) |
 //! | `quorum_queues` (upstream's name) | `false` |
+//! | `notification_transport_url` (upstream's name) | nova-compute sends no notifications |
 //!
 //! `transport_url` in the Secret `spec.cellMessageBusSecretName` is required too. One line break at
 //! the end of a value is ignored: `echo … | base64` adds one by mistake, and no option of
@@ -52,6 +53,8 @@ pub const CA_BUNDLE: &str = "CABundle";
 pub const NO_VNC_PROXY_URL: &str = "NoVNCProxyURL";
 /// Key of the flag for quorum queues on the message bus.
 pub const QUORUM_QUEUES: &str = "quorum_queues";
+/// Key of the URL of the message bus of notifications.
+pub const NOTIFICATION_TRANSPORT_URL: &str = "notification_transport_url";
 /// Key of the URL of the message bus.
 pub const TRANSPORT_URL: &str = "transport_url";
 
@@ -126,6 +129,8 @@ pub struct CellView {
     pub console_url: Option<Value>,
     /// Whether the message bus has quorum queues.
     pub quorum_queues: bool,
+    /// The URL of the message bus of notifications, or `None` without notifications.
+    pub notification_url: Option<Value>,
 }
 
 /// One reason why computes cannot be configured from a cell.
@@ -188,6 +193,7 @@ impl CellView {
         let ca_bundle = faults.ca_bundle(secret, is_ca_bundle);
         let console_url = faults.console_url(secret);
         let quorum_queues = faults.boolean(secret, QUORUM_QUEUES);
+        let notification_url = faults.notification_url(secret);
         Some(Self {
             transport_url: transport_url?,
             message_bus: message_bus?,
@@ -202,6 +208,7 @@ impl CellView {
             ca_bundle,
             console_url,
             quorum_queues,
+            notification_url,
         })
     }
 }
@@ -276,6 +283,12 @@ impl Faults {
         self.accept(secret, NO_VNC_PROXY_URL, Value::new(&format!("{url}{page}")))
     }
 
+    fn notification_url(&mut self, secret: &SecretView<'_>) -> Option<Value> {
+        let url = self.optional(secret, NOTIFICATION_TRANSPORT_URL)?;
+        self.accept(secret, NOTIFICATION_TRANSPORT_URL, TransportUrl::parse(url.text()))?;
+        Some(url)
+    }
+
     fn boolean(&mut self, secret: &SecretView<'_>, key: &str) -> bool {
         let parsed = match self.text(secret, key).map(str::to_ascii_lowercase).as_deref() {
             None | Some("0" | "false" | "no" | "off") => Ok(false),
@@ -303,7 +316,7 @@ impl Faults {
         let bytes = secret.data.get(key)?;
         let limit = match key {
             // Its own limit has words of its own.
-            TRANSPORT_URL => usize::MAX,
+            TRANSPORT_URL | NOTIFICATION_TRANSPORT_URL => usize::MAX,
             CA_BUNDLE => BUNDLE_LIMIT,
             _ => VALUE_LIMIT,
         };

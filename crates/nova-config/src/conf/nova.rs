@@ -37,17 +37,27 @@ pub(super) fn options(cell: &CellView, host: Option<(&HostView, Option<Release>)
             file.section("DEFAULT").fixed(name, seconds);
         }
     }
+    // A conductor may still be of the release before (nova-operator and kolla-ansible).
+    file.section("upgrade_levels").fixed("compute", "auto");
     file.section("oslo_concurrency").fixed("lock_path", "/var/lib/nova/tmp");
     message_bus(&mut file, cell);
+    notifications(&mut file, cell);
     consoles(&mut file, cell);
+    // Config drives are made here: without it each guest is called NAME.novalocal (nova-operator).
+    file.section("api").fixed("dhcp_domain", "");
     file.section("cache").fixed("enabled", "True").fixed("backend", "oslo_cache.dict");
-    file.section("workarounds")
-        .fixed("disable_fallback_pcpu_query", "True")
-        .fixed("enable_qemu_monitor_announce_self", "True")
-        .fixed("reserve_disk_resource_for_image_cache", "True");
-    libvirt(&mut file);
+    hypervisor(&mut file);
     services(&mut file, cell);
     render(&file.entries)
+}
+
+/// Returns those of the options above that rules about several options read: they are the same for
+/// every compute, and a user's value counts together with them.
+pub fn fixed_options() -> Vec<Entry> {
+    let mut file = Options::default();
+    driver(file.section("DEFAULT"));
+    hypervisor(&mut file);
+    file.entries
 }
 
 fn defaults(file: &mut Options, cell: &CellView, host: Option<&HostView>) {
@@ -58,9 +68,16 @@ fn defaults(file: &mut Options, cell: &CellView, host: Option<&HostView>) {
     if let Some(address) = host.and_then(|it| it.my_ip.as_ref()) {
         file.value("my_ip", address);
     }
+    driver(file);
+}
+
+fn driver(file: &mut Options) {
     file.fixed("state_path", "/var/lib/nova")
         .fixed("compute_driver", "libvirt.LibvirtDriver")
         .fixed("force_config_drive", "True")
+        // Each image has this name: of genisoimage, which nova looks for, or of xorriso on EL 10
+        // (nova-operator).
+        .fixed("mkisofs_cmd", "mkisofs")
         .fixed("initial_cpu_allocation_ratio", "4.0")
         .fixed("initial_ram_allocation_ratio", "1.0")
         .fixed("initial_disk_allocation_ratio", "0.9");
@@ -79,6 +96,20 @@ fn message_bus(file: &mut Options, cell: &CellView) {
     }
 }
 
+/// Adds where notifications go, as nova-operator does: nowhere without a message bus of their own.
+fn notifications(file: &mut Options, cell: &CellView) {
+    let Some(url) = &cell.notification_url else {
+        file.section("oslo_messaging_notifications").fixed("driver", "noop");
+        return;
+    };
+    file.section("notifications")
+        .fixed("notify_on_state_change", "vm_and_task_state")
+        .fixed("notification_format", "both");
+    file.section("oslo_messaging_notifications")
+        .value("transport_url", url)
+        .fixed("driver", "messagingv2");
+}
+
 fn consoles(file: &mut Options, cell: &CellView) {
     file.section("vnc");
     match &cell.console_url {
@@ -92,7 +123,15 @@ fn consoles(file: &mut Options, cell: &CellView) {
     };
 }
 
-fn libvirt(file: &mut Options) {
+fn hypervisor(file: &mut Options) {
+    file.section("workarounds")
+        .fixed("disable_fallback_pcpu_query", "True")
+        .fixed("enable_qemu_monitor_announce_self", "True")
+        .fixed("reserve_disk_resource_for_image_cache", "True")
+        // nova compares a guest of `host-model` with the other host's processor by its microcode
+        // too, which libvirt does better afterwards (nova's bug 2039803; nova-operator and
+        // kolla-ansible).
+        .fixed("skip_cpu_compare_on_dest", "True");
     file.section("libvirt")
         .fixed("cpu_mode", "host-model")
         .fixed("hw_machine_type", "x86_64=q35")
@@ -100,11 +139,13 @@ fn libvirt(file: &mut Options) {
         .fixed("live_migration_permit_auto_converge", "True")
         .fixed("live_migration_permit_post_copy", "True")
         .fixed("live_migration_timeout_action", "force_complete")
-        .fixed("mem_stats_period_seconds", "0")
         .fixed("num_pcie_ports", "24")
         .fixed("rx_queue_size", "512")
+        // The play takes it back where an image lacks what nova looks for at its start.
         .fixed("swtpm_enabled", "True")
-        .fixed("tx_queue_size", "512");
+        .fixed("tx_queue_size", "512")
+        // One path is used where no multipathd runs (nova-operator).
+        .fixed("volume_use_multipath", "True");
 }
 
 /// Adds the services that a compute calls, which it finds in Keystone's catalog.
@@ -120,8 +161,24 @@ fn services(file: &mut Options, cell: &CellView) {
         .fixed("valid_interfaces", "internal");
     credentials(file.section("cinder"), cell)
         .value("os_region_name", &cell.region)
-        .fixed("catalog_info", "volumev3:cinderv3:internalURL");
+        // Without a name, as in nova's own default: the service is called cinderv3, or cinder of
+        // the type block-storage, and keystoneauth finds both by this type.
+        .fixed("catalog_info", "volumev3::internalURL");
+    key_manager(file, cell);
     credentials(file.section("service_user"), cell).fixed("send_service_user_token", "True");
+}
+
+/// Adds where the keys of guests with a vTPM or an encrypted volume are (nova-operator and
+/// kolla-ansible). Barbican is called with the token of the guest's owner.
+fn key_manager(file: &mut Options, cell: &CellView) {
+    file.section("key_manager").fixed("backend", "barbican");
+    file.section("barbican")
+        .value("auth_endpoint", &cell.keystone_auth_url)
+        .value("barbican_region_name", &cell.region)
+        .fixed("barbican_endpoint_type", "internal");
+    if cell.ca_bundle.is_some() {
+        file.fixed("verify_ssl_path", CA_BUNDLE_PATH);
+    }
 }
 
 fn credentials<'a>(file: &'a mut Options, cell: &CellView) -> &'a mut Options {

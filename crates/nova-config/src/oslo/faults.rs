@@ -1,6 +1,7 @@
 //! Faults and warnings in a configuration that a user wrote.
 
 use super::bounded_list::{BoundedList, LIST_LIMIT};
+use super::looks::differences;
 use super::parse::{Entry, SyntaxError, is_space, parse};
 use super::schema::normalized;
 use super::text::FIELD;
@@ -57,19 +58,27 @@ pub fn faults(custom_service_config: &str) -> BoundedList<Fault> {
 /// Returns the warnings on an entry that hold for every release: it replaces an option of the
 /// operator, oslo.config reads it differently than it looks, or a compute must not have it.
 pub(super) fn of_entry(source: &str, entry: &Entry) -> Vec<Finding> {
-    let owned = is_owned(entry).then_some(
-        "is set by the operator; this value replaces it on the host, where nova-compute may then \
-         fail to start or register elsewhere: remove it unless that is intended",
-    );
-    let found = owned.into_iter().chain(surprise(entry));
+    let found = owned(entry).into_iter().chain(surprise(entry)).chain(differences(entry));
     found.map(|it| finding(source, entry, it)).collect()
 }
 
-fn is_owned(entry: &Entry) -> bool {
+/// Returns what follows where an entry replaces an option of the operator, or `None`.
+fn owned(entry: &Entry) -> Option<&'static str> {
     let section = normalized(&entry.section);
-    OWNED_BY_OPERATOR
+    let is_owned = OWNED_BY_OPERATOR
         .iter()
-        .any(|(owned, keys)| *owned == section && keys.contains(&entry.key.as_str()))
+        .any(|(owned, keys)| *owned == section && keys.contains(&entry.key.as_str()));
+    if (section.as_str(), entry.key.as_str()) == ("DEFAULT", "host") {
+        return Some(
+            "is set by the operator, which finds the compute in nova by that name when it deploys, \
+             drains and removes it; a nova-compute that has registered under another name refuses \
+             to start (Possible rename detected): remove it",
+        );
+    }
+    is_owned.then_some(
+        "is set by the operator; this value replaces it on the host, where nova-compute may then \
+         fail to start or register elsewhere: remove it unless that is intended",
+    )
 }
 
 /// Returns what is surprising about an entry in every release, or `None`.

@@ -5,8 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use super::faults::{Finding, finding, surprise};
+use super::looks::indented_options;
 use super::parse::Entry;
+use super::rules::{self, At, Effective};
 use super::schema::{Known, Place, Schema, Section, normalized};
+use super::substitution::references;
 use super::suggestion::nearest;
 use super::text::Text;
 
@@ -31,8 +34,10 @@ type LastLines<'a> = BTreeMap<(String, &'a str), usize>;
 /// Checks the entries of some texts against a release.
 pub(super) struct OptionCheck<'a> {
     schema: &'a Schema,
-    /// By index of the text.
-    last: Vec<LastLines<'a>>,
+    /// Where each text comes from, with its last lines.
+    last: Vec<(&'a str, LastLines<'a>)>,
+    /// The rules about several options that the values together break.
+    broken: Vec<(At, &'static str)>,
     /// The sections that were looked up; `None` when the release has no such section.
     sections: BTreeMap<String, Option<Rc<Section>>>,
     /// Sections in which options that we do not know may be read.
@@ -43,11 +48,21 @@ pub(super) struct OptionCheck<'a> {
 }
 
 impl<'a> OptionCheck<'a> {
-    pub(super) fn new(texts: &'a [(Text<'_>, Vec<Entry>)], schema: &'a Schema) -> Self {
+    /// Checks texts, the one that overrides the others first, and options of the operator that they
+    /// override.
+    pub(super) fn new(
+        texts: &'a [(Text<'a>, Vec<Entry>)],
+        generated: &[Entry],
+        schema: &'a Schema,
+    ) -> Self {
         let last_lines = |entries: &'a [Entry]| entries.iter().map(|it| (place(it), it.line));
+        let last = |(text, entries): &'a (Text<'a>, Vec<Entry>)| {
+            (text.source, last_lines(entries).collect())
+        };
         let mut check = Self {
             schema,
-            last: texts.iter().map(|(_, entries)| last_lines(entries).collect()).collect(),
+            last: texts.iter().map(last).collect(),
+            broken: vec![],
             sections: BTreeMap::new(),
             open: BTreeSet::new(),
             is_all_open: false,
@@ -56,7 +71,37 @@ impl<'a> OptionCheck<'a> {
         for entry in texts.iter().flat_map(|(_, entries)| entries) {
             check.learn(entry);
         }
+        check.broken = check.broken(texts, generated);
         check
+    }
+
+    /// Returns the rules about several options that the values which count break.
+    fn broken(
+        &mut self,
+        texts: &[(Text<'_>, Vec<Entry>)],
+        generated: &[Entry],
+    ) -> Vec<(At, &'static str)> {
+        let of_users = texts.iter().enumerate().rev().flat_map(|(text_idx, (_, entries))| {
+            entries.iter().map(move |it| (it, Some((text_idx, it.line))))
+        });
+        let mut effective = Effective::default();
+        for (entry, at) in generated.iter().map(|it| (it, None)).chain(of_users) {
+            if let Some((section, name)) = self.present(entry) {
+                effective.set((&section, &name), &entry.value, at);
+            }
+        }
+        let schema = self.schema;
+        let is_known = |section: &str, name: &str| {
+            schema.section(section).is_some_and(|it| schema.known(&it, name).is_some())
+        };
+        effective.broken(schema.nova(), is_known)
+    }
+
+    /// Returns the section and the present name of an option, or `None` when it is not known.
+    fn present(&mut self, entry: &Entry) -> Option<Place> {
+        let section = self.section(&entry.section)?;
+        let known = self.schema.known(&section, &entry.key)?;
+        Some(known.now.unwrap_or_else(|| (section.name.clone(), entry.key.clone())))
     }
 
     /// Returns the warnings on an entry of the text at that index.
@@ -66,9 +111,15 @@ impl<'a> OptionCheck<'a> {
         source: &str,
         entry: &Entry,
     ) -> Vec<Finding> {
-        let last = self.last[text_idx].get(&place(entry)).copied();
-        let found = self.findings(entry, last.filter(|it| *it != entry.line));
+        let mut found = self.findings(text_idx, entry);
+        let of_entry = |(at, _): &&(At, &str)| *at == (text_idx, entry.line);
+        let broken = self.broken.iter().filter(of_entry).map(|(_, text)| self.ends(text));
+        found.extend(broken);
         found.iter().map(|it| finding(source, entry, it)).collect()
+    }
+
+    fn ends(&self, why: &str) -> String {
+        format!("ends nova-compute {} at its start: {why}", self.schema.nova())
     }
 
     /// Learns from options that determine which other options exist.
@@ -101,7 +152,7 @@ impl<'a> OptionCheck<'a> {
         self.sections.entry(normalized(name)).or_insert_with(read).clone()
     }
 
-    fn findings(&mut self, entry: &Entry, again: Option<usize>) -> Vec<String> {
+    fn findings(&mut self, text_idx: usize, entry: &Entry) -> Vec<String> {
         if surprise(entry).is_some() {
             return vec![];
         }
@@ -109,12 +160,17 @@ impl<'a> OptionCheck<'a> {
             return self.unknown_section(entry).into_iter().collect();
         };
         match self.schema.known(&section, &entry.key) {
-            Some(known) => self.of_known(entry, &known, again),
+            Some(known) => {
+                let mut found = self.of_known(entry, &known);
+                found.extend(self.of_value(entry, &section));
+                found.extend(self.set_again(text_idx, entry, &known));
+                found
+            }
             None => self.unknown_option(entry, &section).into_iter().collect(),
         }
     }
 
-    fn of_known(&mut self, entry: &Entry, known: &Known, again: Option<usize>) -> Vec<String> {
+    fn of_known(&mut self, entry: &Entry, known: &Known) -> Vec<String> {
         let nova = self.schema.nova();
         let mut findings = Vec::new();
         let mut present = known.clone();
@@ -142,10 +198,71 @@ impl<'a> OptionCheck<'a> {
                 values.expected()
             ));
         }
-        if let Some(line) = again.filter(|_| !present.multi) {
-            findings.push(format!("is set again in line {line}, and only the last value counts"));
-        }
+        let (section, name) = self.present(entry).unwrap_or_default();
+        let expected = rules::expected(&section, &name, &entry.value).filter(|_| is_whole);
+        findings.extend(expected.map(|it| self.ends(&format!("it must be {it}"))));
         findings
+    }
+
+    /// Returns what a value refers to in vain, and which of its lines look like options.
+    fn of_value(&mut self, entry: &Entry, section: &Section) -> Vec<String> {
+        let mut findings = Vec::new();
+        let is_open = self.is_all_open || self.open.contains(&normalized(&entry.section));
+        if !is_open && references(&entry.value).iter().any(|it| !self.refers(section, it)) {
+            findings.push(format!(
+                "has a $ with the name of no option of nova {} behind it, and nova-compute fails \
+                 when it reads the value: write $$ for a dollar sign",
+                self.schema.nova()
+            ));
+        }
+        let is_option = |name: &str| self.schema.known(section, name).is_some();
+        let mut indented = indented_options(entry).filter(|(_, name)| is_option(name));
+        findings.extend(indented.next().map(|(line, name)| {
+            format!(
+                "has line {line} as a part of its value, because that is indented: remove the spaces \
+                 at its beginning if {name} is to be an option"
+            )
+        }));
+        findings
+    }
+
+    /// Whether oslo.config finds the option that a value refers to: in the value's own section or in
+    /// `[DEFAULT]`, or in the section that is named, in the very letters of both.
+    fn refers(&mut self, section: &Section, reference: &str) -> bool {
+        let schema = self.schema;
+        let has = |it: &Section, name| schema.known(it, name).is_some_and(|it| it.now.is_none());
+        let mut has_in = |name: &str, option| self.section(name).is_some_and(|it| has(&it, option));
+        match reference.split_once('.') {
+            Some((named, option)) => named == named.to_lowercase() && has_in(named, option),
+            None => has(section, reference) || has_in("DEFAULT", reference),
+        }
+    }
+
+    /// Returns where else an option is set, and which values count.
+    fn set_again(&mut self, text_idx: usize, entry: &Entry, known: &Known) -> Option<String> {
+        let place = place(entry);
+        let last = *self.last[text_idx].1.get(&place)?;
+        let is_multi = match &known.now {
+            Some((section, name)) => {
+                let section = self.section(section)?;
+                self.schema.known(&section, name)?.multi
+            }
+            None => known.multi,
+        };
+        if !is_multi {
+            let is_last = last == entry.line;
+            let text = || format!("is set again in line {last}, and only the last value counts");
+            return (!is_last).then(text);
+        }
+        // Reported once, of the text that was to override the other one.
+        let mut weaker = self.last[text_idx + 1..].iter();
+        let (source, _) = weaker.find(|(_, lines)| lines.contains_key(&place))?;
+        (last == entry.line).then(|| {
+            format!(
+                "may be set several times, so this does not replace its values in {source}: all of \
+                 them count"
+            )
+        })
     }
 
     fn unknown_section(&mut self, entry: &Entry) -> Option<String> {

@@ -135,7 +135,7 @@ fn of_many_faults_and_findings_the_first_are_told_and_the_others_counted() {
     let text = format!("[DEFAULT]\n{}", "host = a\n".repeat(20_000));
     let text = Text { source: "x", text: &text };
     for release in [None, Some(Release::newest())] {
-        let found = warnings(&[text], release, 3);
+        let found = warnings(&[text], &[], release, 3);
         assert_eq!(
             found.first.iter().map(|it| it.line).collect::<Vec<_>>()[..2],
             [2, 3 - usize::from(release.is_some())]
@@ -159,7 +159,7 @@ fn a_text_or_a_sections_name_that_is_too_long_is_a_fault_and_costs_nothing_more(
 
 /// The positions and options of the warnings without a release.
 fn told(text: &str) -> Vec<(usize, String)> {
-    let found = warnings(&[Text { source: "x", text }], None, usize::MAX).first;
+    let found = warnings(&[Text { source: "x", text }], &[], None, usize::MAX).first;
     assert!(found.iter().all(|it| it.message.starts_with(&format!("x, line {}, ", it.line))));
     assert!(found.iter().all(|it| !it.message.contains("hunter2")));
     found.into_iter().map(|it| (it.line, it.option)).collect()
@@ -178,8 +178,19 @@ fn options_of_the_operator_are_findings_without_their_values() {
 
 #[test]
 fn what_oslo_config_reads_otherwise_than_it_looks_is_a_finding() {
-    let found = told("[default]\na = 1\n[ libvirt ]\nb = 2\n[database]\nc = 3\n[x]\nd = 4\n");
-    assert_eq!(found.into_iter().map(|it| it.0).collect::<Vec<_>>(), [2, 4, 6]);
+    let found = told(
+        "[default]\na = 1\n[ libvirt ]\nb = 2\n[database]\nc = 3\n[x]\nd = 4\ne = 5 # five\n\
+         f = 6\n  [y]\ng = \"7\n",
+    );
+    assert_eq!(found.into_iter().map(|it| it.0).collect::<Vec<_>>(), [2, 4, 6, 9, 10, 12]);
+}
+
+#[test]
+fn what_follows_from_another_name_of_the_host_is_told_with_novas_words() {
+    let text = Text { source: "x", text: "[DEFAULT]\nhost = compute-9\n" };
+    let found = warnings(&[text], &[], None, 9).first;
+    assert_eq!(found.len(), 1);
+    assert!(found[0].message.contains("refuses to start (Possible rename detected)"), "{found:?}");
 }
 
 #[test]

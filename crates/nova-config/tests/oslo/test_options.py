@@ -247,3 +247,54 @@ class Judgement(unittest.TestCase):
                 n_refused, n_read = n_refused + refused, n_read + read
             self.assertGreater(n_refused, 100, head["release"])
             self.assertGreater(n_read, 800, head["release"])
+
+
+# Values that refer to options, well or badly: those that they name have values that are read as they are.
+NAMED = [("DEFAULT", "my_ip"), ("DEFAULT", "state_path"), ("libvirt", "virt_type")]
+REFERENCES = [
+    "$my_ip", "${my_ip}", "$libvirt.virt_type", "${libvirt.virt_type}/a", "a$my_ip$state_path", "$virt_type",
+    "$my_ip.x", "$my_ip.", "${my_ip.}", "$MY_IP", "$Libvirt.virt_type", "$DEFAULT.my_ip", "$libvirt", "$no_such",
+    "a$no_such", "${no_such}", "$my-ip", "$_", "$$my_ip", "$$no_such", "$$$no_such", "$$$$no_such",
+    "\\$no_such", "\\$$no_such", "${no_such", "${}", "$", "a$", "$1", "$ my_ip", "$-", "$my_ip$", "$my_ip,$no_such",
+]
+
+
+def refers_to_nothing(conf, section, name):
+    """Whether oslo.config fails on the value because of what it refers to."""
+    try:
+        conf._get(name, None if section == "DEFAULT" else conf._get_group(section))
+    except (cfg.NoSuchOptError, cfg.NoSuchGroupError, cfg.TemplateSubstitutionError):
+        return True
+    return False
+
+
+class References(unittest.TestCase):
+    """What ours says of references to other options, against what oslo.config does with them."""
+
+    def test_every_reference_is_found_as_oslo_config_finds_it(self):
+        rng: random.Random = support.chance(self)
+        for head, sections in support.releases():
+            conf, options, _ = registered(head, sections)
+            decisive = [*DECISIVE, "auth_section", *ITS_OWN]
+            free = [
+                place for place, known in options.items()
+                if "type" not in known and not known.get("multi") and place not in NAMED
+                and place[0] not in ("api_database", "database") and place[1] not in decisive
+            ]
+            chosen = list(zip(rng.sample(free, len(REFERENCES) * 4), REFERENCES * 4))
+            text = "".join(f"[{section}]\n{name} = {value}\n" for (section, name), value in chosen)
+            with tempfile.TemporaryDirectory() as folder:
+                path = os.path.join(folder, "nova.conf")
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(text)
+                conf([], project="nova", default_config_files=[path], default_config_dirs=[])
+                theirs = [refers_to_nothing(conf, *place) for place, _ in chosen]
+                conf.reset()
+            told = {
+                line for line, message in support.answers([{"release": head["release"], "text": text}])[0]
+                if "has a $ with the name of no option" in message
+            }
+            ours = [2 * idx + 2 in told for idx in range(len(chosen))]
+            for (place, value), one, other in zip(chosen, ours, theirs):
+                self.assertEqual(one, other, f"{head['release']}: {place} = {value!r}")
+            self.assertGreater(sum(theirs), 50, head["release"])

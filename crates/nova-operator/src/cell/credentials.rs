@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use api::nova::Cell;
 use kube::ResourceExt;
 use nova_config::conf::{
-    AC_ID, AC_SECRET, CA_BUNDLE, NO_VNC_PROXY_URL, PROJECT_DOMAIN, PROJECT_NAME, QUORUM_QUEUES,
-    REGION_NAME, SERVICE_PASSWORD, TRANSPORT_URL, USER_DOMAIN, is_set,
+    AC_ID, AC_SECRET, CA_BUNDLE, NO_VNC_PROXY_URL, NOTIFICATION_TRANSPORT_URL, PROJECT_DOMAIN,
+    PROJECT_NAME, QUORUM_QUEUES, REGION_NAME, SERVICE_PASSWORD, TRANSPORT_URL, USER_DOMAIN, is_set,
 };
 use operator_core::hash;
 use operator_core::keyed::Inputs;
@@ -33,7 +33,7 @@ const CELL_KEYS: [&str; 8] = [
 ];
 
 /// The keys that are inputs only where they are set: operators of cells write them empty too.
-const CREDENTIAL_KEYS: [&str; 2] = [AC_ID, AC_SECRET];
+const OPTIONAL_KEYS: [&str; 3] = [AC_ID, AC_SECRET, NOTIFICATION_TRANSPORT_URL];
 
 /// Returns the inputs of a cell: the addresses of its services and the credentials for them.
 pub fn of_cell(cell: &Cell, secret: Option<&Content>, message_bus: Option<&Content>) -> Inputs {
@@ -48,8 +48,8 @@ pub fn of_cell(cell: &Cell, secret: Option<&Content>, message_bus: Option<&Conte
     }
     add_keys(&mut inputs, &cell.spec.secret, secret, &CELL_KEYS);
     let has = |key: &&str| secret.and_then(|it| it.bytes(key)).is_some_and(is_set);
-    let credential: Vec<&str> = CREDENTIAL_KEYS.into_iter().filter(has).collect();
-    add_keys(&mut inputs, &cell.spec.secret, secret, &credential);
+    let set: Vec<&str> = OPTIONAL_KEYS.into_iter().filter(has).collect();
+    add_keys(&mut inputs, &cell.spec.secret, secret, &set);
     let bus = &cell.spec.cell_message_bus_secret_name;
     add_keys(&mut inputs, bus, message_bus, &[TRANSPORT_URL]);
     inputs

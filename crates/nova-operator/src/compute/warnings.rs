@@ -2,7 +2,7 @@
 
 use api::conditions::ConditionDraft;
 use nova_config::conditions::CONFIG_WARNINGS;
-use nova_config::conf::is_read;
+use nova_config::conf::{fixed_options, is_read};
 use nova_config::oslo::{self, LIST_LIMIT, Text};
 use nova_config::release::{Chosen, not_judged};
 
@@ -21,7 +21,7 @@ pub fn condition(seen: &Observed) -> ConditionDraft {
     if let (Some(source), Some(text)) = (&default_source, default_options) {
         texts.push(Text { source, text });
     }
-    let found = oslo::warnings(&texts, seen.release.release(), LIST_LIMIT);
+    let found = oslo::warnings(&texts, &fixed_options(), seen.release.release(), LIST_LIMIT);
     let mut reported: Vec<String> = found.first.into_iter().map(|it| it.message).collect();
     if found.n_more > 0 {
         reported.push(format!("There are {} more", found.n_more));

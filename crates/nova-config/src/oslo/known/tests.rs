@@ -6,7 +6,7 @@ use crate::oslo::{Finding, Release, Text, warnings};
 
 fn found(release: &str, text: &str) -> Vec<Finding> {
     let release = Release::named(release).unwrap();
-    warnings(&[Text { source: "f", text }], Some(release), usize::MAX).first
+    warnings(&[Text { source: "f", text }], &[], Some(release), usize::MAX).first
 }
 
 /// The line, option and rest of each message.
@@ -105,7 +105,7 @@ fn a_value_outside_its_type_range_or_choices_is_told() {
     ];
     for (line, wanted) in cases {
         let found = found("2026.2", &format!("[DEFAULT]\n{line}\n"));
-        let told: Vec<_> = found.iter().filter(|it| it.message.contains("refuses")).collect();
+        let told: Vec<_> = found.iter().filter(|it| it.message.contains("a value that")).collect();
         assert_eq!(told.len(), 1, "{found:?}");
         assert!(told[0].message.ends_with(&refused(wanted)), "{told:?}");
         let value = line.split_once(" = ").unwrap().1;
@@ -126,22 +126,83 @@ fn a_value_outside_its_type_range_or_choices_is_told() {
 
 #[test]
 fn a_value_that_names_another_option_is_not_judged() {
-    check("[libvirt]\ncpu_mode = $my_mode\n[spice]\nhtml5proxy_port = ${port}\n", &[]);
+    check("[libvirt]\ncpu_mode = $virt_type\n[spice]\nhtml5proxy_port = ${my_ip}\n", &[]);
+    check("[vnc]\nserver_listen = $libvirt.virt_type\nnovncproxy_base_url = http://a/$$x\n", &[]);
+}
+
+#[test]
+fn a_value_that_names_no_option_is_told_without_itself() {
+    let fails = "has a $ with the name of no option of nova 34.0.0 behind it, and nova-compute fails \
+                 when it reads the value: write $$ for a dollar sign";
+    check(
+        "[vnc]\nserver_proxyclient_address = $my_ipv6\n\
+         [serial_console]\nbase_url = ws://proxy.example.com/$token\n\
+         proxyclient_address = $my_ip.example.com\n[spice]\nserver_listen = $Libvirt.virt_type\n",
+        &[
+            (2, "[vnc] server_proxyclient_address", fails),
+            (4, "[serial_console] base_url", fails),
+            (5, "[serial_console] proxyclient_address", fails),
+            (7, "[spice] server_listen", fails),
+        ],
+    );
+    // A plugin may have any option.
+    check(
+        "[DEFAULT]\ncompute_driver = mine.Driver\n[mine]\na = 1\n[vnc]\nserver_listen = $x\n",
+        &[],
+    );
+}
+
+#[test]
+fn an_indented_option_is_told_as_a_part_of_the_value_above() {
+    check(
+        "[libvirt]\ncpu_mode = host-model\n  virt_type = qemu\n",
+        &[
+            (
+                2,
+                "[libvirt] cpu_mode",
+                "has a value that nova 34.0.0 refuses, and nova-compute fails when it reads it: it \
+                 must be one of host-model, host-passthrough, custom, none",
+            ),
+            (
+                2,
+                "[libvirt] cpu_mode",
+                "has line 3 as a part of its value, because that is indented: remove the spaces at \
+                 its beginning if virt_type is to be an option",
+            ),
+        ],
+    );
+    check("[libvirt]\nhw_machine_type = x86_64=q35,\n  aarch64=virt\n", &[]);
+}
+
+#[test]
+fn values_of_several_texts_that_add_up_are_told_once_and_where() {
+    let release = Some(Release::newest());
+    let custom = "[pci]\ndevice_spec = {\"a\": \"1\"}\ndevice_spec = {\"a\": \"2\"}\n[libvirt]\ncpu_mode = none\n";
+    let default = "[pci]\ndevice_spec = {\"a\": \"3\"}\n[libvirt]\ncpu_mode = host-model\n";
+    let texts = [Text { source: "f", text: custom }, Text { source: "ConfigMap d", text: default }];
+    let found = warnings(&texts, &[], release, 9).first;
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(
+        found[0].message,
+        "f, line 3, column 1: [pci] device_spec may be set several times, so this does not replace \
+         its values in ConfigMap d: all of them count"
+    );
+    assert_eq!(warnings(&texts[..1], &[], release, 9).first, []);
 }
 
 #[test]
 fn an_old_name_is_told_with_the_present_one_and_its_value_is_judged_by_it() {
     check(
-        "[libvirt]\ncpu_model = Nehalem\n[DEFAULT]\nvnc_enabled = perhaps\n",
+        "[libvirt]\ncpu_model = Nehalem\ncpu_mode = custom\n[DEFAULT]\nvnc_enabled = perhaps\n",
         &[
             (2, "[libvirt] cpu_model", "is an old name of cpu_models in nova 34.0.0: write that"),
             (
-                4,
+                5,
                 "[DEFAULT] vnc_enabled",
                 "is an old name of [vnc] enabled in nova 34.0.0: write that",
             ),
             (
-                4,
+                5,
                 "[DEFAULT] vnc_enabled",
                 "has a value that nova 34.0.0 refuses, and nova-compute fails when it reads it: it \
                  must be true or false",
@@ -190,8 +251,8 @@ fn one_texts_choice_counts_for_the_others() {
     let release = Some(Release::newest());
     let custom = Text { source: "a", text: "[neutron]\nmy_token = x\n" };
     let default = Text { source: "b", text: "[neutron]\nauth_type = v3mine\n" };
-    assert_eq!(warnings(&[custom], release, 9).first.len(), 1);
-    let both = warnings(&[custom, default], release, 9).first;
+    assert_eq!(warnings(&[custom], &[], release, 9).first.len(), 1);
+    let both = warnings(&[custom, default], &[], release, 9).first;
     // The plugin is the operator's choice, which is reported.
     assert_eq!(
         both.iter().map(|it| it.option.as_str()).collect::<Vec<_>>(),
@@ -231,7 +292,7 @@ proptest! {
         let text = format!("[DEFAULT]\n{}", lines.concat());
         let n_lines = text.lines().count();
         let text = Text { source: "f", text: &text };
-        for it in warnings(&[text], Release::all().nth(nth), usize::MAX).first {
+        for it in warnings(&[text], &[], Release::all().nth(nth), usize::MAX).first {
             prop_assert!((2..=n_lines).contains(&it.line), "{it:?}");
             prop_assert!(it.message.contains(&it.option), "{it:?}");
         }

@@ -107,3 +107,16 @@ fn empty_keys_of_an_application_credential_are_no_input() {
     world.seen.cell_secret = Some(content(&secret));
     assert_eq!(world.settle()[..3], ["files", "status", "run nova"]);
 }
+
+#[test]
+fn the_bus_of_notifications_is_an_input_only_where_it_is_set() {
+    let mut world = World::deployed();
+    let key = "notification_transport_url";
+    for (url, steps) in [("", &[][..]), ("rabbit://n:p@h/n", &["files", "status", "run nova"])] {
+        let secret = [("ServicePassword", "keystone-password"), (key, url)];
+        world.seen.cell_secret = Some(content(&secret));
+        let settled = world.settle();
+        assert_eq!(settled[..settled.len().min(3)], *steps, "{url}");
+    }
+    assert!(world.files["01-nova.conf"].contains("transport_url = rabbit://n:p@h/n\ndriver = m"));
+}
