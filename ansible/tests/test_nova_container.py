@@ -16,11 +16,16 @@ case "$1 $2" in
 "container inspect")
     [ -e "$here/identity" ] || exit 125
     case $4 in *Running*) [ -e "$here/falls" ] || echo "true $(cat "$here/identity")" ;; *) echo "$(cat "$here/identity") $(cat "$here/created-from")" ;; esac ;;
-"exec nova_compute") cd "$here/../dest" && sha256sum -- *nova*.conf | sort -k 2 ;;
+"run --rm") case "$*" in *" nova:1 "*tss*) cat "$here/lacks" ;; *" id-"*swtpm*) cat "$here/libvirt-lacks" ;; esac 2>/dev/null || true ;;
+"exec nova_compute")
+    cd "$here/../dest" && sha256sum -- *nova*.conf | sort -k 2
+    cd /var/lib/edpm-config/nova && sha256sum without-vtpm.conf 2>/dev/null | sed 's/without/01-nova_without/' ;;
 "top nova_compute") echo nova-compute ;;
 *) exit 1 ;;
 esac
 """
+
+OWN_FILES = 'mkdir -p /var/lib/edpm-config/nova && mount --bind "$0/../edpm" /var/lib/edpm-config/nova && '
 
 PLAY = """
 - hosts: localhost
@@ -51,7 +56,7 @@ GIVEN = """
   vars:
     edpm_nova_files: "{{ query('ansible.builtin.fileglob', item ~ '/*') | sort }}"
 - ansible.builtin.debug:
-    msg: "stops within {{ edpm_nova_stop_timeout }}"
+    msg: "stops within {{ edpm_nova_stop_timeout }}, {{ 'nobody' if edpm_nova_adds_host | bool else 'a file' }} names the host"
 """
 
 
@@ -62,7 +67,7 @@ class NovaContainer(TemporaryDirectoryTest):
         self.write("bin/systemctl", NOTING_SYSTEMCTL).chmod(0o755)
         self.write("bin/image", "id-1\n")
         self.write("play.yml", PLAY)
-        for name in ("dest", "units"):
+        for name in ("dest", "edpm", "units"):
             (self.directory / name).mkdir()
         self.write("src/01-nova.conf", "[DEFAULT]\nhost = h\n")
 
@@ -84,7 +89,7 @@ class NovaContainer(TemporaryDirectoryTest):
             **more,
         }
         done = self.command(
-            "unshare", "--mount", "sh", "-c", OWN_UNITS, self.directory / "units",
+            "unshare", "--mount", "sh", "-c", OWN_FILES + OWN_UNITS, self.directory / "units",
             BIN / "ansible-playbook", "-i", "localhost,", "-c", "local", "-e", json.dumps(given), "play.yml",
             env={
                 "PATH": f"{self.directory}/bin:{BIN}:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -110,16 +115,49 @@ class NovaContainer(TemporaryDirectoryTest):
         said = " ".join(done.stdout.split())
         self.assertIn("does not stay up: ConfigWarnings of a NovaExternalCompute names values that nova refuses; else read", said)
 
-    def stop_timeouts(self, *configurations):
-        """The seconds that nova gets to stop with each of these sets of files."""
+    def given(self, *configurations):
+        """What the role says of each of these sets of files."""
         for index, files in enumerate(configurations):
             for name, text in files.items():
-                self.write(f"given/{index}/{name}", f"[DEFAULT]\nhost = h\n{text}\n")
+                self.write(f"given/{index}/{name}", text)
         self.write("given.yml", GIVEN)
         self.write("play.yml", PLAY_GIVEN)
         done, _ = self.run_role(directories=[f"{self.directory}/given/{index}" for index in range(len(configurations))])
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        return [int(seconds) for seconds in re.findall(r"stops within (\d+)", done.stdout)]
+        return re.findall(r"stops within (\d+), (nobody|a file) names the host", done.stdout)
+
+    def stop_timeouts(self, *configurations):
+        """The seconds that nova gets to stop with each of these sets of files."""
+        given = ({name: f"[DEFAULT]\nhost = h\n{text}\n" for name, text in files.items()} for files in configurations)
+        return [int(seconds) for seconds, _ in self.given(*given)]
+
+    def test_a_file_names_the_host_in_its_default_section_alone(self):
+        texts = {
+            "[remote_debug]\nhost = 192.0.2.200\n": "nobody",
+            "[DEFAULT]\ndebug = True\n[remote_debug]\nhost = 192.0.2.200\n": "nobody",
+            "[DEFAULT]\ndebug = True\n  host = part of the value above\n": "nobody",
+            "[DEFAULT]\n# host = h\nhost_name = h\n": "nobody",
+            "[default]\nhost = h\n": "nobody",
+            "[DEFAULT]\nhost = h\n": "a file",
+            "[DEFAULT]\nhost : h\n": "a file",
+            "[DEFAULT]\nhost:h\n": "a file",
+            "# begin\r\n[DEFAULT] \r\ndebug = True\r\n\r\nhost=h\r\n": "a file",
+            "[a]\nb = 1\n[DEFAULT]\n[c]\nd = 1\n[DEFAULT]\nhost = h\n": "a file",
+        }
+        found = self.given(*({"01-nova.conf": "[a]\nb = 1\n", "30-nova-debug.conf": text} for text in texts))
+        self.assertEqual([named for _, named in found], list(texts.values()))
+
+    def test_vtpms_are_off_only_where_an_image_lacks_what_nova_looks_for(self):
+        off = self.directory / "edpm" / "without-vtpm.conf"
+        for file, what in (("lacks", "user and group tss in the image of nova-compute"), ("libvirt-lacks", "swtpm in the image of libvirt")):
+            self.write(f"bin/{file}", f"{what}\n")
+            done, _ = self.run_role()
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertIn(f"cannot run on this host, which lacks {what}.", done.stdout)
+            self.assertIn("[libvirt]\nswtpm_enabled = False\n", off.read_text())
+            (self.directory / "bin" / file).unlink()
+            self.assertIn("create", self.deploy())
+            self.assertFalse(off.exists())
 
     def test_nova_gets_the_time_to_stop_that_its_files_give_it_and_the_last_file_counts(self):
         own, override = "01-nova.conf", "02-nova-override.conf"

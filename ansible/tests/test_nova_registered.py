@@ -45,6 +45,7 @@ STARTED_AGAIN = f"true {MEANWHILE}"
 STOPPED = f"false {MEANWHILE}"
 REFUSED = "CRITICAL nova hunter2 amqp.exceptions.AccessRefused: (0, 0): (403) ACCESS_REFUSED - Login was refused"
 NO_VHOST = "CRITICAL nova hunter2 amqp.exceptions.NotAllowed: Connection.open: (530) NOT_ALLOWED - vhost x not found"
+RENAMED = "ERROR nova hunter2 InvalidConfiguration: My node u has host 'h' but my host is 'i'; Possible rename detected, refusing to start!"
 OTHER = "CRITICAL nova hunter2 METHOD_NOT_ALLOWED libvirt.libvirtError: no such socket"
 LOST = "CRITICAL nova hunter2 InvalidConfiguration: No local node identity found, but this is not our first startup on this host."
 DUPLICATE = "ERROR nova hunter2 InvalidConfiguration: Duplicate compute node record found for host h node h"
@@ -161,6 +162,13 @@ class NovaRegistered(TemporaryDirectoryTest):
     def test_a_refusal_of_earlier_does_not_hide_that_the_bus_lets_in_now(self):
         lines = [(MEANWHILE, REFUSED)]
         self.fails("The cell's nova-conductor does not answer", '{"state": "conductor", "said": ""}', log=lines)
+
+    def test_another_name_of_the_host_is_told_whether_nova_compute_ends_or_stays(self):
+        words = "nova-compute refuses to start, because nova has this host under another name (Possible rename detected). Take"
+        for inspect, fails in ((STOPPED, True), (STARTED_AGAIN, True), (RUNNING, False)):
+            self.fails(words, REGISTERED % "None", inspect=inspect, exec_fails=fails, log=[(MEANWHILE, RENAMED)])
+        self.fails(words, inspect=None, exec_fails=True, journal=[(MEANWHILE, RENAMED)])
+        self.fails(UNSTABLE, inspect=STOPPED, exec_fails=True, log=[(BEFORE, RENAMED)])
 
     def test_a_silent_conductor_is_told(self):
         self.fails("The cell's nova-conductor does not answer", '{"state": "conductor", "said": ""}')
