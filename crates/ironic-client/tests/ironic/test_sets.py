@@ -32,11 +32,13 @@ AVAILABLE = [("manage", "manageable"), ("provide", "available")]
 
 def setUpModule():
     """Both start at the same time."""
-    global ironic, failing
+    global ironic, failing, forgetful
     ironic, failing = Ironic(), Ironic(object_store=True)
-    for it in (ironic, failing):
+    # It looks at the power of its machines each second, and forgets then what went wrong with them.
+    forgetful = Ironic(object_store=True, more="\n[conductor]\nsync_power_state_interval = 1\n")
+    for it in (ironic, failing, forgetful):
         unittest.addModuleCleanup(it.stop)
-    for it in (ironic, failing):
+    for it in (ironic, failing, forgetful):
         it.started()
 
 
@@ -195,6 +197,19 @@ class Failing(unittest.TestCase):
         self.assertEqual(answer["events"].count("DeployFailed"), 1, answer["events"])
         self.assertEqual(condition(answer["set"], "Stalled")["status"], "True")
         self.assertIsNone(failing.follow(deleted(answer["set"]))["set"])
+
+    def test_what_ironic_has_forgotten_is_read_from_the_history(self):
+        name, uuid = forgetful.enroll()
+        forgetful.reach(uuid, *AVAILABLE)
+        the_set = forgetful.a_set("forgetful", name, ONE, deployAttempts=1)
+        failed = forgetful.follow(the_set, {"Ready": "DeployFailed"})["set"]
+        forgetful.until(uuid, None, field="last_error")
+        # As if no pass had come while Ironic still said it.
+        failed["status"]["baremetalHosts"]["compute-0"].pop("failure", None)
+        failed["status"]["conditions"] = []
+        told = forgetful.follow(failed, {"Ready": "DeployFailed"})["set"]
+        self.assertIn("Failed to prepare the configdrive", condition(told)["message"])
+        self.assertIsNone(forgetful.follow(deleted(told))["set"])
 
     def test_a_cleaning_that_fails_is_told(self):
         name, _ = failing.enroll(deploy_interface="ramdisk")
