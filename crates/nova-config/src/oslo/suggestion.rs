@@ -6,7 +6,7 @@ const OFFERED: usize = 3;
 const LONGEST: usize = 80;
 
 /// Returns the nearest words in alphabetical order, or none when no word is near.
-pub(super) fn nearest(word: &str, known: impl Iterator<Item = String>) -> Vec<String> {
+pub fn nearest(word: &str, known: impl Iterator<Item = String>) -> Vec<String> {
     let word: Vec<char> = word.to_lowercase().replace('-', "_").chars().take(LONGEST + 1).collect();
     if word.len() > LONGEST {
         return vec![];
