@@ -81,6 +81,8 @@ REFUSED = [
     ({"dport": 1, "ipversion": 4}, "ipversion must be ipv4 or ipv6, not 4."),
     ({"dport": 1, "interface": "eth0; drop"}, "interface must be names of network interfaces, not 'eth0; drop'."),
     ({"dport": 1, "extras": {"ensure": "gone"}}, "ensure must be present or enabled or absent, not 'gone'."),
+    ({"dport": [[1]]}, "dport must be short values."),
+    ({"dport": 1, "source": "1" * 1000}, "source must be short values."),
     ({}, "write proto: all if that is meant."),
     (None, "a rule must have keys"),
 ]
@@ -237,6 +239,15 @@ class Firewall(FirewallTest):
                 firewall.read({"v": given})
             self.assertIn(words, str(refused.exception))
         self.assertEqual(firewall.read({"v": "# none\n", "w": None, "x": []}), [])
+
+    def test_a_few_lines_of_a_host_that_stand_for_millions_of_values_are_refused_at_once(self):
+        value = "&a0 [x]"
+        for n in range(1, 30):
+            value = f"&a{n} [{value}, {', '.join([f'*a{n - 1}'] * 9)}]"
+        text = f"- rule_name: bomb\n  rule: {{dport: {value}}}\n"
+        with self.assertRaises(firewall.RuleError) as refused:
+            firewall.read({"v": text})
+        self.assertIn("rule 'bomb': dport must be short values.", str(refused.exception))
 
     def test_a_refused_rule_of_the_user_changes_no_host(self):
         code, said = self.play("osp.edpm.configure_os", edpm_nftables_user_rules=RULES.replace("dport: 23", "dport: telnet"))

@@ -7,9 +7,10 @@ import unittest
 import yaml
 from support import BIN, COLLECTION, TemporaryDirectoryTest, collections_path
 
-# What upstream's samples and its operator set for all of its services.
+# What upstream's samples and the operators set for all services.
 UPSTREAM = {
     "edpm_bootstrap_command": "true",
+    "edpm_facts": {},
     "edpm_frr_bgp_uplinks": ["nic3"],
     "edpm_logrotate_crond_image": "quay.io/x/cron:1",
     "edpm_neutron_metadata_agent_image": "quay.io/x/neutron:1",
@@ -17,7 +18,9 @@ UPSTREAM = {
     "edpm_nodes_validation_validate_gateway_icmp": False,
     "edpm_network_config_hide_sensitive_logs": False,
     "edpm_nova_compute_image": "quay.io/x/nova:1",
+    "edpm_nodeset_name": "edpm",
     "edpm_ovn_bridge_mappings": ["datacentre:br-ex"],
+    "edpm_ssh_args": "-o A=b",
     "edpm_selinux_mode": "enforcing",
     "edpm_service_type": "install-os",
     "edpm_services": ["install-os"],

@@ -20,8 +20,9 @@ KEYS = (
 )
 # The kernel's limit for a comment is 128 bytes.
 COMMENT_BYTES = 120
-# As many faults as a message has room for.
+# As many faults, and characters of a value, as a message has room for.
 FAULTS = 5
+SHOWN = 80
 
 
 class RuleError(ValueError):
@@ -67,7 +68,18 @@ def _entries(given):
 
 def _title(entry, index):
     name = entry.get("rule_name") if isinstance(entry, Mapping) else None
-    return f"rule {str(name)!r}" if name not in (None, "") else f"rule {index + 1}"
+    return f"rule {str(name)[:SHOWN]!r}" if name and _is_plain(name) else f"rule {index + 1}"
+
+
+def _is_plain(value):
+    """Whether a value is neither a list nor a dictionary: a few lines of a host may stand for a million of these."""
+    return value is None or isinstance(value, (str, int, float))
+
+
+def _check_shape(key, value):
+    parts = value.values() if key == "extras" and isinstance(value, Mapping) else value if isinstance(value, list) else [value]
+    if not all(_is_plain(part) and len(str(part)) <= 2 * COMMENT_BYTES for part in parts):
+        raise RuleError(f"{key} must be short values.")
 
 
 def _rules(entry):
@@ -75,6 +87,8 @@ def _rules(entry):
     _check_keys(entry, ("rule_name", "rule"), "an entry")
     rule = entry.get("rule")
     _check_keys(rule, KEYS, "a rule")
+    for key, value in [("rule_name", entry.get("rule_name")), *rule.items()]:
+        _check_shape(key, value)
     if not rule:
         raise RuleError("the rule matches everything: write proto: all if that is meant.")
     _one_of(rule, "chain", ("input",), "input")
@@ -99,9 +113,10 @@ def _check_keys(given, known, what):
         raise RuleError(f"{what} must have keys: {', '.join(known)}.")
     for key in given:
         if key not in known:
-            near = difflib.get_close_matches(str(key), known, n=1)
+            shown = str(key)[:SHOWN]
+            near = difflib.get_close_matches(shown, known, n=1)
             hint = f"did you mean {near[0]}?" if near else f"{what} may have {', '.join(known)}."
-            raise RuleError(f"key {str(key)!r} is not carried out: {hint}")
+            raise RuleError(f"key {shown!r} is not carried out: {hint}")
 
 
 def _name(given):
