@@ -46,6 +46,7 @@ MISSHAPEN = {
     # What Ansible itself would make a list of, where it is the argument of a module.
     "edpm_chrony_ntp_servers": ("a,b", "edpm_chrony_ntp_servers must be a list, not text."),
     "edpm_container_registry_logins": ("registry: {user: secret-of-mine}", "edpm_container_registry_logins must be a dictionary"),
+    "edpm_nova_extra_bind_mounts": ([{"src": "/a", "dest": "/b", "option": "ro"}], "unknown key edpm_nova_extra_bind_mounts.option"),
     "edpm_nftables_backend": ("nf", "must be one of: auto, nft, iptables-nft, iptables-legacy, got: nf"),
     "edpm_reboot_drained": ("maybe", "edpm_reboot_drained"),
     "edpm_sshd_allowed_ranges": (["here"], "source must be addresses or networks"),

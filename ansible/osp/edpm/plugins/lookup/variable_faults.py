@@ -66,9 +66,15 @@ class LookupModule(LookupBase):
             kind, word = CONTAINERS[option["type"]]
             if not isinstance(value, kind):
                 return [f"{name} must be {word}, not {'text' if isinstance(value, str) else 'a single value'}."]
-        spec = {key: option[key] for key in ("type", "choices", "elements", "no_log") if key in option}
+        spec = {key: option[key] for key in ("type", "choices", "elements", "options", "no_log") if key in option}
         messages = ArgumentSpecValidator({name: spec}).validate({name: value}).error_messages
-        return [f"{name}: {message}." for message in messages] or _firewall_faults(name, value)
+        return [_sentence(name, message) for message in messages] or _firewall_faults(name, value)
+
+
+def _sentence(name, message):
+    """A message of the validator, which leaves out what is wrong where a module says so itself."""
+    word = "unknown key " if "Supported parameters include" in message else ""
+    return f"{name}: {word}{message.rstrip('.')}."
 
 
 def _firewall_faults(name, value):
