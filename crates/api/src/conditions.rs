@@ -210,6 +210,28 @@ pub fn truncated(text: &str, limit: usize) -> String {
     format!("{}…", &text[..end])
 }
 
+/// How many bytes of a message's end [`shortened`] keeps at most: two sentences with a command.
+const NEXT_STEP_LIMIT: usize = 800;
+/// How many bytes of a message's beginning [`shortened`] keeps at least: what object it is about.
+const FACTS: usize = 100;
+
+/// Shortens a message that ends with its next step: its facts are cut, and its last two sentences,
+/// which have the next step and its command, stay whole.
+///
+/// The result has at most `limit` bytes, or 901 where the next step needs them.
+pub fn shortened(text: &str, limit: usize) -> String {
+    if text.len() <= limit {
+        return text.to_owned();
+    }
+    let starts: Vec<usize> = text.match_indices(". ").map(|(at, it)| at + it.len()).collect();
+    let last_two = &starts[starts.len().saturating_sub(2)..];
+    let fits = |start: &&usize| text.len() - **start <= NEXT_STEP_LIMIT;
+    let Some(start) = last_two.iter().find(fits) else { return truncated(text, limit) };
+    let (facts, next_step) = text.split_at(*start);
+    let limit = limit.saturating_sub(next_step.len() + 1).max(FACTS);
+    format!("{} {next_step}", truncated(facts.trim_end(), limit))
+}
+
 /// Returns a text in one line of at most `limit` bytes: whitespace and control characters between
 /// words become one space.
 pub fn one_line(text: &str, limit: usize) -> String {
@@ -306,6 +328,24 @@ mod tests {
     fn a_trimmed_text_keeps_whole_characters() {
         assert_eq!(truncated("äöü", 5), "ä…");
         assert_eq!(truncated("abc", 3), "abc");
+    }
+
+    #[test]
+    fn a_shortened_message_loses_facts_and_never_its_next_step() {
+        let step = "Ask the host. If the change is yours: kubectl annotate --overwrite x y=z";
+        let long = "f".repeat(500);
+        let cut = shortened(&format!("Host n1 shows another key: {long}. {step}"), 300);
+        assert!(cut.starts_with("Host n1 shows another key: fff"), "{cut}");
+        assert!(cut.ends_with(&format!("… {step}")) && cut.len() <= 300, "{cut}");
+        // A next step that is longer than the limit stays, with the object that it is for.
+        let step = format!("If it is yours: kubectl annotate {}", "n".repeat(400));
+        let cut = shortened(&format!("Host n1 is not yours: {long}. {step}"), 300);
+        assert!(cut.starts_with("Host n1") && cut.ends_with(&step), "{cut}");
+        for (text, limit) in [("a. b", 4), ("no sentence", 4), ("one. two", 7)] {
+            assert!(shortened(text, limit).len() <= limit.max(text.len()), "{text}");
+        }
+        let endless = format!("a. {}. {}", "b".repeat(900), "c".repeat(900));
+        assert_eq!(shortened(&endless, 300), truncated(&endless, 300));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The condition of a run that does not check hosts' own ssh keys, from its spec and its report.
 
 use api::ansibleee::AnsibleEeSpec;
-use api::conditions::{ConditionDraft, append_more, truncated};
+use api::conditions::{ConditionDraft, append_more, shortened};
 use operator_core::reasons::HOST_KEY_CHECKING_OFF;
 use operator_core::run_engine::host_key_checking::{self, HOST_KEYS_CHECKED};
 
@@ -37,14 +37,14 @@ fn by_run(reported: &Unchecked) -> ConditionDraft {
              of ssh, a busy worker), and run again."
         );
         return HOST_KEY_CHECKING_OFF
-            .condition(HOST_KEYS_CHECKED, truncated(&text.replace('\n', " "), LIMIT));
+            .condition(HOST_KEYS_CHECKED, shortened(&text.replace('\n', " "), LIMIT));
     }
     let text = format!(
         "Host keys were not checked in tasks of {hosts}, because of {by}: any machine \
          answering at the address of a host is accepted as it. Remove it and run again, or keep it \
          deliberately."
     );
-    HOST_KEY_CHECKING_OFF.condition(HOST_KEYS_CHECKED, truncated(&text.replace('\n', " "), LIMIT))
+    HOST_KEY_CHECKING_OFF.condition(HOST_KEYS_CHECKED, shortened(&text.replace('\n', " "), LIMIT))
 }
 
 /// Returns where the user finds what the plugin names.

@@ -146,7 +146,7 @@ fn message(open: &[&Open]) -> String {
         }
     }
     let text = |(cause, titles): &(&ConditionDraft, Vec<&str>)| {
-        let message = conditions::truncated(&cause.message, TEXT);
+        let message = conditions::shortened(&cause.message, TEXT);
         format!("{}: {}: {message}", titles.join(", "), cause.reason)
     };
     first_texts(groups.iter().map(text).collect(), open.len().saturating_sub(NAMED))

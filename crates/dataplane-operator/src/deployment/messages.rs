@@ -1,6 +1,6 @@
 //! The texts about a deployment's hosts: names of conditions, and messages about failures.
 
-use api::conditions::truncated;
+use api::conditions::shortened;
 use api::dataplane::{DeploymentFailure, HostProgress};
 use operator_core::run_engine::SequenceState;
 use operator_core::run_engine::host_progress::{is_failing, position};
@@ -8,7 +8,7 @@ use operator_core::run_engine::host_progress::{is_failing, position};
 use crate::conditions::{NAMED, first_texts};
 use crate::deployment::node_set_part::{EvaluatedHost, NodeSetPart};
 
-/// The maximum number of characters about one host in a message.
+/// The length limit of the facts about one host in a message.
 const HOST_TEXT: usize = 400;
 
 /// Returns the type of a service's condition: `Service`, its name in CamelCase, `DeploymentReady`.
@@ -55,7 +55,7 @@ fn failure(part: &NodeSetPart, host: &EvaluatedHost, kept: &HostProgress) -> Dep
         host: host.name.clone(),
         service,
         reason,
-        message: truncated(&message, HOST_TEXT),
+        message: shortened(&message, HOST_TEXT),
     }
 }
 
@@ -65,12 +65,21 @@ pub fn together(failures: &[&DeploymentFailure], n_all: usize) -> String {
     first_texts(texts, n_all.saturating_sub(failures.len()))
 }
 
+/// Returns what keeps the first run from going on whose Job or pod Kubernetes keeps from it.
+pub fn blocked(parts: &[NodeSetPart]) -> Option<String> {
+    let blocked = |it: &EvaluatedHost| {
+        let SequenceState::InRun { run, trouble, .. } = &it.sequence.state else { return None };
+        Some(format!("AnsibleEE {run}: {}", trouble.as_ref()?))
+    };
+    parts.iter().flat_map(|it| &it.hosts).find_map(blocked)
+}
+
 /// Returns what the first waiting run waits for; `None` when anything else of the deployment is at
 /// work.
 pub fn waiting(parts: &[NodeSetPart]) -> Option<String> {
     let hosts = || parts.iter().flat_map(|it| &it.hosts);
     let of_host = |it: &EvaluatedHost| match &it.sequence.state {
-        SequenceState::InRun { run, waiting_for: Some(what) } => {
+        SequenceState::InRun { run, waiting_for: Some(what), .. } => {
             Some(format!("{run} waits: {what}"))
         }
         SequenceState::Done

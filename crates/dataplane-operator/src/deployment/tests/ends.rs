@@ -1,6 +1,8 @@
 //! The end of a deployment after failed attempts and lost runs.
 
+use api::ansibleee::HostFailure;
 use api::dataplane::RunState;
+use operator_core::run_engine::host_owner::{CHECK, PLAYS_DIR, REFUSAL};
 
 use super::*;
 
@@ -177,4 +179,27 @@ fn failed_and_unreachable_hosts_are_counted_and_named_for_each_run() {
     assert_eq!((summary.unreachable_hosts, summary.failure_percent), (Some(2), Some(75)));
     assert_eq!(summary.failed_host_list, ["n1"]);
     assert_eq!(summary.unreachable_host_list, ["n2", "n3"]);
+}
+
+#[test]
+fn the_command_that_takes_a_host_over_is_never_cut_off() {
+    let mut world = World::new();
+    world.settle();
+    world.finish_with(|_, host| if host == "n1" { "Failed" } else { "Ok" });
+    let owner = format!("ns/OpenStackDataPlaneNodeSet/{}", "x".repeat(200));
+    let refusal = HostFailure {
+        host: "n1".into(),
+        path: format!("{PLAYS_DIR}/{CHECK}:70"),
+        task: REFUSAL.into(),
+        message: format!("n1 at this address belongs to {owner} (UID 0123-4567)"),
+        ..HostFailure::default()
+    };
+    Arc::make_mut(&mut world.seen.runs[0]).status.as_mut().unwrap().failures = vec![refusal];
+    world.settle();
+    assert_eq!(world.condition("Ready"), is("False", "HostNotOwned"));
+    let command = "openstackdataplanenodeset/compute dataplane.openstack.org/take-over=0123-4567";
+    for text in [world.status().failures[0].message.clone(), world.message("Ready")] {
+        assert!(text.starts_with("Host n1 was not touched") && text.contains('…'), "{text}");
+        assert!(text.ends_with(command), "{text}");
+    }
 }

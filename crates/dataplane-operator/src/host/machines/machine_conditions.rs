@@ -1,6 +1,6 @@
 //! Conditions on machines: on one machine, and on all that an owner requests.
 
-use api::conditions::{ConditionDraft, Reason, Severity, truncated};
+use api::conditions::{ConditionDraft, Reason, Severity, shortened, truncated};
 use api::problem::Problem;
 use baremetal::status::TEXT;
 use operator_core::plan::Target;
@@ -112,7 +112,7 @@ pub fn sum(type_: &str, all: &[(&str, ConditionDraft)]) -> ConditionDraft {
     let mut texts =
         vec![format!("{}/{} hosts have their machines.", all.len() - open.len(), all.len())];
     let one =
-        |(name, it): &&(&str, ConditionDraft)| format!("{name}: {}", truncated(&it.message, ONE));
+        |(name, it): &&(&str, ConditionDraft)| format!("{name}: {}", shortened(&it.message, ONE));
     texts.extend(open.iter().take(NAMED).map(one));
     let text = first_texts(texts, open.len().saturating_sub(NAMED));
     match open.first() {
