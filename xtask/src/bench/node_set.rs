@@ -14,6 +14,10 @@ use crate::{controlplane, demo, lab, paths, sh};
 const NAMESPACE: &str = "edpm-bench";
 const NAME: &str = "bench";
 const SSH_SECRET: &str = "bench-ssh";
+/// A key in a form that ssh reads; no host accepts it.
+const PRIVATE_KEY: &str = "-----BEGIN OPENSSH PRIVATE KEY-----\n\
+    b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABbm8gb25lJ3M=\n\
+    -----END OPENSSH PRIVATE KEY-----\n";
 const HOSTS: usize = 100;
 const SERVICES: usize = 6;
 /// The number of hosts in one run.
@@ -123,7 +127,7 @@ fn objects() -> String {
         json!({
             "apiVersion": "v1", "kind": "Secret",
             "metadata": { "name": SSH_SECRET, "namespace": NAMESPACE },
-            "stringData": { "ssh-privatekey": "none", "known_hosts": known_hosts },
+            "stringData": { "ssh-privatekey": PRIVATE_KEY, "known_hosts": known_hosts },
         }),
     ];
     objects.extend(services().into_iter().map(|name| {

@@ -13,7 +13,6 @@ use kube::{Resource as _, ResourceExt};
 use operator_core::data_sources::{NamedSource, sources_of};
 use operator_core::finalizers::is_terminating;
 use operator_core::run_engine::mounts::node_sets;
-use operator_core::run_engine::ssh_secret::PRIVATE_KEY;
 
 use crate::conditions::NAMED;
 use crate::deployment::hosts::{has_machine, hosts_of, ssh_digests};
@@ -22,6 +21,7 @@ use crate::deployment::services::{List, is_global};
 use crate::deployment::tls;
 use crate::host::networks;
 use crate::host::services::{invalid, missing_source, sources, unreadable_service};
+use crate::host::ssh_trust::secret_fault;
 use crate::node_set::machine_request::PROVISION_READY;
 use crate::reasons;
 
@@ -106,7 +106,7 @@ fn not_set_up(seen: &Observed, name: &str) -> Option<Problem> {
         None => "its operator has not finished reconciling it.".to_owned(),
     };
     let text = format!("OpenStackDataPlaneNodeSet {name} is not set up: {why}");
-    Some(Problem::new(&reasons::deployment::NODE_SET_NOT_READY, conditions::truncated(&text, 1000)))
+    Some(Problem::new(&reasons::deployment::NODE_SET_NOT_READY, conditions::shortened(&text, 1000)))
 }
 
 fn unreadable_set(seen: &Observed, name: &str, why: &str) -> Problem {
@@ -115,7 +115,7 @@ fn unreadable_set(seen: &Observed, name: &str, why: &str) -> Problem {
          exists and cannot be read: {why}. Correct that field of it.",
         seen.deployment.name_any()
     );
-    Problem::new(&reasons::deployment::NODE_SET_UNREADABLE, conditions::truncated(&text, 1000))
+    Problem::new(&reasons::deployment::NODE_SET_UNREADABLE, conditions::shortened(&text, 1000))
 }
 
 /// Returns the fault of hosts without a ready machine; nothing is deployed to them.
@@ -138,7 +138,7 @@ pub fn of_machines(
         open.len(),
         conditions::first_names(&open, NAMED)
     );
-    Some(Problem::new(&reasons::deployment::MACHINES_NOT_READY, conditions::truncated(&text, 1000)))
+    Some(Problem::new(&reasons::deployment::MACHINES_NOT_READY, conditions::shortened(&text, 1000)))
 }
 
 /// Returns the faults of a node set's services and of what they need.
@@ -207,7 +207,7 @@ pub fn of_certificates(seen: &Observed, node_set: &str, services: &[String]) -> 
         );
         Some(Problem::new(
             &reasons::deployment::CERTIFICATES_NOT_READY,
-            conditions::truncated(&text, 1000),
+            conditions::shortened(&text, 1000),
         ))
     };
     services.iter().filter_map(of_service).collect()
@@ -250,7 +250,9 @@ pub fn of_node_set(seen: &Observed, name: &str) -> Vec<Problem> {
     let Some(node_set) = seen.node_sets.get(name) else {
         return not_set_up(seen, name).into_iter().collect();
     };
-    let mut problems: Vec<Problem> = ssh_fault(seen, node_set).into_iter().collect();
+    let secret = &node_set.spec.node_template.ansible_ssh_private_key_secret;
+    let ssh = secret_fault(&seen.namespace, secret, ssh_digests(seen, node_set));
+    let mut problems: Vec<Problem> = ssh.into_iter().collect();
     if !seen.inventories.contains(name) {
         let text = format!(
             "Secret {}, the inventory of OpenStackDataPlaneNodeSet {name}, does not exist: the \
@@ -277,27 +279,6 @@ fn of_replaced(seen: &Observed, name: &str, kept: &NodeSetProgress) -> Option<Pr
         );
         Problem::new(&reasons::deployment::NODE_SET_REPLACED, text)
     })
-}
-
-fn ssh_fault(seen: &Observed, node_set: &NodeSet) -> Option<Problem> {
-    let secret = &node_set.spec.node_template.ansible_ssh_private_key_secret;
-    match ssh_digests(seen, node_set) {
-        None => {
-            let namespace = &seen.namespace;
-            let text = format!(
-                "Secret {secret} with the ssh key of OpenStackDataPlaneNodeSet {} does not exist: \
-                 create it with kubectl create secret generic -n {namespace} {secret} \
-                 --from-file={PRIVATE_KEY}=<private key>.",
-                node_set.name_any()
-            );
-            Some(Problem::new(&reasons::inputs::SSH_SECRET_NOT_FOUND, text))
-        }
-        Some(it) if !it.keys.contains_key(PRIVATE_KEY) => {
-            let text = format!("Secret {secret} has no key {PRIVATE_KEY}: add the private key.");
-            Some(Problem::new(&reasons::inputs::SSH_SECRET_INCOMPLETE, text))
-        }
-        Some(_) => None,
-    }
 }
 
 /// Returns the fault of node sets without hosts: a run needs hosts, so nothing would ever run, not
@@ -330,7 +311,7 @@ pub fn of_limit(seen: &Observed) -> Option<Problem> {
         );
         Problem::new(
             &reasons::deployment::LIMIT_MATCHES_NO_HOST,
-            conditions::truncated(&text, 1000),
+            conditions::shortened(&text, 1000),
         )
     })
 }

@@ -104,7 +104,8 @@ fn service(name: &str, spec: &Value) -> (String, Arc<Service>) {
 fn digests(version: &str, keys: &[&str]) -> Digests {
     let keys = keys.iter().map(|it| ((*it).to_owned(), version.into())).collect();
     let texts = BTreeMap::from([("known_hosts".to_owned(), Arc::from(KNOWN))]);
-    Digests { version: version.into(), published: format!("n{version}q").into(), keys, texts }
+    let published = format!("n{version}q").into();
+    Digests { version: version.into(), published, keys, texts, ..Digests::default() }
 }
 
 impl World {

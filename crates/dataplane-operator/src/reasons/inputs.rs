@@ -26,6 +26,12 @@ pub(crate) const SSH_SECRET_INCOMPLETE: Reason = Reason::warning(
     "When the key appears.",
     "Add the key.",
 );
+pub(crate) const SSH_SECRET_INVALID: Reason = Reason::warning(
+    "SshSecretInvalid",
+    "ssh cannot use what the ssh Secret has in `ssh-privatekey`.",
+    "When the key is corrected.",
+    "Put the private key there as the message says: as `ssh-keygen` wrote it, without a passphrase.",
+);
 pub(crate) const HOST_TAKEN: Reason = Reason::warning(
     "HostTaken",
     "An older object describes the same host: a node, or a node set.",
@@ -40,6 +46,8 @@ pub(crate) const HOST_KEY_SHARED: Reason = Reason::warning(
 );
 pub(crate) const INPUT_COMPLETE: Reason =
     Reason::good("InputComplete", "Everything that a deployment needs is there.");
+pub(crate) const SERVICE_INPUTS_COMPLETE: Reason =
+    Reason::good("ServiceInputsComplete", "Everything that the listed services need is there.");
 pub(crate) const SERVICE_NOT_FOUND: Reason = Reason::warning(
     "ServiceNotFound",
     "A listed service does not exist.",
@@ -90,7 +98,7 @@ pub(crate) const NETWORK_ATTACHMENTS_NOT_SERVED: Reason = Reason::warning(
 );
 pub(crate) const DATA_SOURCE_INVALID: Reason = Reason::error(
     "DataSourceInvalid",
-    "A key of a service's object is no plain file name.",
+    "A key of a service's object is no plain file name, or an ssh key in it is none that ssh can use.",
     "When it is corrected.",
-    "Rename the key.",
+    "Rename the key, or correct it as the message says.",
 );

@@ -9,7 +9,7 @@ use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::ResourceExt;
 use operator_core::keyed::{Digest, Keys};
-use operator_core::run_engine::ssh_secret::{KNOWN_HOSTS, SshSecret};
+use operator_core::run_engine::ssh_secret::{KNOWN_HOSTS, KeyFault, PRIVATE_KEY, SshSecret};
 use operator_core::upstream_hash::{self, Published};
 
 /// What may leave this crate of a source's content: its keys and the digests of their values.
@@ -23,6 +23,8 @@ pub struct Digests {
     pub keys: BTreeMap<String, Digest>,
     /// Key → text, for the non-secret keys that the source cache was configured to keep.
     pub texts: BTreeMap<String, Arc<str>>,
+    /// Why ssh cannot use the private key, if the source has one.
+    pub ssh_key_fault: Option<KeyFault>,
 }
 
 impl Digests {
@@ -119,7 +121,8 @@ impl Values {
     pub fn digests(&self) -> Digests {
         let keys = self.content.iter().map(|(key, value)| (key.clone(), self.keys.of_bytes(value)));
         let (version, published) = (self.version.clone(), self.published.clone());
-        Digests { version, published, keys: keys.collect(), texts: BTreeMap::new() }
+        let ssh_key_fault = self.bytes(PRIVATE_KEY).and_then(KeyFault::of);
+        Digests { version, published, keys: keys.collect(), texts: BTreeMap::new(), ssh_key_fault }
     }
 
     /// Returns the digests together with the texts of the given keys.

@@ -5,12 +5,27 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::ansibleee::HostFailure;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use operator_core::run_engine::host_key::{COMMON_PREFIX, HostKey, KEY_TYPE};
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 use tokio::sync::watch;
 
 use super::ledger::{Ledger, Visit};
+
+/// A private key that no host accepts, in a form that ssh reads.
+pub const PRIVATE_KEY: &str = "-----BEGIN OPENSSH PRIVATE KEY-----\n\
+    b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABbm8gb25lJ3M=\n\
+    -----END OPENSSH PRIVATE KEY-----\n";
+/// What a private key without a passphrase begins with.
+const BEGIN: &[u8] = b"openssh-key-v1\0\0\0\0\x04none\0\0\0\x04none\0\0\0\0\0\0\0\x01";
+
+/// Returns a private key of that name, in a form that ssh reads.
+fn private_key(name: &str) -> String {
+    let body = STANDARD.encode([BEGIN, name.as_bytes()].concat());
+    format!("-----BEGIN OPENSSH PRIVATE KEY-----\n{body}\n-----END OPENSSH PRIVATE KEY-----\n")
+}
 
 /// The user that hosts accept.
 const USER: &str = "cloud-admin";
@@ -94,7 +109,7 @@ impl Host {
     pub(super) fn new(name: &str, address: &str, ledger: &Arc<Ledger>) -> Self {
         let body = Body {
             is_up: true,
-            user_key: format!("user key of {name}"),
+            user_key: private_key(name),
             host_key: key_of(name, 0),
             n_keys: 0,
             behaviours: BTreeMap::new(),

@@ -15,6 +15,7 @@ use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::api::events::v1::Event;
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
+use simulated_cluster::PRIVATE_KEY;
 
 use crate::world::World;
 
@@ -27,7 +28,7 @@ const COMPUTE: &str = "nova.openstack.org/Compute";
 /// Creates a node that requests the cell, with every other input present; nothing is deployed.
 async fn node(test: &str) -> Result<World> {
     let ns = World::new(test).await?;
-    ns.secret("key", &[("ssh-privatekey", "x"), ("known_hosts", "x")]).await?;
+    ns.secret("key", &[("ssh-privatekey", PRIVATE_KEY), ("known_hosts", "x")]).await?;
     let service = json!({ "playbookContents": "- hosts: all\n  tasks: [{fail: }]\n" });
     ns.create::<Service>("noop", service).await?;
     let role = json!({

@@ -8,6 +8,7 @@ use api::dataplane::{DataPlane, Node, Role};
 use e2e::{Namespace, SOON, says};
 use kube::ResourceExt;
 use serde_json::{Value, json};
+use simulated_cluster::PRIVATE_KEY;
 
 use crate::world::World;
 
@@ -32,7 +33,7 @@ fn spec() -> Value {
 
 /// Returns the data plane once its roles and nodes are created.
 async fn made(ns: &Namespace) -> Result<DataPlane> {
-    ns.secret("key", &[("ssh-privatekey", "x"), ("known_hosts", "x")]).await?;
+    ns.secret("key", &[("ssh-privatekey", PRIVATE_KEY), ("known_hosts", "x")]).await?;
     ns.create::<DataPlane>(PLANE, spec()).await?;
     told(ns, "SetupReady", "Applied", &["3/3"]).await
 }
@@ -124,7 +125,7 @@ async fn a_key_that_is_taken_out_orphans_its_node_until_prune_deletes_it() -> Re
 async fn a_node_that_others_made_is_left_alone_until_it_is_handed_over() -> Result<()> {
     let ns = World::new("data-plane-foreign").await?;
     ns.create::<Node>("n1", json!({ "ansibleHost": "192.168.123.1" })).await?;
-    ns.secret("key", &[("ssh-privatekey", "x"), ("known_hosts", "x")]).await?;
+    ns.secret("key", &[("ssh-privatekey", PRIVATE_KEY), ("known_hosts", "x")]).await?;
     ns.create::<DataPlane>(PLANE, spec()).await?;
     let words = ["OpenStackDataPlaneNode n1 was made by others", "kubectl annotate"];
     told(&ns, "SetupReady", "NotOurs", &words).await?;

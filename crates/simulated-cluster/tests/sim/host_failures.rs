@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::json;
-use simulated_cluster::{Behaviour, Fate, Matching};
+use simulated_cluster::{Behaviour, Fate, Matching, PRIVATE_KEY};
 
 use crate::journey::{deploy, ssh_secret, trace};
 use crate::world::World;
@@ -34,7 +34,9 @@ async fn a_refused_key_heals_as_soon_as_the_secret_is_corrected() -> Result<()> 
     let world = World::new("refused-key").await?;
     let host = world.host("refused-key", "192.0.2.11");
     let known_hosts = &host.ssh_secret()[1].1;
-    world.secret(SSH_SECRET, &[("ssh-privatekey", "wrong"), ("known_hosts", known_hosts)]).await?;
+    world
+        .secret(SSH_SECRET, &[("ssh-privatekey", PRIVATE_KEY), ("known_hosts", known_hosts)])
+        .await?;
     deploy(&world, &[&host]).await?;
     told(&world, &host.name, "KeyRefused", &["refuses the ssh key", "ssh-privatekey"]).await?;
     ssh_secret(&world, &host).await?;

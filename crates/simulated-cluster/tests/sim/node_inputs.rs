@@ -9,6 +9,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
+use simulated_cluster::PRIVATE_KEY;
 
 use crate::world::World;
 
@@ -55,14 +56,17 @@ async fn healed(ns: &Namespace) -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_missing_ssh_secret_and_its_missing_key_are_named_one_by_one() -> Result<()> {
+async fn what_an_ssh_secret_lacks_is_named_one_by_one_before_a_run_needs_it() -> Result<()> {
     let ns = World::new("ssh-secret").await?;
     role_and_node(&ns, role(), node()).await?;
     told(&ns, "SshSecretNotFound", &["Secret key", "kubectl create secret"]).await?;
     ns.secret("key", &[("known_hosts", "x")]).await?;
     told(&ns, "SshSecretIncomplete", &["Secret key", "ssh-privatekey"]).await?;
+    ns.secret("key", &[("ssh-privatekey", PRIVATE_KEY.trim_end())]).await?;
+    let words = ["ssh-privatekey of Secret key has no line break", "--from-file"];
+    told(&ns, "SshSecretInvalid", &words).await?;
     // Known hosts are not required: a host that they do not name is learned.
-    ns.secret("key", &[("ssh-privatekey", "x")]).await?;
+    ns.secret("key", &[("ssh-privatekey", PRIVATE_KEY)]).await?;
     healed(&ns).await?;
     ns.done().await
 }
@@ -72,7 +76,7 @@ async fn an_unknown_service_is_named_on_node_and_role_until_it_exists() -> Resul
     let ns = World::new("unknown-service").await?;
     let mut role = role();
     role["services"] = json!(["noop", "no-such-service"]);
-    ns.secret("key", &[("ssh-privatekey", "x"), ("known_hosts", "x")]).await?;
+    ns.secret("key", &[("ssh-privatekey", PRIVATE_KEY), ("known_hosts", "x")]).await?;
     role_and_node(&ns, role, node()).await?;
     let words = ["OpenStackDataPlaneService no-such-service", "create it or take it off the list"];
     told(&ns, "ServiceNotFound", &words).await?;
@@ -90,7 +94,7 @@ async fn an_unknown_service_is_named_on_node_and_role_until_it_exists() -> Resul
 #[tokio::test]
 async fn an_unknown_role_is_named_until_it_exists() -> Result<()> {
     let ns = World::new("unknown-role").await?;
-    ns.secret("key", &[("ssh-privatekey", "x"), ("known_hosts", "x")]).await?;
+    ns.secret("key", &[("ssh-privatekey", PRIVATE_KEY), ("known_hosts", "x")]).await?;
     let mut lost = node();
     lost["role"] = json!("no-such-role");
     role_and_node(&ns, role(), lost).await?;
@@ -104,7 +108,7 @@ async fn an_unknown_role_is_named_until_it_exists() -> Result<()> {
 #[tokio::test]
 async fn a_node_without_any_address_is_told_to_set_one() -> Result<()> {
     let ns = World::new("no-address").await?;
-    ns.secret("key", &[("ssh-privatekey", "x"), ("known_hosts", "x")]).await?;
+    ns.secret("key", &[("ssh-privatekey", PRIVATE_KEY), ("known_hosts", "x")]).await?;
     role_and_node(&ns, role(), json!({ "role": "compute" })).await?;
     told(&ns, "HostAddressMissing", &["OpenStackDataPlaneNode n0", "spec.ansibleHost"]).await?;
     ns.merge::<Node>("n0", json!({ "spec": { "ansibleHost": "192.168.123.254" } })).await?;
@@ -126,7 +130,7 @@ async fn restored(ns: &Namespace, written: &ConfigMap, other_uid: bool) -> Resul
 #[tokio::test]
 async fn a_deleted_and_an_edited_inventory_come_back_and_nothing_runs() -> Result<()> {
     let ns = World::new("inventories").await?;
-    ns.secret("key", &[("ssh-privatekey", "x"), ("known_hosts", "x")]).await?;
+    ns.secret("key", &[("ssh-privatekey", PRIVATE_KEY), ("known_hosts", "x")]).await?;
     let mut role = role();
     role["deployStrategy"] = json!({ "deploy": false });
     role_and_node(&ns, role, node()).await?;
@@ -152,7 +156,7 @@ async fn a_deleted_and_an_edited_inventory_come_back_and_nothing_runs() -> Resul
 #[tokio::test]
 async fn a_refused_inventory_is_told_on_role_and_node_until_the_quota_goes() -> Result<()> {
     let ns = World::new("refused").await?;
-    ns.secret("key", &[("ssh-privatekey", "x"), ("known_hosts", "x")]).await?;
+    ns.secret("key", &[("ssh-privatekey", PRIVATE_KEY), ("known_hosts", "x")]).await?;
     ns.forbid("count/configmaps").await?;
     role_and_node(&ns, role(), node()).await?;
     let words = ["ConfigMap dataplanenode-n0 cannot be written", "quota", "Raise the quota"];
@@ -171,7 +175,7 @@ async fn a_refused_inventory_is_told_on_role_and_node_until_the_quota_goes() -> 
 #[tokio::test]
 async fn missing_variables_are_named_until_their_object_exists() -> Result<()> {
     let ns = World::new("missing-variables").await?;
-    ns.secret("key", &[("ssh-privatekey", "x"), ("known_hosts", "x")]).await?;
+    ns.secret("key", &[("ssh-privatekey", PRIVATE_KEY), ("known_hosts", "x")]).await?;
     let mut role = role();
     role["nodeTemplate"]["ansibleVarsFrom"] = json!([{ "secretRef": { "name": "vars" } }]);
     role_and_node(&ns, role, node()).await?;
@@ -186,7 +190,7 @@ async fn missing_variables_are_named_until_their_object_exists() -> Result<()> {
 async fn a_missing_network_attachment_is_named_until_it_exists() -> Result<()> {
     let ns = World::new("attachments").await?;
     attachments::serve(&ns.client).await?;
-    ns.secret("key", &[("ssh-privatekey", "x"), ("known_hosts", "x")]).await?;
+    ns.secret("key", &[("ssh-privatekey", PRIVATE_KEY), ("known_hosts", "x")]).await?;
     let mut role = role();
     role["networkAttachments"] = json!(["ctlplane"]);
     role_and_node(&ns, role, node()).await?;

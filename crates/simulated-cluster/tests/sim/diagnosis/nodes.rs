@@ -7,6 +7,7 @@ use e2e::{Namespace, attachments, diagnosis, says};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
+use simulated_cluster::PRIVATE_KEY;
 
 use super::scene::{PATIENCE, World};
 use crate::world::simulation;
@@ -47,7 +48,7 @@ async fn before(ns: &Namespace, fault: &Fault) -> Result<()> {
 
 /// Creates a data plane whose objects exist, and a node that is not in its map.
 async fn data_plane(ns: &Namespace, world: &World) -> Result<()> {
-    ns.secret("key", &[("ssh-privatekey", "x"), ("known_hosts", "x")]).await?;
+    ns.secret("key", &[("ssh-privatekey", PRIVATE_KEY), ("known_hosts", "x")]).await?;
     ns.create::<Node>("n1", json!({ "ansibleHost": "192.168.123.1" })).await?;
     let mut role = world.role.clone();
     role["services"] = json!([]);

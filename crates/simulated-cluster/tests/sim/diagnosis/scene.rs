@@ -11,6 +11,7 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use serde_json::{Value, json};
+use simulated_cluster::PRIVATE_KEY;
 
 /// Time limit for creating a world and for the injected change; neither is measured.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(3);
@@ -55,7 +56,7 @@ impl World {
 
     /// Creates everything except the node.
     pub(crate) async fn make_role(&self, ns: &Namespace) -> Result<()> {
-        ns.secret("key", &[("ssh-privatekey", "x"), ("known_hosts", "x")]).await?;
+        ns.secret("key", &[("ssh-privatekey", PRIVATE_KEY), ("known_hosts", "x")]).await?;
         let service = json!({ "playbookContents": "- hosts: all\n  tasks: [{fail: }]\n" });
         ns.create::<Service>("noop", service).await?;
         let metadata = json!({ "annotations": self.role_annotations });
