@@ -8,6 +8,7 @@ use kube::ResourceExt;
 use operator_core::hash;
 use operator_core::node_set_host::Host;
 use operator_core::plan::{Step, Target};
+use operator_core::run_engine::host_owner::ACCEPTED;
 use operator_core::run_engine::inventory::{INVENTORY_KEY, KNOWN_HOSTS_KEY};
 use operator_core::run_engine::known_hosts::covers;
 use operator_core::run_engine::mounts::node_sets::inventory_name;
@@ -15,6 +16,7 @@ use serde_json::json;
 
 use crate::host::inventory_metadata::INVENTORY_HASH;
 use crate::node_set::deployment_history::is_inventory_in_use;
+use crate::node_set::inventory_entries::with_variable_of;
 use crate::node_set::observed::Observed;
 
 /// The Secret's content, by key.
@@ -23,8 +25,8 @@ pub type Content = BTreeMap<&'static str, String>;
 /// Returns the desired content of the Secret.
 ///
 /// While a deployment is under way, the inventory stays as it was when the deployment began, unless
-/// another field manager has changed it. Newly learned keys are added, and keys for addresses in
-/// that inventory are kept.
+/// another field manager has changed it. What the user accepts meanwhile is added: owners from which
+/// hosts are taken over, and newly learned keys. Keys for addresses in that inventory are kept.
 pub fn content(
     seen: &Observed,
     hosts: &[Host<'_>],
@@ -36,7 +38,10 @@ pub fn content(
     let text = |key: &str| kept.and_then(|it| it.text(key));
     let others = of_others(text(KNOWN_HOSTS_KEY).unwrap_or_default(), &known_hosts, hosts);
     let known_hosts = known_hosts + &others;
-    let inventory = text(INVENTORY_KEY).map_or(inventory, str::to_owned);
+    let inventory = match text(INVENTORY_KEY) {
+        Some(kept) => with_variable_of(kept, &inventory, ACCEPTED),
+        None => inventory,
+    };
     BTreeMap::from([(INVENTORY_KEY, inventory), (KNOWN_HOSTS_KEY, known_hosts)])
 }
 

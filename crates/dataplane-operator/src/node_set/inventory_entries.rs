@@ -13,6 +13,8 @@ const HOSTS: &str = "  hosts:";
 const ENTRY: &str = "    ";
 /// What the line of a variable begins with.
 const VARIABLE: &str = "      ";
+/// What a further line of a variable begins with.
+const NESTED: &str = "        ";
 /// The tag of a text that is taken literally.
 const DATA: &str = "!unsafe ";
 
@@ -83,6 +85,31 @@ pub fn variable(entry: &str, name: &str) -> Option<Value> {
     serde_json::from_str(value.strip_prefix(DATA).unwrap_or(value)).ok()
 }
 
+/// Returns an inventory in which each host has a variable as another inventory has it.
+pub fn with_variable_of(inventory: &str, other: &str, name: &str) -> String {
+    let present = entries(other);
+    let mut parts = Parts::of(inventory);
+    for (host, entry) in &mut parts.entries {
+        let Some(present) = present.get(host) else { continue };
+        let ((rest, before), (_, now)) = (split_off(entry, name), split_off(present, name));
+        if now != before {
+            *entry = rest + &now;
+        }
+    }
+    parts.joined()
+}
+
+/// Splits the lines of a variable off an entry: returns the other lines, and those.
+fn split_off(entry: &str, name: &str) -> (String, String) {
+    let first = format!("{VARIABLE}{name}:");
+    let (mut rest, mut own, mut is_own) = (String::new(), String::new(), false);
+    for line in entry.split_inclusive('\n') {
+        is_own = line.starts_with(&first) || is_own && line.starts_with(NESTED);
+        if is_own { own.push_str(line) } else { rest.push_str(line) }
+    }
+    (rest, own)
+}
+
 /// Returns whether an entry has a variable.
 pub fn has_variable(entry: &str, name: &str) -> bool {
     let line = format!("{VARIABLE}{name}:");
@@ -141,6 +168,27 @@ mod tests {
         assert_eq!(variable(entry, "text"), Some(json!("a\n    n9:\n  vars: {{ x }}")));
         assert_eq!((variable(entry, "tree"), variable(entry, "ansible")), (None, None));
         assert!(has_variable(entry, "tree") && !has_variable(entry, "b"));
+    }
+
+    #[test]
+    fn a_variable_of_another_inventory_takes_the_place_of_that_of_each_host() {
+        let all = rendered(&["n0", "n1"]);
+        let other = rendered(&["n0"]).replace("        b:", "        x:");
+        let merged = with_variable_of(&all, &other, "tree");
+        assert_eq!(entries(&merged)["n1"], entries(&all)["n1"], "the other one lacks the host");
+        let sorted = |inventory: &str| {
+            let mut lines: Vec<String> =
+                entries(inventory)["n0"].lines().map(str::to_owned).collect();
+            lines.sort();
+            lines
+        };
+        assert_eq!(sorted(&merged), sorted(&other));
+        assert_eq!(with_variable_of(&merged, &other, "tree"), merged, "it stays");
+        assert_eq!(with_variable_of(&all, &all, "tree"), all);
+        let without = with_variable_of(&all, &other.replace("tree:", "other:"), "tree");
+        let entry = &entries(&without)["n0"];
+        assert!(!has_variable(entry, "tree") && has_variable(entry, "text"), "{without}");
+        assert!(!entry.contains(" b:"), "{without}");
     }
 
     #[test]

@@ -20,6 +20,9 @@ pub const REFUSAL: &str = "The host must be the owner's";
 /// Prefix of all variables of [`CHECK`]; only the operators set them.
 pub const VARIABLES: &str = "edpm_owner";
 
+/// Variable with what the owner takes the host over from.
+pub const ACCEPTED: &str = "edpm_owner_accepted";
+
 /// Maximum number of words in an annotation, and the maximum length of each.
 const MAX_ACCEPTED: usize = 500;
 const MAX_UID: usize = 63;
@@ -46,7 +49,7 @@ impl HostOwner {
         let mut vars =
             vec![("edpm_owner", json!(self.object)), ("edpm_owner_uid", json!(self.uid))];
         if !self.accepted.is_empty() {
-            vars.push(("edpm_owner_accepted", json!(self.accepted)));
+            vars.push((ACCEPTED, json!(self.accepted)));
         }
         vars
     }
