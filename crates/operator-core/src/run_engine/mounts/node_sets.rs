@@ -115,21 +115,19 @@ impl NodeSets {
     }
 
     fn inventory(&self, volumes: &mut Volumes, idx: usize, node_set: &str) -> VolMounts {
-        let (name, file) = if self.is_global {
-            (format!("inventory-{idx}"), format!("inventory-{idx}"))
-        } else {
-            ("inventory".to_owned(), "hosts".to_owned())
-        };
+        let numbered = format!("inventory-{idx}");
+        let (name, file) =
+            if self.is_global { (&*numbered, &*numbered) } else { (INVENTORY_KEY, "hosts") };
         let volume = Volume {
-            name: volumes.name("inventory", name),
+            name: volumes.name("inventory", name.to_owned()),
             secret: Some(SecretVolumeSource {
                 secret_name: Some(inventory_name(node_set)),
-                items: Some(vec![item(INVENTORY_KEY, INVENTORY_KEY)]),
+                items: Some(vec![item(INVENTORY_KEY, name)]),
                 ..Default::default()
             }),
             ..Default::default()
         };
-        single_mount(volume, &format!("/runner/inventory/{file}"), Some(INVENTORY_KEY))
+        single_mount(volume, &format!("/runner/inventory/{file}"), Some(name))
     }
 }
 

@@ -155,6 +155,16 @@ fn a_service_of_all_node_sets_gets_every_inventory_and_key() {
 }
 
 #[test]
+fn an_inventory_of_a_service_of_all_node_sets_has_the_file_name_that_upstream_gives_it() {
+    let recipe = recipe(NodeSets { is_global: true, ..of(&["b", "a"]) }, vec![]);
+    assert_eq!(
+        lines(&recipe)[3],
+        "inventory-1 | Secret dataplanenodeset-b inventory→inventory-1 | \
+         /runner/inventory/inventory-1 | inventory-1"
+    );
+}
+
+#[test]
 fn certificates_are_projected_from_all_their_secrets() {
     let tls = Tls::Certificates {
         secrets: vec!["edpm-agent-default-certs-0".into(), "edpm-agent-default-certs-1".into()],
