@@ -23,6 +23,7 @@ use operator_runtime::manager::ManagerBuilder;
 use operator_runtime::optional_informer::OptionalInformer;
 use operator_runtime::source_cache::SourceCache;
 
+use crate::collection::RunnerImage;
 use crate::default_services::DefaultServices;
 use crate::endpoints::build::LABEL;
 use crate::host::attachments::Attachments;
@@ -34,6 +35,10 @@ use crate::indexes::{
 };
 use crate::node_set::external_apis::ExternalApis;
 use crate::node_set::tls::node_set_of;
+
+/// What the operator's options set: the networks whose addresses may become endpoints, the content
+/// of the default services, and what is known of the runner image.
+pub(crate) type Settings = (Vec<IpNet>, DefaultServices, RunnerImage);
 
 /// All caches of the operator.
 pub struct Caches {
@@ -73,6 +78,8 @@ pub struct Caches {
     pub service_networks: Vec<IpNet>,
     /// The content of the default services.
     pub defaults: DefaultServices,
+    /// What is known of the runner image.
+    pub runner: RunnerImage,
     /// The API client.
     pub api: Arc<Api>,
 }
@@ -87,7 +94,7 @@ impl Caches {
         registry: &mut CacheRegistry,
         manager: &'static str,
         keys: &Keys,
-        (service_networks, defaults): (Vec<IpNet>, DefaultServices),
+        (service_networks, defaults, runner): Settings,
     ) -> Arc<Self> {
         let hosts = ClaimCaches::new(registry);
         let data_planes = registry.owned(vec![(BY_NAMESPACE, Box::new(namespace_of))]);
@@ -134,6 +141,7 @@ impl Caches {
             external_apis,
             service_networks,
             defaults,
+            runner,
             api: builder.api(registry),
         })
     }

@@ -1,6 +1,8 @@
 //! The playbooks and roles of the project's own Ansible collection, from a generated list.
 
 use std::collections::BTreeSet;
+use std::convert::Infallible;
+use std::str::FromStr;
 use std::sync::LazyLock;
 
 use api::yaml;
@@ -14,6 +16,30 @@ struct Collection {
     playbooks: BTreeSet<String>,
     roles: BTreeSet<String>,
 }
+
+/// The runner image of the installation, as far as it is known what it has.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum RunnerImage {
+    /// The project's own, which has this collection.
+    Own,
+    /// Another one, of which nothing is known.
+    #[default]
+    Other,
+}
+
+impl FromStr for RunnerImage {
+    type Err = Infallible;
+
+    /// Recognizes the project's own image by the name under which it is built, in any registry.
+    fn from_str(image: &str) -> Result<Self, Infallible> {
+        let name = image.rsplit('/').next().unwrap_or_default();
+        let name = name.split(['@', ':']).next().unwrap_or_default();
+        Ok(if name == OWN_IMAGE { Self::Own } else { Self::Other })
+    }
+}
+
+/// The name of the project's own runner image, without registry and tag.
+const OWN_IMAGE: &str = "ansible-runner";
 
 static COLLECTION: LazyLock<Collection> = LazyLock::new(|| {
     yaml::from_str(include_str!("../collection.yaml")).expect("the file is checked by a test")
@@ -47,6 +73,19 @@ pub fn has(play: &Play) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_own_runner_image_is_known_in_any_registry_and_no_other_is_taken_for_it() {
+        for (image, expected) in [
+            ("r.example.org:5000/edpm/ansible-runner:0.2.0", RunnerImage::Own),
+            ("ansible-runner@sha256:abc", RunnerImage::Own),
+            ("quay.io/x/openstack-ansibleee-runner:latest", RunnerImage::Other),
+            ("r.example.org/ansible-runner/mine:1", RunnerImage::Other),
+            ("", RunnerImage::Other),
+        ] {
+            assert_eq!(image.parse(), Ok(expected), "{image}");
+        }
+    }
 
     #[test]
     fn only_names_of_the_collection_are_known_to_be_in_it_or_not() {

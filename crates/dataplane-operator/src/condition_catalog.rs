@@ -1,7 +1,9 @@
 //! Every condition and reason that dataplane-operator writes, as the table in the docs lists them.
 
 use api::conditions::Reason;
-use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY, SETUP_READY, UP_TO_DATE};
+use api::dataplane::condition_types::{
+    DEPLOYMENT_READY, INPUT_READY, SERVICE_INPUTS_READY, SETUP_READY, UP_TO_DATE,
+};
 use baremetal::condition_catalog::BAREMETAL_SET;
 use operator_core::condition_catalog::{
     ConditionSpec, KindConditions, Repeats, WRITES, condition, summary,
@@ -14,7 +16,8 @@ use crate::host::conflicts::shared_keys;
 use crate::reasons;
 use crate::role::status::DATA_PLANE_FOUND;
 use crate::service::status::{
-    DATA_SOURCE_KEYS_CLASH, DATA_SOURCES_USED, PLAYBOOK_INCLUDED, SPEC_VALID, SPEC_WARNINGS,
+    AS_SHIPPED, DATA_SOURCE_KEYS_CLASH, DATA_SOURCES_USED, PLAYBOOK_INCLUDED, SPEC_VALID,
+    SPEC_WARNINGS,
 };
 
 mod data_plane;
@@ -50,7 +53,17 @@ const ROLE: &[ConditionSpec] = &[
             reasons::inputs::VARIABLES_INVALID,
             reasons::inputs::NETWORK_ATTACHMENT_NOT_FOUND,
             reasons::inputs::NETWORK_ATTACHMENTS_NOT_SERVED,
+            reasons::inputs::SSH_SECRET_NOT_FOUND,
+            reasons::inputs::SSH_SECRET_INCOMPLETE,
+            reasons::inputs::SSH_SECRET_INVALID,
         ],
+    ),
+    condition(
+        SERVICE_INPUTS_READY,
+        "Absent unless the project's runner image lacks the playbook of a service; `InputReady` has \
+         all else that services need. `Ready` does not depend on it, for the image may have been \
+         extended.",
+        &[reasons::service::NOT_INCLUDED],
     ),
     condition(
         DEPLOYMENT_READY,
@@ -112,7 +125,11 @@ const SERVICE: &[ConditionSpec] = &[
     condition(
         DATA_SOURCES_USED,
         "Every data source that is not optional exists.",
-        &[reasons::service::ALL_FOUND, reasons::inputs::DATA_SOURCE_NOT_FOUND],
+        &[
+            reasons::service::ALL_FOUND,
+            reasons::inputs::DATA_SOURCE_NOT_FOUND,
+            reasons::service::NOT_USED,
+        ],
     ),
     condition(
         DATA_SOURCE_KEYS_CLASH,
@@ -135,6 +152,12 @@ const SERVICE: &[ConditionSpec] = &[
         SPEC_WARNINGS,
         "Something in the spec is without effect, or is to go. `Ready` does not depend on it.",
         &[reasons::service::WITHOUT_EFFECT, reasons::service::NO_WARNINGS],
+    ),
+    condition(
+        AS_SHIPPED,
+        "Never said: the condition is absent unless another client keeps changing a default service. \
+         `Ready` does not depend on it.",
+        &[reasons::service::CONTESTED],
     ),
     condition(
         ENDPOINTS_READY,
@@ -161,6 +184,7 @@ const INPUTS: &[Reason] = &[
     reasons::role::SSH_SECRET_NOT_NAMED,
     reasons::inputs::SSH_SECRET_NOT_FOUND,
     reasons::inputs::SSH_SECRET_INCOMPLETE,
+    reasons::inputs::SSH_SECRET_INVALID,
     reasons::inputs::SERVICE_NOT_FOUND,
     reasons::inputs::SERVICE_UNREADABLE,
     reasons::inputs::SERVICE_INVALID,
@@ -176,6 +200,7 @@ const DEPLOYMENT: &[Reason] = &[
     reasons::role::DEPLOYED,
     reasons::role::DEPLOYING,
     reasons::QUEUED,
+    reasons::RUN_BLOCKED,
     reasons::NOT_REQUESTED,
     reasons::WAITING_FOR_TURN,
     reasons::PAUSED,

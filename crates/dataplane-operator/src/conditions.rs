@@ -1,7 +1,8 @@
 //! What the conditions of several kinds share: the one of inputs, and texts that name the first of
 //! many objects.
 
-use api::conditions::{ConditionDraft, Severity};
+use api::conditions::{ConditionDraft, Severity, shortened};
+use api::dataplane::condition_types::SERVICE_INPUTS_READY;
 use api::problem::Problem;
 use baremetal::status::INPUT_READY;
 
@@ -13,8 +14,40 @@ pub fn input(problems: &[Problem]) -> ConditionDraft {
         let text = "Every input is there.";
         return reasons::inputs::INPUT_COMPLETE.condition(INPUT_READY, text);
     };
-    let texts: Vec<&str> = problems.iter().map(|it| it.message.as_str()).collect();
-    worst.reason.condition(INPUT_READY, texts.join(" "))
+    worst.reason.condition(INPUT_READY, problem_texts(problems))
+}
+
+/// Returns the condition for what the listed services lack: a warning, for other services may be
+/// deployed meanwhile.
+pub fn service_inputs(problems: &[Problem]) -> ConditionDraft {
+    let Some(worst) = Problem::worst(problems) else {
+        let text = "Every input of the listed services is there.";
+        return reasons::inputs::SERVICE_INPUTS_COMPLETE.condition(SERVICE_INPUTS_READY, text);
+    };
+    let draft = worst.reason.condition(SERVICE_INPUTS_READY, problem_texts(problems));
+    draft.with_severity(Severity::Warning)
+}
+
+/// The length limit of a message about several problems.
+const MESSAGES: usize = 2000;
+
+/// Joins the messages of problems, each once and each as a whole, as far as they fit, and says how
+/// many more there are. The worst one comes first.
+pub fn problem_texts(problems: &[Problem]) -> String {
+    let mut texts: Vec<&str> = Vec::new();
+    for it in Problem::worst(problems).into_iter().chain(problems) {
+        if !texts.contains(&it.message.as_str()) {
+            texts.push(&it.message);
+        }
+    }
+    let mut length = 0;
+    let fits = |it: &&&str| {
+        length += it.len() + 1;
+        length <= MESSAGES
+    };
+    let n_shown = texts.iter().take_while(fits).count().max(1).min(texts.len());
+    let shown = texts.iter().take(n_shown).map(|it| shortened(it, MESSAGES)).collect();
+    first_texts(shown, texts.len() - n_shown)
 }
 
 /// How many objects a message names.
@@ -35,4 +68,25 @@ pub fn first_texts(mut texts: Vec<String>, n_more: usize) -> String {
         texts.push(format!("And {n_more} more."));
     }
     texts.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_problems_whole_messages_are_shown_and_the_worst_is_among_them() {
+        let problem = |it: usize| {
+            let text = format!("Object {it}{} is missing. Create it.", "x".repeat(150));
+            Problem::new(&reasons::inputs::DATA_SOURCE_NOT_FOUND, text)
+        };
+        let mut problems: Vec<Problem> = (0..30).map(problem).collect();
+        problems.push(problems[0].clone());
+        problems.push(Problem::new(&reasons::inputs::SERVICE_INVALID, "Correct x."));
+        let found = input(&problems);
+        assert!(found.message.starts_with("Correct x. Object 0x"), "{}", found.message);
+        assert!(found.message.ends_with("Create it. And 20 more."), "{}", found.message);
+        assert!(found.message.len() < MESSAGES + 20, "{}", found.message.len());
+        assert_eq!(problem_texts(&[]), "");
+    }
 }

@@ -22,7 +22,8 @@ use operator_runtime::webhook::stand_by;
 use operator_runtime::workqueue::WorkQueue;
 
 use crate::admission::{self, AdmissionCaches};
-use crate::caches::Caches;
+use crate::caches::{Caches, Settings};
+use crate::collection::RunnerImage;
 use crate::controllers::{DataPlanes, Deployments, NodeGroups, NodeSets};
 use crate::default_services::{DefaultGate, DefaultServices};
 use crate::host::conflicts::ClaimCaches;
@@ -61,14 +62,23 @@ pub struct Args {
     /// SERVICE=TYPE, separated by commas.
     #[arg(long, env = "DEFAULT_SERVICE_GATES", value_delimiter = ',', value_name = "GATES")]
     pub default_service_gates: Vec<DefaultGate>,
+    /// Runner image of runs whose service names none; where it is the project's own, services whose
+    /// playbook it lacks are reported before the first run.
+    #[arg(
+        long,
+        env = "RELATED_IMAGE_ANSIBLEEE_IMAGE_URL_DEFAULT",
+        default_value = "",
+        value_name = "IMAGE"
+    )]
+    pub runner_image: RunnerImage,
 }
 
 /// Runs until the process is asked to shut down.
 pub async fn run(args: Args) -> Result<()> {
-    let Args { common, webhook, digests, endpoints, service_networks, default_service_gates } =
-        args;
+    let Args { common, webhook, digests, endpoints, .. } = args;
     let pool = Pool::new(HttpClients::new(endpoints.allowed_endpoint_networks));
-    let defaults = DefaultServices::with_gates(&default_service_gates);
+    let defaults = DefaultServices::with_gates(&args.default_service_gates);
+    let settings = (args.service_networks, defaults, args.runner_image);
     let mut runtime = Runtime::start(NAME, &common).await?;
     let builder = ManagerBuilder::of(&runtime, NAME, &common);
     let known = AdmissionCaches::default();
@@ -82,7 +92,7 @@ pub async fn run(args: Args) -> Result<()> {
     }
     let work = async move |builder: &ManagerBuilder, manager: Manager| {
         let keys = builder.keys(&digests).await?;
-        work(builder, manager, (keys, known), (service_networks, defaults), pool).await
+        work(builder, manager, (keys, known), settings, pool).await
     };
     runtime.spawn("controllers", builder.lead(work));
     runtime.run().await
@@ -104,7 +114,7 @@ async fn work(
     builder: &ManagerBuilder,
     mut manager: Manager,
     (keys, known): (Keys, AdmissionCaches),
-    settings: (Vec<IpNet>, DefaultServices),
+    settings: Settings,
     pool: Pool,
 ) -> Result<()> {
     let mut registry = CacheRegistry::default();

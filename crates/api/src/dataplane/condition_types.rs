@@ -3,6 +3,9 @@
 /// Everything that a deployment needs is there.
 pub const INPUT_READY: &str = "InputReady";
 
+/// Everything that the listed services need is there; `Ready` does not sum it up.
+pub const SERVICE_INPUTS_READY: &str = "ServiceInputsReady";
+
 /// Every service succeeded.
 pub const DEPLOYMENT_READY: &str = "DeploymentReady";
 

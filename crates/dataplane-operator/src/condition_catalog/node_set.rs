@@ -1,7 +1,9 @@
 //! The conditions of a node set.
 
 use api::conditions::Reason;
-use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY, SETUP_READY, UP_TO_DATE};
+use api::dataplane::condition_types::{
+    DEPLOYMENT_READY, INPUT_READY, SERVICE_INPUTS_READY, SETUP_READY, UP_TO_DATE,
+};
 use operator_core::condition_catalog::{ConditionSpec, Repeats, WRITES, condition, summary};
 use operator_core::run_engine::host_key_checking;
 use operator_core::run_engine::outcome::FailureReason;
@@ -16,7 +18,17 @@ use crate::reasons;
 /// The conditions, in the order in which users read them.
 pub(super) const NODE_SET: &[ConditionSpec] = &[
     summary("The last deployment succeeded on every host.", &[reasons::node_set::READY]),
-    condition(INPUT_READY, "Everything that a deployment needs is there.", INPUTS),
+    condition(
+        INPUT_READY,
+        "What the node set itself names is there: ssh key, variables, addresses, networks.",
+        INPUTS,
+    ),
+    condition(
+        SERVICE_INPUTS_READY,
+        "Everything that its services need is there. `Ready` does not depend on it: a deployment waits \
+         for what the services that it runs need.",
+        SERVICE_INPUTS,
+    ),
     IP_RESERVATION,
     DNS_DATA,
     CERTIFICATES,
@@ -69,16 +81,23 @@ const INPUTS: &[Reason] = &[
     reasons::inputs::HOST_KEY_SHARED,
     reasons::inputs::SSH_SECRET_NOT_FOUND,
     reasons::inputs::SSH_SECRET_INCOMPLETE,
-    reasons::inputs::SERVICE_NOT_FOUND,
-    reasons::inputs::SERVICE_UNREADABLE,
-    reasons::inputs::SERVICE_INVALID,
-    reasons::inputs::DATA_SOURCE_NOT_FOUND,
-    reasons::inputs::DATA_SOURCE_INVALID,
+    reasons::inputs::SSH_SECRET_INVALID,
     reasons::inputs::VARIABLES_NOT_FOUND,
     reasons::inputs::VARIABLES_INVALID,
     reasons::node_set::VOLUME_NAME_INVALID,
     reasons::inputs::NETWORK_ATTACHMENT_NOT_FOUND,
     reasons::inputs::NETWORK_ATTACHMENTS_NOT_SERVED,
+];
+
+/// The reasons of what services lack; of a False condition each is a warning.
+const SERVICE_INPUTS: &[Reason] = &[
+    reasons::inputs::SERVICE_INPUTS_COMPLETE,
+    reasons::inputs::SERVICE_NOT_FOUND,
+    reasons::inputs::SERVICE_UNREADABLE,
+    reasons::inputs::SERVICE_INVALID,
+    reasons::inputs::DATA_SOURCE_NOT_FOUND,
+    reasons::inputs::DATA_SOURCE_INVALID,
+    reasons::service::NOT_INCLUDED,
 ];
 
 const DEPLOYMENT: &[Reason] = &[

@@ -5,15 +5,11 @@ use std::sync::Arc;
 
 use api::ansibleee::AnsibleEe;
 use api::dataplane::{Deployment, HostReadiness, NodeSet, Service};
-use kube::ResourceExt;
 use operator_core::data_sources::SourceRef;
 use operator_runtime::source_cache::Digests;
 
-use crate::default_services::{self, DefaultServices};
+use crate::default_services::DefaultServices;
 use crate::host::networks::Networks;
-
-/// The Secret with the CA bundle of a user's service that names none; upstream's default.
-pub const CA_BUNDLE: &str = "combined-ca-bundle";
 
 /// All observed objects of a deployment.
 #[derive(Clone, Debug)]
@@ -72,18 +68,6 @@ pub fn listed<'a>(deployment: &'a Deployment, node_set: Option<&'a NodeSet>) -> 
         [] => node_set.map(|it| it.spec.services.as_slice()).unwrap_or_default(),
         names => names,
     }
-}
-
-/// Returns the Secret with a service's CA bundle, and whether its runs wait for the Secret.
-///
-/// They do not wait for the default Secret of a user's service that names none. Default services
-/// always name theirs.
-pub fn ca_bundle(service: &Service) -> Option<(&str, bool)> {
-    if let Some(name) = service.spec.ca_certs.as_deref() {
-        return (!name.is_empty()).then_some((name, true));
-    }
-    let is_default = default_services::is_default(&service.name_any());
-    (!is_default).then_some((CA_BUNDLE, false))
 }
 
 /// The progress of another deployment on a host that it has begun.

@@ -12,6 +12,7 @@ use operator_core::run_engine::Run;
 use operator_core::run_engine::host_progress::{is_failing, position};
 use operator_core::run_engine::outcome::FailureReason;
 
+use crate::conditions::problem_texts;
 use crate::deployment::evaluate::{attempts, is_ended as is_host_ended, is_given_up};
 use crate::deployment::node_set_part::NodeSetPart;
 use crate::deployment::observed::Observed;
@@ -211,6 +212,9 @@ impl Evaluation<'_> {
             let text = self.with_held(messages::together(&all, n_failing));
             return failing(DEPLOYMENT_READY, &first.reason, text);
         }
+        if let Some(what) = messages::blocked(self.parts) {
+            return reasons::RUN_BLOCKED.condition(DEPLOYMENT_READY, what);
+        }
         if let Some(what) = messages::waiting(self.parts) {
             return reasons::QUEUED.condition(DEPLOYMENT_READY, what);
         }
@@ -336,12 +340,5 @@ fn input_condition(
     let Some(worst) = Problem::worst(problems) else {
         return good.condition(type_, good_text);
     };
-    let mut texts: Vec<&str> = Vec::new();
-    for fault in problems {
-        if !texts.contains(&fault.message.as_str()) {
-            texts.push(&fault.message);
-        }
-    }
-    let text = conditions::truncated(&texts.join(" "), 2000);
-    worst.reason.condition(type_, text)
+    worst.reason.condition(type_, problem_texts(problems))
 }

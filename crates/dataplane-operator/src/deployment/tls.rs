@@ -8,7 +8,8 @@ use api::dataplane::{NodeSet, Service};
 use operator_core::data_sources::{NamedSource, SourceRef, service_type};
 use operator_core::run_engine::layout::Tls;
 
-use crate::deployment::observed::{Observed, ca_bundle};
+use crate::deployment::observed::Observed;
+use crate::host::services::ca_bundle;
 use crate::node_set::observed::brings_certificates;
 use crate::node_set::tls::{CERTIFICATES_READY, certificate_source_beside};
 use crate::reasons;

@@ -12,8 +12,25 @@ use operator_core::run_engine::run_template::{MountedSource, Play};
 use operator_core::run_engine::sources::mounted;
 use operator_runtime::source_cache::Digests;
 
+use crate::collection::{self, RunnerImage};
+use crate::default_services;
 use crate::host::inputs::contents;
 use crate::reasons;
+
+/// The Secret with the CA bundle of a user's service that names none; upstream's default.
+const CA_BUNDLE: &str = "combined-ca-bundle";
+
+/// Returns the Secret with a service's CA bundle, and whether its runs wait for the Secret.
+///
+/// They do not wait for the default Secret of a user's service that names none. Default services
+/// always name theirs.
+pub fn ca_bundle(service: &Service) -> Option<(&str, bool)> {
+    if let Some(name) = service.spec.ca_certs.as_deref() {
+        return (!name.is_empty()).then_some((name, true));
+    }
+    let is_default = default_services::is_default(&service.name_any());
+    (!is_default).then_some((CA_BUNDLE, false))
+}
 
 /// Returns what a service runs: the inline playbook, else the named one, as upstream does; a role
 /// only when neither is set. An empty field counts as unset.
@@ -82,6 +99,27 @@ pub fn missing_source(service: &str, named: &NamedSource) -> Problem {
             named.title()
         ),
     )
+}
+
+/// Returns the fault of a service whose playbook or role the installation's runner image lacks.
+pub fn not_included(service: &Service, runner: RunnerImage) -> Option<Problem> {
+    let has_image = service.spec.open_stack_ansible_ee_runner_image.is_some();
+    let play = play(service);
+    if has_image || runner != RunnerImage::Own || collection::has(&play) != Some(false) {
+        return None;
+    }
+    let what = match play {
+        Play::Contents(_) => return None,
+        Play::Playbook(name) => format!("playbook {name}"),
+        Play::Role(name) => format!("role {name}"),
+    };
+    let text = format!(
+        "OpenStackDataPlaneService {} runs {what}, which the installation's runner image does not have: \
+         take the service off the list, or have an image that has it, see PlaybookIncluded of the \
+         service.",
+        service.name_any()
+    );
+    Some(Problem::new(&reasons::service::NOT_INCLUDED, text))
 }
 
 /// Returns the first fault that the CRD's own validation rules reject where they are in force.

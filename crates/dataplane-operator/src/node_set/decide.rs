@@ -65,7 +65,7 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     if let Some(at) = resolved.gates.as_ref().and_then(|it| it.deadline) {
         plan.requeue_at(at, now);
     }
-    if networks::are_unserved(&resolved.service_faults) {
+    if networks::are_unserved(&resolved.network_faults) {
         plan.requeue_in(networks::CRD_POLL_INTERVAL);
     }
     if resolved.machines.waits_for_ssh() {

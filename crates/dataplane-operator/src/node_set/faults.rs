@@ -6,16 +6,17 @@ use api::dataplane::{AnsibleOpts, Service};
 use api::names::is_dns_label;
 use api::problem::Problem;
 use kube::ResourceExt;
-use operator_core::data_sources::{SourceRef, sources_of};
+use operator_core::data_sources::{NamedSource, SourceRef, sources_of};
 use operator_core::node_set_host;
 use operator_core::node_set_host::Host;
 use operator_core::plan::Target;
 use operator_core::run_engine::connection_vars::{HOST_VAR, PORT_VAR};
 use operator_core::run_engine::mounts::node_sets::faults as source_faults;
 use operator_core::run_engine::run_template::MountedSource;
+use operator_core::run_engine::ssh_secret::{KeyFault, PRIVATE_KEY};
 
 use crate::host::conflicts::Claim;
-use crate::host::services::{absent_service, invalid, missing_source};
+use crate::host::services::{absent_service, ca_bundle, invalid, missing_source, not_included};
 use crate::host::ssh_trust::secret_fault;
 use crate::host::{networks, vars};
 use crate::node_set::inventory::given;
@@ -59,6 +60,13 @@ pub fn of_set(seen: &Observed) -> Vec<Problem> {
     problems
 }
 
+/// Returns the faults of the networks that the node set names: each deployment waits for these, and
+/// the inventory does not need them.
+pub fn of_networks(seen: &Observed) -> Vec<Problem> {
+    let attachments = &seen.set.spec.network_attachments;
+    networks::missing(&seen.networks, attachments, KIND, &seen.set.name_any())
+}
+
 /// Returns the faults that keep listed services from being deployed. A deployment of other services
 /// may go on.
 pub fn of_services(seen: &Observed) -> Vec<Problem> {
@@ -73,19 +81,23 @@ pub fn of_services(seen: &Observed) -> Vec<Problem> {
             Some(service) => problems.extend(of_sources(seen, name, service)),
         }
     }
-    let attachments = &set.spec.network_attachments;
-    problems.extend(networks::missing(&seen.networks, attachments, KIND, &set.name_any()));
     problems
 }
 
 fn of_sources(seen: &Observed, name: &str, service: &Service) -> Vec<Problem> {
     let mut problems: Vec<Problem> = invalid(service).into_iter().collect();
+    problems.extend(not_included(service, seen.runner));
+    let bundle = ca_bundle(service).filter(|(_, is_demanded)| *is_demanded);
+    let bundle = bundle.map(|(name, _)| NamedSource::secret(name));
+    let is_absent = |it: &NamedSource| !seen.sources.contains_key(&it.source(&seen.namespace));
+    problems.extend(bundle.filter(is_absent).map(|it| missing_source(name, &it)));
     let mut sources = Vec::new();
     for named in sources_of(&service.spec) {
         match seen.sources.get(&named.source(&seen.namespace)) {
             None if named.is_optional => {}
             None => problems.push(missing_source(name, &named)),
             Some(digests) => {
+                problems.extend(digests.ssh_key_fault.map(|it| unusable_key(name, &named, it)));
                 let keys = digests.keys.keys().cloned().collect();
                 sources.push(MountedSource { kind: named.kind, name: named.name, keys });
             }
@@ -98,6 +110,16 @@ fn of_sources(seen: &Observed, name: &str, service: &Service) -> Vec<Problem> {
         )
     }));
     problems
+}
+
+/// Returns the fault of an ssh key among the files of a service.
+fn unusable_key(service: &str, named: &NamedSource, fault: KeyFault) -> Problem {
+    let text = format!(
+        "{PRIVATE_KEY} of {}, named by OpenStackDataPlaneService {service}, {}.",
+        named.title(),
+        fault.text()
+    );
+    Problem::new(&reasons::inputs::DATA_SOURCE_INVALID, text)
 }
 
 fn of_size(name: &str, n_hosts: usize, n_terminating: usize) -> Vec<Problem> {

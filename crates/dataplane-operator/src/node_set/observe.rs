@@ -25,6 +25,7 @@ use crate::host::conflicts::caches::reported_keys;
 use crate::host::inventory_metadata::Inventory;
 use crate::host::last_look::LAST_LOOK;
 use crate::host::machines::Seen;
+use crate::host::services::ca_bundle;
 use crate::indexes::{BY_LABEL, BY_NODE_SET, BY_OWNER};
 use crate::node_set::certificates::{CertificateBundle, HOST, Issued};
 use crate::node_set::machine_request::awaited;
@@ -68,8 +69,8 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     let infra = caches.external_apis.infra(&caches.api, &set).await?;
     let are_named = name_certificates([&services, &brought, &certificate_sources]);
     let issued = issued(caches, key, &set, are_named).await?;
-    let looks = looks(caches, &set);
     let seen = Observed {
+        looks: looks(caches, &set),
         readiness,
         is_namespace_terminating,
         set,
@@ -77,13 +78,13 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
         services,
         defaults: caches.defaults.clone(),
         unreadable,
+        runner: caches.runner,
         sources,
         objects,
         networks,
         deployments,
         unreadable_deployments,
         runs,
-        looks,
         neighbours,
         inventory: Inventory::of(&caches.sources, &own),
         brought,
@@ -272,8 +273,8 @@ fn deployed_secrets(
     names.map(|it| SourceRef::secret(namespace, it)).collect()
 }
 
-/// Returns the ssh Secret, the data sources of the services, the certificate Secrets, and what was
-/// deployed.
+/// Returns the ssh Secret, the data sources and CA bundles of the services, the certificate Secrets,
+/// and what was deployed.
 fn wanted_sources(
     namespace: &str,
     set: &NodeSet,
@@ -285,6 +286,8 @@ fn wanted_sources(
     let certificates = set.status.iter().flat_map(|it| &it.certificates).flat_map(|it| &it.secrets);
     let are_mounted = services.values().any(|it| brings_certificates(it));
     let certificates = certificates.filter(|_| are_mounted);
-    let secrets = certificates.chain([ssh]).map(|it| SourceRef::secret(namespace, it));
+    let bundles = services.values().filter_map(|it| Some(ca_bundle(it)?.0));
+    let named = certificates.chain([ssh]).map(String::as_str).chain(bundles);
+    let secrets = named.map(|it| SourceRef::secret(namespace, it));
     data.chain(secrets).chain(deployed_secrets(namespace, set, deployments)).collect()
 }

@@ -14,6 +14,7 @@ use operator_core::plan::Target;
 use operator_runtime::source_cache::Content;
 use operator_runtime::source_cache::Digests;
 
+use crate::collection::RunnerImage;
 use crate::default_services::DefaultServices;
 use crate::host::conflicts::Claim;
 use crate::host::inventory_metadata::Inventory;
@@ -37,6 +38,8 @@ pub struct Observed {
     /// Services that cannot be parsed, with the field and the reason: listed services, those that
     /// its deployments bring, and those that provide certificates.
     pub unreadable: BTreeMap<String, String>,
+    /// What is known of the runner image.
+    pub runner: RunnerImage,
     /// Digests of the ConfigMaps and Secrets that are referred to and exist.
     pub sources: BTreeMap<SourceRef, Digests>,
     /// Content of the objects named in `ansibleVarsFrom`, as far as they exist.

@@ -36,7 +36,9 @@ pub struct Resolved<'a> {
     pub hosts: Vec<Host<'a>>,
     /// Faults that keep it from having an inventory.
     pub problems: Vec<Problem>,
-    /// Faults that keep its services from being deployed.
+    /// Faults of its networks, which keep every service from being deployed.
+    pub network_faults: Vec<Problem>,
+    /// Faults that keep listed services from being deployed.
     pub service_faults: Vec<Problem>,
     /// The trusted key of each host.
     pub trusts: Trusts,
@@ -101,6 +103,7 @@ pub fn resolve(seen: &Observed, now: Timestamp) -> Resolved<'_> {
         None
     };
     Resolved {
+        network_faults: faults::of_networks(seen),
         service_faults: faults::of_services(seen),
         inputs,
         machines,

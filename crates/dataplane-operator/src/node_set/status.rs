@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use api::conditions::{
-    self, ConditionDraft, READY, Severity, first_names, merge_conditions, truncated,
+    self, ConditionDraft, READY, Severity, first_names, merge_conditions, shortened, truncated,
 };
 use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY, SETUP_READY, UP_TO_DATE};
 use api::dataplane::{HostMachine, HostReadiness, HostState, NodeSet, NodeSetHost, NodeSetStatus};
@@ -22,7 +22,7 @@ use operator_core::run_engine::outcome::FailureReason;
 use operator_core::run_engine::{changed_text, host_key_checking};
 use operator_runtime::source_cache::Digests;
 
-use crate::conditions::{NAMED, input};
+use crate::conditions::{NAMED, input, service_inputs};
 use crate::finalizers::INVENTORY_FINALIZER;
 use crate::host::conflicts::shared_keys::HOST_KEY_UNIQUE;
 use crate::host::inputs::changed_inputs;
@@ -167,13 +167,13 @@ fn conditions(
     rejected: Option<ConditionDraft>,
 ) -> Vec<ConditionDraft> {
     let name = seen.set.name_any();
-    let all_faults: Vec<Problem> =
-        resolved.problems.iter().chain(&resolved.service_faults).cloned().collect();
+    let faults: Vec<Problem> =
+        resolved.problems.iter().chain(&resolved.network_faults).cloned().collect();
     let deployment = deployment(seen, resolved);
     let is_deployed = deployment.holds();
     let machines = resolved.machines.condition(seen, &resolved.hosts);
     let mut drafts: Vec<ConditionDraft> = machines.into_iter().collect();
-    drafts.push(input(&all_faults));
+    drafts.push(input(&faults));
     drafts.extend(resolved.served.conditions.clone());
     drafts.extend([setup(seen, resolved, recorded), deployment]);
     drafts.extend(resolved.gates.as_ref().map(|it| it.condition.clone()));
@@ -190,7 +190,8 @@ fn conditions(
     let good = format!("OpenStackDataPlaneNodeSet {name} is deployed.");
     let ready = conditions::ready(&blocking, reasons::node_set::READY.condition(READY, good));
     drafts.extend(conditions::kstatus(&ready));
-    drafts.extend([ready, up_to_date(seen, resolved), service_account()]);
+    let of_services = service_inputs(&resolved.service_faults);
+    drafts.extend([ready, up_to_date(seen, resolved), service_account(), of_services]);
     let shared = resolved.shared_keys.as_ref();
     drafts.extend(shared.map(|it| reasons::inputs::HOST_KEY_SHARED.condition(HOST_KEY_UNIQUE, it)));
     let levels = seen.set.spec.nodes.values().map(|it| it.ansible.as_ref());
@@ -351,7 +352,7 @@ fn failed(resolved: &Resolved<'_>, n_failed: usize) -> ConditionDraft {
     let n_hosts = resolved.outcome.hosts.len();
     let mut texts = vec![format!("The last deployment failed on {n_failed} of {n_hosts} hosts.")];
     texts.extend(reported.iter().map(|it| {
-        let text = truncated(&it.message, TEXT);
+        let text = shortened(&it.message, TEXT);
         format!("{}: {} in service {}: {text}", it.host, it.reason, it.service)
     }));
     if reported.is_empty() {

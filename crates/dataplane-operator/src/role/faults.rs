@@ -1,5 +1,7 @@
 //! Faults in the user's objects or missing inputs, each with object, cause and next step.
 
+use std::collections::BTreeSet;
+
 use api::dataplane::{Node, NodeSection};
 use api::problem::Problem;
 use kube::ResourceExt;
@@ -7,11 +9,12 @@ use operator_core::data_sources::{NamedSource, SourceRef, sources_of};
 
 use crate::host::conflicts::AddressTaken;
 use crate::host::effective_spec::EffectiveSpec;
-use crate::host::services::{absent_service, invalid, missing_source};
+use crate::host::services::{absent_service, invalid, missing_source, not_included};
 use crate::host::ssh_trust::secret_fault;
 use crate::host::{networks, vars};
 use crate::reasons;
-use crate::role::observed::{NodeGroup, Observed};
+use crate::role::observed::{NodeGroup, Observed, own_ssh_secret};
+use crate::role::resolved::ResolvedHost;
 
 /// The faults that keep the services of a group from running, independently of the host.
 #[derive(Clone, Debug, Default)]
@@ -20,10 +23,13 @@ pub struct OfGroup {
     pub of_services: Vec<(String, Problem)>,
     /// The faults that concern all services.
     pub of_all: Vec<Problem>,
+    /// The services whose playbooks the runner image lacks; they are run all the same, for the image
+    /// may have been extended under its name.
+    pub not_included: Vec<Problem>,
 }
 
 impl OfGroup {
-    /// Returns all faults.
+    /// Returns all faults that keep services from running.
     pub fn all(&self) -> Vec<Problem> {
         let of_services = self.of_services.iter().map(|it| &it.1);
         self.of_all.iter().chain(of_services).cloned().collect()
@@ -46,6 +52,7 @@ pub fn of_group(seen: &Observed) -> OfGroup {
             continue;
         };
         problems.of_all.extend(invalid(service));
+        problems.not_included.extend(not_included(service, seen.runner));
         let sources = sources_of(&service.spec);
         let is_there = |it: &NamedSource| seen.sources.contains_key(&it.source(&seen.namespace));
         let missing = sources.iter().filter(|it| !is_there(it) && !it.is_optional);
@@ -53,6 +60,19 @@ pub fn of_group(seen: &Observed) -> OfGroup {
     }
     problems.of_all.extend(of_role(seen));
     problems
+}
+
+/// Returns the faults of the Secrets with the ssh keys of these hosts, each Secret once; without
+/// hosts, of the one that the role names.
+pub fn of_ssh_keys(seen: &Observed, hosts: &[ResolvedHost<'_>]) -> Vec<Problem> {
+    let of_role = seen.role.as_deref().filter(|_| hosts.is_empty()).and_then(own_ssh_secret);
+    let of_hosts = hosts.iter().filter_map(|it| it.effective.ssh_secret.as_deref());
+    let names: BTreeSet<&str> = of_hosts.chain(of_role).collect();
+    let fault = |name: &str| {
+        let digests = seen.sources.get(&SourceRef::secret(&seen.namespace, name));
+        secret_fault(&seen.namespace, name, digests)
+    };
+    names.into_iter().filter_map(fault).collect()
 }
 
 /// Returns the faults of the variables and networks that the role names.

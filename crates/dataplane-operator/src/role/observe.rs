@@ -28,7 +28,7 @@ use crate::indexes::{BY_OWNER, BY_ROLE, data_plane_of};
 use crate::role::inventory_shards;
 use crate::role::inventory_shards::node_inventory_name;
 use crate::role::machine_request::{MachineRequest, names_of};
-use crate::role::observed::{NodeGroup, Observed, listed};
+use crate::role::observed::{NodeGroup, Observed, listed, own_ssh_secret};
 
 /// Reads a group; `None` when neither its role nor any node exists.
 pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
@@ -67,7 +67,7 @@ async fn read(
     let effective = |it: &Arc<Node>| EffectiveSpec::of(None, role.as_deref(), it, &Objects::new());
     let (ssh_secrets, addresses): (Vec<_>, Vec<_>) =
         nodes.iter().map(effective).map(|it| (it.ssh_secret.clone(), it.address())).unzip();
-    let desired = wanted_sources(&namespace, ssh_secrets, &services);
+    let desired = wanted_sources(&namespace, (role.as_deref(), ssh_secrets), &services);
     let of_vars = sources_of_vars(&namespace, role.as_deref(), &nodes);
     let beside = inventory_sources(&namespace, &group, &nodes);
     // Registered before reading, so that a change in between enqueues the group again.
@@ -96,6 +96,7 @@ async fn read(
         services,
         defaults: caches.defaults.clone(),
         unreadable,
+        runner: caches.runner,
         sources,
         objects,
         networks,
@@ -227,12 +228,16 @@ fn data_plane(
     Ok(name.map(|it| caches.data_planes.try_get(&Key::new(namespace, it))).transpose()?.flatten())
 }
 
+/// Returns the ssh Secrets of the nodes, or of a role that has none yet, and the data sources of the
+/// services.
 fn wanted_sources(
     namespace: &str,
-    ssh_secrets: Vec<Option<String>>,
+    (role, ssh_secrets): (Option<&Role>, Vec<Option<String>>),
     services: &BTreeMap<String, Arc<Service>>,
 ) -> BTreeSet<SourceRef> {
-    let ssh = ssh_secrets.into_iter().flatten().map(|it| SourceRef::secret(namespace, &it));
+    let of_role = role.filter(|_| ssh_secrets.is_empty()).and_then(own_ssh_secret);
+    let ssh = ssh_secrets.iter().flatten().map(String::as_str).chain(of_role);
+    let ssh = ssh.map(|it| SourceRef::secret(namespace, it));
     let data = services.values().flat_map(|it| sources_of(&it.spec)).map(|it| it.source(namespace));
     ssh.chain(data).collect()
 }

@@ -13,6 +13,7 @@ use operator_core::object_key::Key;
 use operator_core::plan::Target;
 use operator_runtime::source_cache::Digests;
 
+use crate::collection::RunnerImage;
 use crate::default_services::DefaultServices;
 use crate::host::conflicts::Claim;
 use crate::host::effective_spec::{EffectiveSpec, role_strategy};
@@ -76,6 +77,8 @@ pub struct Observed {
     pub defaults: DefaultServices,
     /// The listed services that cannot be parsed: which field, and why.
     pub unreadable: BTreeMap<String, String>,
+    /// What is known of the runner image.
+    pub runner: RunnerImage,
     /// The existing ConfigMaps and Secrets that are referred to.
     pub sources: BTreeMap<SourceRef, Digests>,
     /// The content of the existing objects that lists of `ansibleVarsFrom` name.
@@ -132,6 +135,11 @@ impl Observed {
     pub fn limits(&self) -> Limits {
         role_strategy(self.data_plane.as_deref(), self.role.as_deref()).limits()
     }
+}
+
+/// Returns the ssh Secret that a role names for its nodes.
+pub fn own_ssh_secret(role: &Role) -> Option<&str> {
+    role.spec.node_template.as_ref()?.ansible_ssh_private_key_secret.as_deref()
 }
 
 /// Returns the services of a group: the role's, or the node's.

@@ -35,6 +35,8 @@ pub struct Resolved<'a> {
     pub machine_request: Option<MachineRequest<'a>>,
     /// The faults that concern all hosts alike.
     pub problems: OfGroup,
+    /// The faults of the ssh keys of its hosts.
+    pub ssh_faults: Vec<Problem>,
 }
 
 /// Resolves a group.
@@ -48,9 +50,10 @@ pub fn resolve(seen: &Observed, now: Timestamp) -> Resolved<'_> {
         machine_request: MachineRequest::of(seen),
         now,
     };
-    let hosts = seen.nodes.iter().map(|it| resolve_host(&common, it)).collect();
+    let hosts: Vec<ResolvedHost<'_>> =
+        seen.nodes.iter().map(|it| resolve_host(&common, it)).collect();
     let Common { problems, machine_request, .. } = common;
-    Resolved { hosts, machine_request, problems }
+    Resolved { ssh_faults: faults::of_ssh_keys(seen, &hosts), hosts, machine_request, problems }
 }
 
 /// A listed service with its own inputs; `None` when the service does not exist.

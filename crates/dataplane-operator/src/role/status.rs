@@ -1,7 +1,7 @@
 //! The status of a role, from the evaluation of its nodes.
 
 use api::conditions::{self, ConditionDraft, READY, Severity, merge_conditions};
-use api::dataplane::condition_types::{DEPLOYMENT_READY, SETUP_READY};
+use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY, SETUP_READY};
 use api::dataplane::{Role, RoleStatus};
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -9,7 +9,7 @@ use operator_core::plan::{Step, Target, status_step};
 use operator_core::run_engine::rollout::BlockReason;
 use operator_core::run_engine::{SequenceState, host_progress};
 
-use crate::conditions::{NAMED, first_texts, input, rank};
+use crate::conditions::{NAMED, first_texts, input, rank, service_inputs};
 use crate::host::machines::machine_conditions;
 use crate::indexes::data_plane_of;
 use crate::reasons;
@@ -50,13 +50,17 @@ pub fn role_step(
     let nodes = nodes_finding(seen, hosts);
     let is_deployed = nodes.holds() && !hosts.is_empty();
     let good = nodes.clone().with_type(READY);
-    let blocking: Vec<ConditionDraft> =
-        [Some(input(&resolved.problems.all())), rejection, Some(nodes)]
-            .into_iter()
-            .flatten()
-            .collect();
+    let of_services = resolved.problems.all();
+    // Deployed hosts lose nothing when their ssh key goes.
+    let is_blocking =
+        |it: &&ConditionDraft| it.type_ != INPUT_READY || !of_services.is_empty() || !is_deployed;
+    let input = input(&[of_services.as_slice(), &resolved.ssh_faults].concat());
+    let mut all: Vec<ConditionDraft> =
+        [Some(input), rejection, Some(nodes)].into_iter().flatten().collect();
+    let blocking: Vec<ConditionDraft> = all.iter().filter(is_blocking).cloned().collect();
     let ready = conditions::ready(&blocking, good);
-    let mut all = blocking;
+    let lacking = Some(&resolved.problems.not_included).filter(|it| !it.is_empty());
+    all.extend(lacking.map(|it| service_inputs(it)));
     all.extend(conditions::kstatus(&ready));
     all.push(ready);
     all.push(setup_of_all(hosts));
@@ -163,5 +167,5 @@ fn host_text(NodeFindings { evaluated, ready, .. }: &NodeFindings<'_>) -> String
     {
         return format!("{name}: runs {run}.");
     }
-    format!("{name}: {}: {}", ready.reason, conditions::truncated(&ready.message, HOST_TEXT))
+    format!("{name}: {}: {}", ready.reason, conditions::shortened(&ready.message, HOST_TEXT))
 }

@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use testkit::golden::recorded;
 
 use super::{NodeGroup, Observed, decide};
+use crate::collection::RunnerImage;
 use crate::condition_catalog::KINDS;
 use crate::default_services::DefaultServices;
 use crate::finalizers::INVENTORY_FINALIZER;
@@ -94,6 +95,7 @@ impl World {
             services: services.into_iter().collect(),
             defaults: DefaultServices::default(),
             unreadable: BTreeMap::new(),
+            runner: RunnerImage::Other,
             sources: BTreeMap::from([(SourceRef::secret(NAMESPACE, "key"), digests)]),
             objects: Objects::new(),
             networks: Networks::NotNamed,
@@ -624,6 +626,8 @@ fn a_deployed_host_stays_ready_when_an_input_goes_missing() {
     world.settle();
     assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
     assert_eq!(world.condition(0, "InputReady"), is("False", "SshSecretNotFound"));
+    assert_eq!(world.role_condition("InputReady"), is("False", "SshSecretNotFound"));
+    assert_eq!(world.role_condition("Ready"), is("True", "NodesReady"));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use anyhow::{Context as _, Result};
 use api::ansibleee::AnsibleEe;
 use api::conditions::Condition;
 use api::dataplane::{Deployment, DeploymentStatus, NodeSet, Service};
-use e2e::journey::{RUN, SSH_SECRET};
+use e2e::journey::{RUN, SSH_SECRET, conditions_of_set};
 use e2e::{Namespace, SOON, holds, says};
 use k8s_openapi::api::batch::v1::Job;
 use kube::ResourceExt;
@@ -178,5 +178,43 @@ async fn a_deployment_that_runs_is_not_deleted_by_accident() -> Result<()> {
     // The run ends with the deployment, perhaps before it has written a line.
     let left = trace(&host);
     assert!(left.iter().all(|it| it == "waits"), "the second service did not begin: {left:?}");
+    ns.done().await
+}
+
+#[tokio::test]
+async fn a_deployment_of_services_that_lack_nothing_makes_the_node_set_ready() -> Result<()> {
+    let ns = World::new("deployment-staged").await?;
+    let host = ns.host("e2e-deployment-staged", "192.168.122.71");
+    crate::journey::ssh_secret(&ns, &host).await?;
+    node_set(&ns, &[&host], &["one", "two"]).await?;
+    let sources = json!([{ "secretRef": { "name": "later" } }]);
+    let lacks = json!({ "spec": { "caCerts": "authorities", "dataSources": sources } });
+    ns.merge::<Service>("two", lacks).await?;
+    let words = ["Secret later, named by OpenStackDataPlaneService two", "Secret authorities"];
+    let is_told = |it: &NodeSet| {
+        let conditions = conditions_of_set(it);
+        says(conditions, "ServiceInputsReady", "DataSourceNotFound", &words)
+            && holds(conditions, "InputReady")
+    };
+    ns.wait::<NodeSet>(SET, "what two lacks", SOON, is_told).await?;
+    ns.event("OpenStackDataPlaneNodeSet", SET, "DataSourceNotFound").await?;
+
+    deploy(&ns, "first", json!({ "servicesOverride": ["one"] })).await?;
+    done(&ns, "first").await?;
+    let is_ready = |it: &NodeSet| holds(conditions_of_set(it), "Ready") && is_told(it);
+    ns.wait::<NodeSet>(SET, "ready all the same", SOON, is_ready).await?;
+
+    deploy(&ns, "second", json!({ "servicesOverride": ["two"] })).await?;
+    let waits = |it: &Deployment| says(conditions(it), "InputReady", "DataSourceNotFound", &words);
+    ns.wait::<Deployment>("second", "it waits", SOON, waits).await?;
+    for secret in ["later", "authorities"] {
+        ns.secret(secret, &[("key", "x")]).await?;
+    }
+    done(&ns, "second").await?;
+    assert_eq!(trace(&host), ["one", "one tagged", "two", "two tagged"]);
+    let is_complete = |it: &NodeSet| {
+        says(conditions_of_set(it), "ServiceInputsReady", "ServiceInputsComplete", &[])
+    };
+    ns.wait::<NodeSet>(SET, "complete", SOON, is_complete).await?;
     ns.done().await
 }

@@ -1,6 +1,10 @@
 //! Faults of a node set are reported with object, cause and next step.
 
+use api::conditions::Severity;
+use operator_core::run_engine::ssh_secret::KeyFault;
+
 use super::*;
+use crate::collection::RunnerImage;
 use crate::host::conflicts::{ACCEPT_SHARED, Claim};
 
 /// Returns the reason of `InputReady`, and whether there is an inventory.
@@ -58,7 +62,6 @@ fn what_is_wrong_with_the_spec_is_told_and_nothing_is_written_for_deployments() 
         ("/nodeTemplate/extraMounts", volume, "VolumeNameInvalid", "\"a.b\""),
         ("/nodeTemplate/ansibleSSHPrivateKeySecret", json!("no"), "SshSecretNotFound", "Secret no"),
         ("/networkAttachments", json!(["net"]), "NetworkAttachmentsNotServed", "Multus"),
-        ("/services", json!(["gone"]), "ServiceNotFound", "OpenStackDataPlaneService gone"),
     ] {
         let mut world = edited(pointer, value);
         world.seen.networks = Networks::NotServed;
@@ -66,10 +69,10 @@ fn what_is_wrong_with_the_spec_is_told_and_nothing_is_written_for_deployments() 
         assert_eq!(found, reason, "{pointer}");
         let text = world.message("InputReady");
         assert!(text.contains(words), "{text}");
-        // Faults of some services do not block others.
-        let of_services = ["NetworkAttachmentsNotServed", "ServiceNotFound"].contains(&reason);
-        assert_eq!(has_inventory, of_services, "{reason}");
-        assert_eq!(world.condition("SetupReady").0 == "True", of_services);
+        // Runs need the networks, and the inventory does not.
+        let of_runs = reason == "NetworkAttachmentsNotServed";
+        assert_eq!(has_inventory, of_runs, "{reason}");
+        assert_eq!(world.condition("SetupReady").0 == "True", of_runs);
         assert_eq!(world.condition("Ready").1, reason);
     }
 }
@@ -116,17 +119,70 @@ fn an_object_of_a_service_that_is_missing_or_has_a_key_that_is_no_file_name_is_t
     let mut world = World::new();
     let map = SourceRef::config_map(NAMESPACE, "web-config");
     world.seen.sources.insert(map.clone(), digests("c1", &["a/b"]));
-    assert_eq!(told(&mut world).0, "DataSourceInvalid");
-    let text = world.message("InputReady");
+    assert_eq!(of_services(&mut world), is("False", "DataSourceInvalid"));
+    let text = world.message("ServiceInputsReady");
     assert!(text.contains("key \"a/b\" of ConfigMap web-config"), "{text}");
     // If two objects have the same key, the last one is mounted, which the service's status
     // reports.
     world.seen.sources.insert(map.clone(), digests("c1", &["password"]));
-    assert_eq!(told(&mut world).0, "InputComplete");
+    let secret = SourceRef::secret(NAMESPACE, "web-secret");
+    world.seen.sources.get_mut(&secret).unwrap().ssh_key_fault = Some(KeyFault::Passphrase);
+    assert_eq!(of_services(&mut world), is("False", "DataSourceInvalid"));
+    let text = world.message("ServiceInputsReady");
+    let words = "ssh-privatekey of Secret web-secret, named by OpenStackDataPlaneService web, has a \
+                 passphrase";
+    assert!(text.contains(words), "{text}");
+    world.seen.sources.get_mut(&secret).unwrap().ssh_key_fault = None;
+    assert_eq!(of_services(&mut world), is("True", "ServiceInputsComplete"));
     world.seen.sources.remove(&map);
     world.seen.sources.remove(&SourceRef::secret(NAMESPACE, "web-secret"));
-    assert_eq!(told(&mut world).0, "DataSourceNotFound");
-    assert!(!world.message("InputReady").contains("web-secret"), "it is optional");
+    assert_eq!(of_services(&mut world), is("False", "DataSourceNotFound"));
+    assert!(!world.message("ServiceInputsReady").contains("web-secret"), "it is optional");
+}
+
+/// Returns status and reason of `ServiceInputsReady`, after which the node set itself lacks nothing.
+fn of_services(world: &mut World) -> (String, String) {
+    assert_eq!(told(world), ("InputComplete".to_owned(), true));
+    world.condition("ServiceInputsReady")
+}
+
+#[test]
+fn what_services_lack_is_named_before_the_first_run_and_takes_nothing_from_what_was_asked_for() {
+    let mut world = World::new();
+    world.edit("/services", json!(["install", "web", "gone"]));
+    let lacks = json!({ "playbook": "osp.edpm.none", "caCerts": "authorities" });
+    world.seen.services.insert("web".into(), service("web", &lacks));
+    assert_eq!(of_services(&mut world), is("False", "DataSourceNotFound"));
+    world.seen.runner = RunnerImage::Own;
+    world.settle();
+    let text = world.message("ServiceInputsReady");
+    for words in [
+        "Secret authorities, named by OpenStackDataPlaneService web, does not exist",
+        "OpenStackDataPlaneService gone, listed in spec.services",
+        "OpenStackDataPlaneService web runs playbook osp.edpm.none, which the installation's runner",
+    ] {
+        assert!(text.contains(words), "{text}");
+    }
+    let status = world.seen.set.status.as_ref().unwrap();
+    let found = find(&status.conditions, "ServiceInputsReady").unwrap();
+    assert_eq!(found.severity, Some(Severity::Warning));
+    // A deployment of the one service that lacks nothing.
+    world.deploy(
+        "d",
+        &json!({ "servicesOverride": ["install"] }),
+        &[("n0", 1, "Succeeded"), ("n1", 1, "Succeeded")],
+    );
+    world.end("d", true, ["c1", "s1"]);
+    world.settle();
+    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+    assert_eq!(world.condition("ServiceInputsReady").0, "False");
+    let authorities = SourceRef::secret(NAMESPACE, "authorities");
+    world.seen.sources.insert(authorities, digests("a1", &["tls-ca-bundle.pem"]));
+    world.edit("/services", json!(["install", "web"]));
+    assert_eq!(of_services(&mut world), is("False", "NotIncluded"));
+    let image = json!({ "playbook": "osp.edpm.none", "openStackAnsibleEERunnerImage": "mine" });
+    world.seen.services.insert("web".into(), service("web", &image));
+    assert_eq!(of_services(&mut world), is("True", "ServiceInputsComplete"));
 }
 
 #[test]

@@ -655,8 +655,8 @@ fn a_service_that_cannot_be_read_is_told_with_its_field_and_its_certificates_sta
     let why = "spec.playbook: cannot be read; expected a string";
     world.seen.unreadable.insert("web".into(), why.into());
     world.settle();
-    assert_eq!(world.condition("InputReady"), is("False", "ServiceUnreadable"));
-    let text = world.message("InputReady");
+    assert_eq!(world.condition("ServiceInputsReady"), is("False", "ServiceUnreadable"));
+    let text = world.message("ServiceInputsReady");
     let listed =
         "OpenStackDataPlaneService web, listed in spec.services of OpenStackDataPlaneNodeSet";
     assert!(text.contains(listed) && text.contains(why) && !text.contains("create"), "{text}");

@@ -1,6 +1,7 @@
 //! Services with invalid specs, and data sources with equal keys.
 
 use api::dataplane::Service;
+use operator_core::run_engine::ssh_secret::KeyFault;
 
 use super::*;
 
@@ -99,4 +100,49 @@ fn hosts_in_service_wait_until_all_services_have_what_they_need() {
     assert!(!writes.iter().any(|it| it.starts_with("run ")), "{writes:?}");
     world.seen.sources.insert(secret, digests);
     assert!(world.settle().contains(&"run install-os on n0,n1".to_owned()));
+}
+
+#[test]
+fn a_role_names_the_ssh_secret_that_it_lacks_before_and_after_it_has_nodes() {
+    let mut world = World::new();
+    let nodes = std::mem::take(&mut world.seen.nodes);
+    let sources = std::mem::take(&mut world.seen.sources);
+    world.settle();
+    assert_eq!(world.role_condition("InputReady"), is("False", "SshSecretNotFound"));
+    assert_eq!(world.role_condition("Ready"), is("False", "SshSecretNotFound"));
+    world.seen.nodes = nodes;
+    world.settle();
+    assert!(world.role_message().contains("Secret key with the ssh key does not exist"));
+    // Each node has one of its own: that of the role counts for nothing.
+    for (node, name) in world.seen.nodes.iter_mut().zip(["key0", "key1"]) {
+        let own = json!({ "ansibleSSHPrivateKeySecret": name });
+        Arc::make_mut(node).spec.node = Some(serde_json::from_value(own).unwrap());
+    }
+    let digests = sources.values().next().unwrap();
+    world.seen.sources.insert(SourceRef::secret(NAMESPACE, "key0"), digests.clone());
+    let faulty = Digests { ssh_key_fault: Some(KeyFault::Passphrase), ..digests.clone() };
+    world.seen.sources.insert(SourceRef::secret(NAMESPACE, "key1"), faulty);
+    world.settle();
+    assert_eq!(world.role_condition("InputReady"), is("False", "SshSecretInvalid"));
+    let message = world.message(1, "InputReady");
+    assert!(message.starts_with("ssh-privatekey of Secret key1 has a passphrase"), "{message}");
+    let ran: Vec<&str> =
+        world.seen.runs.iter().flat_map(|it| &it.spec.hosts).map(|it| &*it.name).collect();
+    assert_eq!(ran, ["n0"], "no run needs a key that ssh cannot use");
+}
+
+#[test]
+fn a_playbook_that_the_runner_image_lacks_is_named_on_the_role_and_run_all_the_same() {
+    let mut world = with(&json!({ "playbook": "osp.edpm.none" }));
+    world.settle();
+    assert_eq!(world.role_reason("ServiceInputsReady"), None);
+    let mut world = with(&json!({ "playbook": "osp.edpm.none" }));
+    world.seen.runner = RunnerImage::Own;
+    assert!(world.settle().contains(&"run install-os on n0,n1".to_owned()));
+    assert_eq!(world.role_condition("ServiceInputsReady"), is("False", "NotIncluded"));
+    world.finish(&[]);
+    world.settle();
+    world.finish(&[]);
+    world.settle();
+    assert_eq!(world.role_condition("Ready"), is("True", "NodesReady"));
 }
