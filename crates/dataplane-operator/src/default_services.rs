@@ -11,10 +11,11 @@ use std::sync::{Arc, LazyLock};
 use api::dataplane::Service;
 use api::dataplane::service::{DEFAULT_SERVICE_LABEL, ReadinessGate};
 use api::yaml;
+use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt;
 use operator_core::hash;
 use operator_core::object_key::Key;
-use operator_core::plan::{EventDraft, Step, Target};
+use operator_core::plan::{EventDraft, Step, Target, Write};
 use operator_runtime::cache::Cache;
 use operator_runtime::error::Error;
 use serde_json::json;
@@ -22,6 +23,14 @@ use serde_json::json;
 /// Annotation with the hash of the written spec: it distinguishes a user's edit from the spec that
 /// another version of the operator wrote.
 const CONTENT_HASH: &str = "edpm.openstack.org/content-hash";
+
+/// Annotation with the times at which edits were last taken back.
+const RESTORED: &str = "edpm.openstack.org/restored";
+/// How many edits are taken back within [`PERIOD`]: a client that applies the service again and again
+/// would never stop.
+const RESTORATIONS: usize = 3;
+/// How long a restoration counts.
+const PERIOD: SignedDuration = SignedDuration::from_mins(10);
 
 const FILES: &[&str] = &include!(concat!(env!("OUT_DIR"), "/default_services.rs"));
 
@@ -192,6 +201,30 @@ impl DefaultServices {
         let is_edited = !is_same && (is_ours || written.is_none());
         Some((step, is_edited.then(|| restored(&name, shipped))))
     }
+}
+
+/// Returns when the next edit of a service is taken back; `None` means at once.
+pub fn contested_until(found: &Service, now: Timestamp) -> Option<Timestamp> {
+    let times = restored_lately(found, now);
+    let oldest = times.iter().min().filter(|_| times.len() >= RESTORATIONS)?;
+    Some(*oldest + PERIOD)
+}
+
+/// Returns the step of a restoration that also records when it takes back an edit.
+pub fn taking_back(mut step: Step, found: &Service, now: Timestamp) -> Step {
+    let times = restored_lately(found, now).into_iter().chain([now]);
+    let times: Vec<String> = times.map(|it| it.to_string()).collect();
+    if let Write::Apply { object, .. } = &mut step.write {
+        object["metadata"]["annotations"][RESTORED] = json!(times.join(","));
+    }
+    step
+}
+
+/// Returns when edits of a service were taken back in the last [`PERIOD`].
+fn restored_lately(found: &Service, now: Timestamp) -> Vec<Timestamp> {
+    let text = found.annotations().get(RESTORED).map(String::as_str).unwrap_or_default();
+    let times = text.split(',').filter_map(|it| it.parse::<Timestamp>().ok());
+    times.filter(|it| *it <= now && now.duration_since(*it) < PERIOD).collect()
 }
 
 /// Returns the names of all default services.
