@@ -84,6 +84,7 @@ REFUSED = [
     ({"dport": [[1]]}, "dport must be short values."),
     ({"dport": 1, "source": "1" * 1000}, "source must be short values."),
     ({}, "write proto: all if that is meant."),
+    ({"action": "accept", "chain": "INPUT"}, "write proto: all if that is meant."),
     (None, "a rule must have keys"),
 ]
 

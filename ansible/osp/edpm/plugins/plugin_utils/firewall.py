@@ -18,6 +18,8 @@ KEYS = (
     "action", "chain", "destination", "dport", "extras", "interface", "ipversion", "jump", "port", "proto", "source",
     "sport", "state", "table",
 )
+# Those that say nothing about packets.
+NO_MATCH = {"action", "jump", "extras", "chain", "table"}
 # The kernel's limit for a comment is 128 bytes.
 COMMENT_BYTES = 120
 # As many faults, and characters of a value, as a message has room for.
@@ -89,7 +91,7 @@ def _rules(entry):
     _check_keys(rule, KEYS, "a rule")
     for key, value in [("rule_name", entry.get("rule_name")), *rule.items()]:
         _check_shape(key, value)
-    if not rule:
+    if not set(rule) - NO_MATCH:
         raise RuleError("the rule matches everything: write proto: all if that is meant.")
     _one_of(rule, "chain", ("input",), "input")
     _one_of(rule, "table", ("filter",), "filter")
