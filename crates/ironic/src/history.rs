@@ -78,7 +78,8 @@ pub fn of_failure<'a>(history: &'a History, node: &Node) -> Option<&'a Entry> {
 /// is already that of the next attempt.
 fn begin(node: &Node) -> Option<Timestamp> {
     let record = DeployRecord::of(node)?;
-    let recorded = record.after.or(record.since)?;
+    // A machine that was enrolled and not moved before has no earlier deployment.
+    let Some(recorded) = record.after.or(record.since) else { return Some(Timestamp::MIN) };
     let is_next = Some(&recorded) == node.provision_updated_at.as_ref();
     time(&recorded).filter(|_| !is_next)
 }
@@ -150,6 +151,13 @@ mod tests {
         assert_eq!(found(&failed(None), &entries), Some("checksum"));
         assert_eq!(found(&failed(None), &entries[..1]), None);
         assert_eq!(found(&failed(None), &[("10:30:00", "ERROR", "much later")]), None);
+    }
+
+    #[test]
+    fn a_machine_that_was_reserved_as_it_was_enrolled_has_a_cause_too() {
+        let mut node = failed(None);
+        node.instance_info.insert("edpm".into(), json!({ "drive": "d", "attempt": 1 }));
+        assert_eq!(found(&node, &[("10:09:57", "ERROR", "checksum")]), Some("checksum"));
     }
 
     #[test]

@@ -16,7 +16,7 @@ const MAX_MACHINES: usize = 4;
 const DEADLINE: Duration = Duration::from_secs(10);
 
 /// Adds the causes of failed deployments of a set's machines that its status does not have yet.
-pub async fn read(session: &Session, set: &BaremetalSet, machines: &mut Machines) {
+pub(super) async fn read(session: &Session, set: &BaremetalSet, machines: &mut Machines) {
     if machines.version < history::SINCE {
         return;
     }
