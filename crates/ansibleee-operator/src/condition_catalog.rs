@@ -30,6 +30,7 @@ const JOB: &[Reason] = &[
     reasons::QUEUED,
     reasons::REQUESTED,
     reasons::JOB_REFUSED,
+    reasons::POD_REFUSED,
     reasons::UNSCHEDULABLE,
     reasons::RUNNER_LOST,
     reasons::HOSTS_FAILED,

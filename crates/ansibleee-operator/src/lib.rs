@@ -25,5 +25,7 @@ pub const RULES: &[Rule] = &[
     Rule::of(&["ansibleee.openstack.org"], &["openstackansibleees/finalizers"], &["update"]),
     Rule::of(&["batch"], &["jobs"], &["create", "delete", "get", "list", "watch"]),
     Rule::of(&[""], &["pods"], &["list", "watch"]),
+    // Nothing but an Event of the Job says why its pod is refused.
+    Rule::of(&[""], &["events"], &["list"]),
     EVENTS,
 ];

@@ -237,6 +237,17 @@ impl Pod {
     }
 }
 
+impl Pod {
+    /// Returns how the container of that name ended, with the name of another one that goes on: then
+    /// the pod never ends by itself.
+    pub fn outlived(&self, name: &str) -> Option<(&Terminated, &str)> {
+        let all = &self.status.container_statuses;
+        let own = all.iter().find(|it| it.name == name)?.state.terminated.as_ref()?;
+        let other = all.iter().find(|it| it.state.terminated.is_none())?;
+        Some((own, &other.name))
+    }
+}
+
 impl ContainerStatus {
     /// Returns whether it ever started.
     fn has_started(&self) -> bool {

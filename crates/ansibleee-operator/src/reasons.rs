@@ -27,6 +27,13 @@ pub(crate) const JOB_REFUSED: Reason = Reason::warning(
     "Yes.",
     "As the message says.",
 );
+pub(crate) const POD_REFUSED: Reason = Reason::warning(
+    "PodRefused",
+    "The Job exists, and Kubernetes refuses its pod: a quota, a LimitRange, the pod security of the \
+     namespace, or an admission webhook.",
+    "When the pod is accepted; Kubernetes keeps trying.",
+    "As the message says.",
+);
 pub(crate) const UNSCHEDULABLE: Reason = Reason::warning(
     "Unschedulable",
     "The pod cannot be scheduled on any worker.",

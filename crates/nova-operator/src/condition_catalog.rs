@@ -162,6 +162,7 @@ const HOSTS: &[Reason] = &[
     reasons::cleanup::RUNNER_LOST,
     reasons::cleanup::UNSCHEDULABLE,
     reasons::cleanup::JOB_REFUSED,
+    reasons::cleanup::POD_REFUSED,
     reasons::cleanup::INVALID_SPEC,
     reasons::removal::WAITING,
     reasons::removal::STILL_UP,

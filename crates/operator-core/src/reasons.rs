@@ -53,6 +53,13 @@ pub const INPUTS_CHANGED: Reason = Reason::waiting(
     "With `deploy: true`.",
     "Deploy, if you want the change.",
 );
+pub const RUN_BLOCKED: Reason = Reason::warning(
+    "RunBlocked",
+    "Kubernetes refuses the Job or the pod of a run, can schedule it nowhere, or has lost its worker; \
+     the message has its words.",
+    "When the cause is gone.",
+    "As the message says.",
+);
 pub const QUEUED: Reason = Reason::waiting(
     "Queued",
     "The next run waits for another that touches the host.",

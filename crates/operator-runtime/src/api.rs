@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use api::conditions::{printable, truncated};
+use api::conditions::{printable, shortened};
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::{Namespace, ObjectReference};
 use kube::api::{
@@ -11,6 +11,7 @@ use kube::api::{
 use kube::core::ApiResource;
 use kube::runtime::events::{Event, EventType, Recorder, Reporter};
 use kube::{Client, Resource};
+use operator_core::hash;
 use operator_core::object_key::Key;
 use operator_core::plan::{EventDraft, Kind, Plan, Step, Target, Write};
 use serde::de::DeserializeOwned;
@@ -76,9 +77,35 @@ impl Api {
             + std::fmt::Debug
             + DeserializeOwned,
     {
+        self.list_with(namespace, labels, ListParams::default().labels(labels)).await
+    }
+
+    /// Lists the objects of a namespace that match the field selector `fields`, as
+    /// [`Api::list`] does by labels.
+    pub async fn list_by_fields<K>(&self, namespace: &str, fields: &str) -> Result<Vec<K>>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+            + Clone
+            + std::fmt::Debug
+            + DeserializeOwned,
+    {
+        self.list_with(namespace, fields, ListParams::default().fields(fields)).await
+    }
+
+    async fn list_with<K>(
+        &self,
+        namespace: &str,
+        selector: &str,
+        params: ListParams,
+    ) -> Result<Vec<K>>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+            + Clone
+            + std::fmt::Debug
+            + DeserializeOwned,
+    {
         let api: kube::Api<Item<K>> = kube::Api::namespaced(self.client.clone(), namespace);
-        let params = ListParams::default().labels(labels);
-        let what = format!("list {} of {namespace} with {labels}", K::plural(&()));
+        let what = format!("list {} of {namespace} with {selector}", K::plural(&()));
         let items = api.list(&params).await.during(what)?.items;
         Ok(items.into_iter().filter_map(Item::readable).collect())
     }
@@ -350,11 +377,12 @@ impl Api {
 
     /// Publishes an Event. Events are a convenience: a lost one is logged and stops nothing.
     async fn publish(&self, target: &Target, notice: &EventDraft) {
+        let note = shortened(&printable(&notice.note), 1000);
         let event = Event {
             type_: if notice.warning { EventType::Warning } else { EventType::Normal },
             reason: notice.reason.clone(),
-            note: Some(truncated(&printable(&notice.note), 1000)),
-            action: "Reconcile".into(),
+            action: action("Reconcile", &note),
+            note: Some(note),
             secondary: None,
         };
         let regarding = ObjectReference {
@@ -388,6 +416,14 @@ impl Api {
         let resource = api_resource(&target.kind);
         kube::Api::namespaced_with(self.client.clone(), &target.namespace, &resource)
     }
+}
+
+/// Returns the action of an Event: another one for each note.
+///
+/// The recorder counts up an earlier Event with the same action and reason and keeps its note, so that
+/// a second failure would never be read.
+pub(crate) fn action(verb: &str, note: &str) -> String {
+    format!("{verb}-{}", hash::short(&note))
 }
 
 fn api_resource(kind: &Kind) -> ApiResource {

@@ -21,6 +21,17 @@ pub const OWN_VOLUMES: [&str; 2] = [FILES_VOLUME, host_keys::VOLUME];
 pub const APP: (&str, &str) = ("app", "openstackansibleee");
 
 const FILES_VOLUME: &str = "edpm-run-files";
+/// Labels and annotations by which a pod asks service meshes for no container beside its own, which
+/// would neither end with it nor let ssh through.
+const NO_MESH_LABELS: [(&str, &str); 2] =
+    [("sidecar.istio.io/inject", "false"), ("kuma.io/sidecar-injection", "disabled")];
+const NO_MESH_ANNOTATIONS: [(&str, &str); 3] = [
+    ("sidecar.istio.io/inject", "false"),
+    ("linkerd.io/inject", "disabled"),
+    ("consul.hashicorp.com/connect-inject", "false"),
+];
+/// Maximum length of an interface's name on Linux.
+const INTERFACE_LIMIT: usize = 15;
 /// How many seconds the pod of a debug run sleeps.
 const DAY: i64 = 86_400;
 /// Group of the pod, which owns its volumes: ssh reads another owner's key only through the group.
@@ -121,12 +132,16 @@ fn object(run: &AnsibleEe, identity: &str, settings: &Settings) -> Value {
     if !spec.network_attachments.is_empty() {
         annotations.insert("k8s.v1.cni.cncf.io/networks".into(), json!(networks(run)));
     }
+    let asks = |it: (&str, &str)| (it.0.to_owned(), json!(it.1));
+    annotations.extend(NO_MESH_ANNOTATIONS.map(asks));
+    let mut on_pod = labels.clone();
+    on_pod.extend(NO_MESH_LABELS.map(asks));
     let mut job = json!({
         "activeDeadlineSeconds": deadline(spec).unwrap_or_else(|| by_default(spec, settings)),
         "backoffLimit": if is_engines(spec) { 0 } else { spec.backoff_limit },
         "podReplacementPolicy": "Failed",
         "template": {
-            "metadata": { "labels": labels, "annotations": annotations },
+            "metadata": { "labels": on_pod, "annotations": annotations },
             "spec": pod(run, &files, settings),
         },
     });
@@ -185,13 +200,31 @@ fn annotation(file: &str) -> String {
     format!("edpm.openstack.org/file-{file}")
 }
 
-/// Returns Multus' list of networks; an interface name has at most 15 characters.
+/// Returns Multus' list of networks.
 fn networks(run: &AnsibleEe) -> String {
-    let one = |name: &String| {
-        let interface: String = name.chars().take(15).collect();
-        json!({ "name": name, "namespace": run.namespace(), "interface": interface })
+    let networks = &run.spec.network_attachments;
+    let one = |(name, interface): (&String, String)| {
+        let namespace = run.namespace();
+        json!({ "name": name, "namespace": namespace, "interface": interface })
     };
-    Value::from(run.spec.network_attachments.iter().map(one).collect::<Vec<_>>()).to_string()
+    let all = networks.iter().zip(interfaces(networks)).map(one);
+    Value::from(all.collect::<Vec<_>>()).to_string()
+}
+
+/// Returns the names of the interfaces of networks: a network's own name, cut as upstream cuts it,
+/// and numbered where it is another one's already.
+fn interfaces(networks: &[String]) -> Vec<String> {
+    let mut taken: Vec<String> = Vec::new();
+    for name in networks {
+        let cut = |suffix: &str| {
+            let start: String = name.chars().take(INTERFACE_LIMIT - suffix.len()).collect();
+            start + suffix
+        };
+        let numbered = (1..).map(|it| cut(&format!("-{it}")));
+        let free = std::iter::once(cut("")).chain(numbered).find(|it| !taken.contains(it));
+        taken.extend(free);
+    }
+    taken
 }
 
 /// Returns the default deadline of a hand-made run, which keeps it from holding its hosts forever.

@@ -114,7 +114,10 @@ fn job_and_pod_are_owned_and_labelled_so_that_everybody_finds_them() {
         "osaee": "true",
     });
     assert_eq!(job["metadata"]["labels"], labels);
-    assert_eq!(job["spec"]["template"]["metadata"]["labels"], labels);
+    let mut on_pod = job["spec"]["template"]["metadata"]["labels"].clone();
+    // What meshes are asked is in a test of its own.
+    on_pod.as_object_mut().unwrap().retain(|name, _| labels.get(name).is_some());
+    assert_eq!(on_pod, labels);
     assert_eq!(job["metadata"]["name"], "nova-1-0123456789");
     let owner = &job["metadata"]["ownerReferences"][0];
     assert_eq!((&owner["uid"], &owner["controller"]), (&json!("u1"), &json!(true)));
@@ -646,4 +649,33 @@ fn networks_are_asked_of_multus_only_where_there_are_some() {
         annotations("{networkAttachments: [a-very-long-network]}")[key],
         r#"[{"interface":"a-very-long-net","name":"a-very-long-network","namespace":"openstack"}]"#
     );
+}
+
+#[test]
+fn no_two_networks_have_one_interface() {
+    let names = |of: &[&str]| interfaces(&of.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>());
+    assert_eq!(
+        names(&["internalapi-rack-one", "internalapi-rack-two", "internalapi-rac", "tenant"]),
+        ["internalapi-rac", "internalapi-r-1", "internalapi-r-2", "tenant"]
+    );
+    assert_eq!(
+        names(&["internalapi-r-1", "internalapi-rack", "internalapi-rack-2"])[2],
+        "internalapi-r-2"
+    );
+    let many: Vec<String> = (0..30).map(|it| format!("internalapi-rack-{it}")).collect();
+    let found = interfaces(&many);
+    let distinct: std::collections::BTreeSet<&String> = found.iter().collect();
+    assert_eq!(distinct.len(), 30);
+    assert!(found.iter().all(|it| it.len() <= 15), "{found:?}");
+}
+
+#[test]
+fn pods_ask_meshes_for_no_container() {
+    let metadata = job(ENGINES)["spec"]["template"]["metadata"].clone();
+    for (name, value) in NO_MESH_LABELS {
+        assert_eq!(metadata["labels"][name], value);
+    }
+    for (name, value) in NO_MESH_ANNOTATIONS {
+        assert_eq!(metadata["annotations"][name], value);
+    }
 }

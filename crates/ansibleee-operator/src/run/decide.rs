@@ -24,6 +24,8 @@ use crate::run::settings::{Settings, is_engines};
 const KEPT: Duration = Duration::from_mins(10);
 /// How long a pod may be missing from the cache before the API server is asked.
 pub const LAG: Duration = Duration::from_secs(10);
+/// Interval at which it is looked again why a Job has no pod.
+const REFUSED: Duration = Duration::from_secs(30);
 
 /// Everything that was read about one run.
 #[derive(Clone, Debug)]
@@ -36,6 +38,8 @@ pub struct Observed {
     pub pods: Vec<Pod>,
     /// Whether the pods were read from the API server itself.
     pub pods_are_certain: bool,
+    /// Why Kubernetes refuses the Job's pod, if it has none and that was found out.
+    pub refusal: Option<String>,
     /// The operator's options.
     pub settings: Settings,
 }
@@ -152,10 +156,17 @@ fn admitted(seen: &Observed, now: Timestamp) -> Plan {
     };
     let pods = pods_of(seen, name);
     let live: Vec<&Pod> = pods.iter().filter(|it| it.is_live()).collect();
+    let is_outlived = || !live.is_empty() && live.iter().all(|it| is_outlived(run, it, now));
     match job.end() {
         Some(_) if live.is_empty() => end(seen, job, &pods, now),
-        Some(_) | None => going(seen, job, &live, now),
+        None if is_outlived() => end(seen, job, &pods, now),
+        Some(_) | None => going(seen, job, &pods, now),
     }
+}
+
+/// Returns whether a run has ended in a pod that goes on with another container.
+fn is_outlived(run: &AnsibleEe, pod: &Pod, now: Timestamp) -> bool {
+    pod_problems::grace(pod, &run.spec.name, now) == Some(Duration::ZERO)
 }
 
 /// Creates the Job, unless one of an earlier identity still exists.
@@ -198,7 +209,7 @@ fn report_rejection(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -
     let message =
         format!("Job {name} cannot be created: {cause}. {next_step}; it is retried automatically.");
     let condition =
-        reasons::JOB_REFUSED.condition(JOB_READY, conditions::truncated(&message, 1000));
+        reasons::JOB_REFUSED.condition(JOB_READY, conditions::shortened(&message, 1000));
     let next = status::conclude(run, previous(run), good_input(), condition, now);
     plan(status::write(run, &next, "the Job was refused"))
 }
@@ -209,20 +220,25 @@ fn is_invalid(rejected: &RejectedWrite) -> bool {
 }
 
 /// Updates the status while the Job or its pods have not ended.
-fn going(seen: &Observed, job: &Job, live: &[&Pod], now: Timestamp) -> Plan {
+fn going(seen: &Observed, job: &Job, pods: &[Pod], now: Timestamp) -> Plan {
     let run = &seen.run;
-    if job.status.start_time.is_none() {
+    let Some(since) = &job.status.start_time else {
         // The Job controller's update enqueues the run; start and UID are recorded in one write.
         return Plan::default();
-    }
+    };
     let mut plan = Plan::default();
     let mut troubles = Vec::new();
-    for pod in live {
+    for pod in pods.iter().filter(|it| it.is_live()) {
         let (problem, pause) = pod_problems::pod_problem(pod, now);
         troubles.extend(problem);
-        if let Some(pause) = pause {
+        let grace = pod_problems::grace(pod, &run.spec.name, now).filter(|it| !it.is_zero());
+        for pause in pause.into_iter().chain(grace) {
             plan.requeue_in(pause);
         }
+    }
+    if pods.is_empty() && job.end().is_none() {
+        plan.requeue_in(pod_problems::left(since.0, LAG, now).unwrap_or(REFUSED));
+        troubles.extend(seen.refusal.clone().map(PodProblem::Refused));
     }
     let mut next = previous(run);
     next.observed_generation = generation(run);
@@ -255,6 +271,7 @@ fn evaluate(
         Some(PodProblem::Unplaced(message)) => {
             (None, reasons::UNSCHEDULABLE.condition(JOB_READY, message))
         }
+        Some(PodProblem::Refused(cause)) => (None, refused(seen, &cause)),
         Some(PodProblem::WorkerLost { pod, worker }) => {
             let message = format!(
                 "Worker {worker} does not answer, so it is unknown whether pod {pod} still works \
@@ -280,6 +297,20 @@ fn evaluate(
             (is_withdrawn.then_some(reason), reason.reason().condition(JOB_READY, message))
         }
     }
+}
+
+/// Returns the condition of a Job whose pod Kubernetes refuses.
+fn refused(seen: &Observed, cause: &str) -> ConditionDraft {
+    let resources = if is_engines(&seen.run.spec) {
+        "runner.resources in the values of the chart"
+    } else {
+        "spec.resources"
+    };
+    let message = format!(
+        "The Job has no pod: {cause}. Change what refuses it or, if it asks for requests or limits, \
+         set {resources}; Kubernetes keeps trying."
+    );
+    reasons::POD_REFUSED.condition(JOB_READY, message)
 }
 
 /// Adds what the user of a hand-made run can do about a pod that cannot start.
@@ -385,7 +416,11 @@ fn finished(seen: &Observed, now: Timestamp) -> Plan {
     let current = current_job(run).unwrap_or_default();
     for old in seen.jobs.iter().filter(|it| it.metadata.deletion_timestamp.is_none()) {
         let is_current = old.name_any() == current;
-        if is_current && run.spec.preserve_jobs || old.end().is_none() {
+        let is_open = old.end().is_none();
+        if is_open && is_current && has_outlived_pod(seen, current, now) {
+            plan.push(Step::delete(Target::of(old), "its pod would never end"));
+        }
+        if is_current && run.spec.preserve_jobs || is_open {
             continue;
         }
         let left = old.end().filter(|_| is_current).and_then(|end| {
@@ -399,6 +434,11 @@ fn finished(seen: &Observed, now: Timestamp) -> Plan {
         }
     }
     plan
+}
+
+/// Returns whether a pod of a Job goes on only because another container outlives the run's own.
+fn has_outlived_pod(seen: &Observed, job: &str, now: Timestamp) -> bool {
+    pods_of(seen, job).iter().any(|it| it.is_live() && is_outlived(&seen.run, it, now))
 }
 
 /// Returns the generation for the status: the present one only if it asks for what was admitted.

@@ -103,7 +103,7 @@ fn seen(run: AnsibleEe, mut jobs: Vec<Job>, mut pods: Vec<Pod>) -> Observed {
         let labels = pod.metadata.labels.get_or_insert_default();
         labels.insert(crate::objects::JOB_NAME.into(), name.clone());
     }
-    Observed { run, jobs, pods, pods_are_certain: false, settings: settings() }
+    Observed { run, jobs, pods, pods_are_certain: false, refusal: None, settings: settings() }
 }
 
 /// Returns the run with the plan's status written.
@@ -203,7 +203,8 @@ fn the_job_is_recorded_once_it_has_started() {
     let mut fresh = job_of("");
     fresh.status.start_time = None;
     check(&seen(let_in(new_run()), vec![fresh], vec![]), "");
-    check(&seen(let_in(new_run()), vec![job_of("")], vec![]), "Running Requested");
+    let no_pod = seen(let_in(new_run()), vec![job_of("")], vec![]);
+    check(&no_pod, "Running Requested, in 30 s");
     let run = started(new_run());
     assert_eq!(recorded_uid(&run), Some("j1"));
     check(&seen(run, vec![job_of("")], vec![running()]), "");
@@ -348,6 +349,59 @@ fn a_pod_without_a_worker_is_told_after_a_while_and_not_withdrawn() {
     check(&soon, "in 20 s");
     let late = seen(run, vec![job_of("")], vec![unplaced("2026-01-01T00:09:00Z")]);
     check(&late, "Running Unschedulable");
+}
+
+#[test]
+fn a_job_whose_pod_is_refused_says_why_and_goes_on_once_there_is_one() {
+    let words = "pods \"JOB-…\" is forbidden: failed quota: shares: must specify requests.cpu";
+    for (run, resources) in [(new_run(), "runner.resources"), (by_hand(), "set spec.resources")] {
+        let mut it = seen(started(run), vec![job_of("")], vec![]);
+        it.refusal = Some(words.into());
+        check(&it, "Running PodRefused, in 30 s");
+        let status = after(&it).status.unwrap();
+        let message = &status.conditions[0].message;
+        assert!(message.contains(words) && message.contains(resources), "{message}");
+        let made = seen(after(&it), vec![job_of("")], vec![running()]);
+        check(&made, "Running Requested");
+    }
+    // A Job that has just begun has no pod yet.
+    let mut young = job_of("");
+    young.status.start_time = Some(yaml::from_str("'2026-01-01T00:09:56Z'").unwrap());
+    check(&seen(let_in(new_run()), vec![young], vec![]), "Running Requested, in 6 s");
+}
+
+/// A pod in which a proxy goes on since the runner has ended.
+fn outlived(since: &str, code: i32) -> Pod {
+    let letter = if code == 0 { 'o' } else { 'f' };
+    pod(&format!(
+        "{{phase: Running, containerStatuses: [{{name: mesh-proxy, state: {{running: {{}}}}}}, \
+         {{name: openstackansibleee, state: {{terminated: {{exitCode: {code}, finishedAt: \
+         '{since}', message: '{{\"v\":1,\"hosts\":\"{letter}\",\"changed\":[1],\
+         \"failures\":[]}}'}}}}}}]}}"
+    ))
+}
+
+#[test]
+fn a_run_ends_with_its_own_container_and_takes_the_pod_along() {
+    let run = started(new_run());
+    let soon = outlived("2026-01-01T00:09:50Z", 0);
+    check(&seen(run.clone(), vec![job_of("")], vec![soon]), "in 20 s");
+    for (code, expected) in [(0, "Succeeded Ready"), (2, "Failed TaskFailed")] {
+        let ended = outlived("2026-01-01T00:09:00Z", code);
+        let late = seen(run.clone(), vec![job_of("")], vec![ended.clone()]);
+        assert_eq!(plan_of(&late), expected);
+        let status = after(&late).status.unwrap();
+        assert!(status.conditions[0].message.contains("container mesh-proxy"), "{status:?}");
+        assert!(status.completion_time.is_some());
+        let over = seen(after(&late), vec![job_of("")], vec![ended]);
+        assert_eq!(plan_of(&over), "delete Job");
+    }
+    // The deadline has ended the Job, and its pod is about to go.
+    let stopped = outlived("2026-01-01T00:09:00Z", 0);
+    assert_eq!(plan_of(&seen(run.clone(), vec![job_of(FAILED)], vec![stopped])), "");
+    // A Job that has no such pod is left alone.
+    let done = after(&seen(run, vec![job_of("")], vec![outlived("2026-01-01T00:09:00Z", 0)]));
+    assert_eq!(plan_of(&seen(done, vec![job_of("")], vec![running()])), "");
 }
 
 #[test]

@@ -23,9 +23,12 @@ pub struct JobResult<'a> {
 }
 
 impl JobResult<'_> {
-    /// Returns whether the Job succeeded.
+    /// Returns whether the Job succeeded, or would have without another container in its pod.
     pub fn is_complete(&self) -> bool {
-        self.job.end().is_some_and(|it| it.type_ == "Complete")
+        match self.job.end() {
+            Some(end) => end.type_ == "Complete",
+            None => self.ended.is_some_and(|it| it.exit_code == 0),
+        }
     }
 
     /// Returns whether both the Job and Ansible in it succeeded.

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::ansibleee::AnsibleEe;
+use api::conditions::{one_line, printable};
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Event;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt;
 use operator_core::object_key::Key;
@@ -24,6 +26,10 @@ use crate::run::settings::Settings;
 
 /// Index of Jobs by the key of their run.
 const BY_RUN: IndexName = "run";
+/// Reason of the Events in which the Job controller reports that a pod cannot be made.
+const POD_NOT_CREATED: &str = "FailedCreate";
+/// Maximum length of what the API server says of a refused pod.
+const WORDS_LIMIT: usize = 600;
 /// Index of pods by the key of their Job.
 const BY_JOB: IndexName = "job";
 
@@ -111,11 +117,13 @@ impl Controller for Runs {
         let hidden = self.hidden_pods(&run, &jobs, &pods).await?;
         let pods_are_certain = hidden.is_some();
         pods.extend(hidden.into_iter().flatten());
+        let refusal = self.refusal(&run, &jobs, &pods).await?;
         Ok(Some(Observed {
             run: AnsibleEe::clone(&run),
             jobs,
             pods,
             pods_are_certain,
+            refusal,
             settings: self.settings.clone(),
         }))
     }
@@ -142,6 +150,30 @@ impl Runs {
         Ok(found.filter(|it| it.is_owned_by(&uid)))
     }
 
+    /// Reads from the Job's Events why it has no pod, once it should have one.
+    async fn refusal(&self, run: &AnsibleEe, jobs: &[Job], pods: &[Pod]) -> Result<Option<String>> {
+        let current = current_job(run).unwrap_or_default();
+        let is_waiting = |it: &&Job| {
+            let since = it.status.start_time.as_ref().map(|it| it.0);
+            let is_late = since.is_some_and(|it| has_passed(it, LAG));
+            it.name_any() == current && it.end().is_none() && is_late
+        };
+        let Some(job) = jobs.iter().find(is_waiting) else { return Ok(None) };
+        let has_pods =
+            pods.iter().any(|it| it.labels().get(JOB_NAME).is_some_and(|it| it == current));
+        if has_pods || stage(run, true) != Stage::Admitted {
+            return Ok(None);
+        }
+        let fields = format!(
+            "involvedObject.uid={},reason={POD_NOT_CREATED}",
+            job.uid().unwrap_or_default()
+        );
+        let namespace = run.namespace().unwrap_or_default();
+        let events: Vec<Event> = self.api.list_by_fields(&namespace, &fields).await?;
+        let last = events.iter().max_by_key(|it| it.last_timestamp.as_ref().map(|it| it.0));
+        Ok(last.and_then(|it| refusal_of(current, it.message.as_deref()?)))
+    }
+
     /// Reads a Job's pods from the API server if the cache has none.
     ///
     /// That is done for Jobs that ended a while ago or at their deadline, before the result counts
@@ -155,9 +187,7 @@ impl Runs {
         let current = current_job(run).unwrap_or_default();
         let Some(job) = jobs.iter().find(|it| it.name_any() == current) else { return Ok(None) };
         let since = job.end().and_then(|it| it.last_transition_time.as_ref());
-        let is_late = since.is_some_and(|it| {
-            Duration::try_from(clock::now().duration_since(it.0)).is_ok_and(|it| it >= LAG)
-        });
+        let is_late = since.is_some_and(|it| has_passed(it.0, LAG));
         // Its pods were deleted before it ended: there is nothing to wait for.
         let is_stopped = job.end().is_some_and(|it| it.reason == "DeadlineExceeded");
         let has_pods =
@@ -167,5 +197,50 @@ impl Runs {
         }
         let namespace = run.namespace().unwrap_or_default();
         self.api.list(&namespace, &format!("{JOB_NAME}={current}")).await.map(Some)
+    }
+}
+
+fn has_passed(since: Timestamp, pause: Duration) -> bool {
+    Duration::try_from(clock::now().duration_since(since)).is_ok_and(|it| it >= pause)
+}
+
+/// Returns the API server's words in an Event about a pod of a Job that was refused.
+///
+/// The pod's name is another one at each try, so its end is left out: the same cause has the same
+/// words.
+fn refusal_of(job: &str, message: &str) -> Option<String> {
+    let (_, words) = message.split_once("Error creating: ")?;
+    let words = printable(words);
+    let name = format!("\"{job}-");
+    let words = match words.split_once(&name) {
+        Some((before, after)) => {
+            let rest = after.trim_start_matches(|it: char| it.is_ascii_alphanumeric());
+            format!("{before}{name}…{rest}")
+        }
+        None => words,
+    };
+    Some(one_line(words.trim_end_matches('.'), WORDS_LIMIT))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_api_server_says_of_a_refused_pod_is_the_same_at_each_try() {
+        let said = |name: &str| {
+            let message = format!(
+                "(combined from similar events): Error creating: pods \"run-1-{name}\" is \
+                 forbidden: failed quota: shares:\n must specify requests.cpu."
+            );
+            refusal_of("run-1", &message)
+        };
+        let expected = "pods \"run-1-…\" is forbidden: failed quota: shares: must specify \
+                        requests.cpu";
+        assert_eq!(said("x7k2p").as_deref(), Some(expected));
+        assert_eq!(said("x7k2p"), said("bcdfg"));
+        assert_eq!(refusal_of("run-1", "Created pod: run-1-x7k2p"), None);
+        let long = refusal_of("run-1", &format!("Error creating: {}", "no ".repeat(9999)));
+        assert!(long.unwrap().len() <= WORDS_LIMIT);
     }
 }

@@ -17,6 +17,9 @@ pub const PLACEMENT: Duration = Duration::from_secs(30);
 /// How long a deleted pod may remain before its worker counts as lost.
 pub const LOST: Duration = Duration::from_mins(1);
 
+/// How long another container may outlive the runner's before the run counts as ended.
+pub const SIDECAR: Duration = Duration::from_secs(30);
+
 /// A problem of a pod.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum PodProblem {
@@ -27,6 +30,8 @@ pub enum PodProblem {
         /// The cause as text.
         message: String,
     },
+    /// Kubernetes refuses it, so it does not exist; the cause.
+    Refused(String),
     /// No worker accepts it; the message.
     Unplaced(String),
     /// Its worker does not respond, so it may or may not still work on the hosts.
@@ -83,6 +88,14 @@ pub fn pod_problem(pod: &Pod, now: Timestamp) -> (Option<PodProblem>, Option<Dur
     (None, None)
 }
 
+/// Returns how long a pod may still end by itself whose runner has ended while another container, such
+/// as a mesh's proxy, goes on; zero when the run has ended without it.
+pub fn grace(pod: &Pod, runner: &str, now: Timestamp) -> Option<Duration> {
+    let (ended, _) = pod.outlived(runner)?;
+    let since = ended.finished_at.as_ref()?.0;
+    Some(left(since, SIDECAR, now).unwrap_or_default())
+}
+
 /// Returns a container that kubelet cannot create, with the reason.
 fn rejected(container: &ContainerStatus) -> Option<(&str, &Waiting)> {
     let waiting = container.state.waiting.as_ref()?;
@@ -110,7 +123,7 @@ fn after(
 }
 
 /// Returns how much of a period from `since` is left; `None` when it is over.
-fn left(since: Timestamp, patience: Duration, now: Timestamp) -> Option<Duration> {
+pub fn left(since: Timestamp, patience: Duration, now: Timestamp) -> Option<Duration> {
     let elapsed = Duration::try_from(now.duration_since(since)).unwrap_or_default();
     patience.checked_sub(elapsed).filter(|it| !it.is_zero())
 }

@@ -7,9 +7,10 @@ use api::ansibleee::{
 };
 use api::conditions::{ConditionDraft, Reason, Severity, append_more_in_parentheses};
 use kube::ResourceExt;
-use operator_core::run_engine::Run;
 use operator_core::run_engine::outcome::FailureReason;
+use operator_core::run_engine::{Run, limit};
 
+use super::build::APP;
 use super::host_keys;
 use super::job_result::JobResult;
 use super::status::{HASH_DONE, HASH_INPUT, JOB_READY, previous};
@@ -52,8 +53,13 @@ pub fn of_job(run: &AnsibleEe, job: &Job, pods: &[Pod]) -> (AnsibleEeStatus, Con
     next.host_keys = pod.map(|it| host_keys::reports(it, &run.spec.hosts)).unwrap_or_default();
     next.start_time.clone_from(&job.status.start_time);
     let ended_at = job.status.completion_time.clone();
-    next.completion_time = ended_at.or_else(|| job.end()?.last_transition_time.clone());
-    let message = format!("{}{}", result.message, log_hint(run, pod, result.failed.is_none()));
+    next.completion_time = ended_at.or_else(|| match job.end() {
+        Some(end) => end.last_transition_time.clone(),
+        None => ended?.finished_at.clone(),
+    });
+    let hint =
+        outlived_hint(run, job, pod).unwrap_or_else(|| log_hint(run, pod, result.failed.is_none()));
+    let message = format!("{}{hint}", result.message);
     (next, condition(result.failed, message))
 }
 
@@ -105,7 +111,10 @@ fn reported_result(end: &JobResult<'_>, summary: Summary) -> RunResult {
     let count = |desired: HostOutcome| hosts.iter().filter(|it| it.result == desired).count();
     let (ok, not_reached) = (count(HostOutcome::Ok), count(HostOutcome::NotReached));
     let (total, in_trouble) = (hosts.len(), hosts.len() - ok - not_reached);
-    let is_other = |it: &HostFailure| hosts.iter().all(|host| host.name != it.host);
+    // The callback counts a failure of localhost for all hosts; where some are done, it did not.
+    let is_counted = |it: &HostFailure| ok == 0 && limit::is_localhost(&it.host);
+    let is_other =
+        |it: &HostFailure| !is_counted(it) && hosts.iter().all(|host| host.name != it.host);
     let elsewhere = total > 0 && failures.iter().any(is_other);
     if end.is_good() && in_trouble == 0 && !elsewhere {
         let is_partial = Run::of(end.run).is_some_and(|it| it.is_partial());
@@ -252,6 +261,16 @@ fn log_hint(run: &AnsibleEe, pod: Option<&Pod>, succeeded: bool) -> String {
     let Some(pod) = pod.filter(|_| !succeeded) else { return String::new() };
     let namespace = run.namespace().unwrap_or_default();
     format!(". Log: kubectl logs -n {namespace} {}", pod.name_any())
+}
+
+/// Returns why there is no log of a run whose pod would never end; `None` where it ends.
+fn outlived_hint(run: &AnsibleEe, job: &Job, pod: Option<&Pod>) -> Option<String> {
+    let (_, other) = pod.filter(|_| job.end().is_none())?.outlived(&run.spec.name)?;
+    Some(format!(
+        ". Its Job is deleted, and with it the log: container {other}, which something has added to \
+         the pod, goes on after the run. Keep it away from pods with the label {}={}.",
+        APP.0, APP.1
+    ))
 }
 
 #[cfg(test)]

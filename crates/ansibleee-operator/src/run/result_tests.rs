@@ -221,6 +221,16 @@ fn a_failure_outside_of_the_runs_hosts_makes_their_success_doubtful() {
 }
 
 #[test]
+fn a_failure_of_localhost_that_counts_for_all_hosts_is_one_of_a_task() {
+    for letters in ["ff", "fu"] {
+        let pod = pod("Failed", &said(2, &message(letters, LOCAL)), "");
+        let reason = if letters == "ff" { "TaskFailed" } else { "HostsFailed" };
+        let words = "2 of 2 hosts failed: localhost, task 'T': no";
+        check(FAILED, &[pod], &format!("Failed {reason} {letters}"), words);
+    }
+}
+
+#[test]
 fn a_success_without_a_message_is_not_believed() {
     let pod = pod("Succeeded", &said(0, ""), "");
     check(COMPLETE, &[pod], "Failed ResultUnknown ??", "did not load the callback");

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use api::ansibleee::AnsibleEe;
-use api::conditions::{READY, Reason, Severity, find, truncated};
+use api::conditions::{Reason, truncated};
 use jiff::Timestamp;
 use kube::core::NamespaceResourceScope;
 use kube::{Resource, ResourceExt};
@@ -217,11 +217,8 @@ impl LeavingHost<'_> {
             }
             LastRunState::InRun(run) => {
                 let run = runs.iter().find(|it| it.name() == *run)?;
-                let ready = find(&run.object.status.as_ref()?.conditions, READY)?;
-                let is_held_up =
-                    matches!(ready.severity, Some(Severity::Warning | Severity::Error));
-                let said = truncated(ready.message.trim_end_matches('.'), CAUSE_LIMIT);
-                is_held_up.then(|| format!("AnsibleEE {}: {said}", run.name()))
+                let said = truncated(run.trouble()?.trim_end_matches('.'), CAUSE_LIMIT);
+                Some(format!("AnsibleEE {}: {said}", run.name()))
             }
             LastRunState::Done
             | LastRunState::Spent

@@ -122,6 +122,9 @@ fn deployment(evaluated: &EvaluatedHost<'_>) -> ConditionDraft {
         SequenceState::Done => partial(),
         SequenceState::OutOfDate => not_running(evaluated),
         SequenceState::NeedsRun(_) => going_on(host.node, services, None),
+        SequenceState::InRun { run, trouble: Some(what), .. } => {
+            reasons::RUN_BLOCKED.condition(DEPLOYMENT_READY, format!("AnsibleEE {run}: {what}"))
+        }
         SequenceState::InRun { waiting_for, .. } => {
             going_on(host.node, services, waiting_for.as_deref())
         }

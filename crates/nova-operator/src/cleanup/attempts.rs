@@ -21,10 +21,11 @@ pub const NOVA_CLEANUP: &str = "nova-cleanup";
 const VERSION: &str = "v1";
 
 /// Reasons of a run that may last longer than the time limit of an attempt.
-const TROUBLES: [&Reason; 4] = [
+const TROUBLES: [&Reason; 5] = [
     &reasons::cleanup::RUNNER_LOST,
     &reasons::cleanup::UNSCHEDULABLE,
     &reasons::cleanup::JOB_REFUSED,
+    &reasons::cleanup::POD_REFUSED,
     &reasons::cleanup::INVALID_SPEC,
 ];
 

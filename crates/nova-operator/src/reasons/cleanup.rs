@@ -26,6 +26,12 @@ pub(crate) const JOB_REFUSED: Reason = Reason::warning(
     "Yes.",
     "As the message says; or go on without the host, with the command there.",
 );
+pub(crate) const POD_REFUSED: Reason = Reason::warning(
+    "PodRefused",
+    "Kubernetes does not take the pod of the run's Job.",
+    "When the pod is accepted.",
+    "As the message says; or go on without the host, with the command there.",
+);
 pub(crate) const INVALID_SPEC: Reason = Reason::warning(
     "InvalidSpec",
     "The run cannot be made of the compute's spec; the message has the field.",

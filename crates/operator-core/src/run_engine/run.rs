@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use api::ansibleee::{AnsibleEe, HostKeyReport, HostOutcome, HostResult, JobStatus};
-use api::conditions::{READY, find};
+use api::conditions::{READY, Severity, find};
 use api::dataplane::service_run::ServiceRun;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
@@ -103,6 +103,16 @@ impl<'a> Run<'a> {
         self.object.status.as_ref()?.waiting_for.as_deref()
     }
 
+    /// Returns what keeps its Job or pod from being made, placed or ended; `None` when nothing does,
+    /// or when the run is withdrawn for it.
+    pub fn trouble(&self) -> Option<&str> {
+        let status = self.object.status.as_ref()?;
+        let is_over = status.reason.is_some() || self.is_finished();
+        let ready = find(&status.conditions, READY).filter(|_| !is_over)?;
+        let is_trouble = matches!(ready.severity, Some(Severity::Warning | Severity::Error));
+        is_trouble.then_some(ready.message.as_str())
+    }
+
     /// Returns the result for a host; `Unknown` when nothing was reported.
     pub fn outcome(&self, host: &str) -> HostOutcome {
         let find = |it: &&HostResult| it.name == host;
@@ -136,5 +146,33 @@ impl<'a> Run<'a> {
 
     fn status(&self) -> Option<JobStatus> {
         self.object.status.as_ref()?.job_status
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::run_engine::test_runs;
+
+    #[test]
+    fn a_run_that_goes_on_is_in_trouble_where_its_condition_is_a_warning() {
+        let trouble = |severity: &str, more: Value| {
+            let mut status = json!({ "JobStatus": "Running", "conditions": [{
+                "type": "Ready", "status": "False", "reason": "X", "severity": severity,
+                "message": "no room", "lastTransitionTime": "2026-01-01T00:00:00Z",
+            }] });
+            status.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap());
+            let object = test_runs::run("r", &[("n0", test_runs::attempt("A", 1))], &status);
+            Run::of(&object).unwrap().trouble().map(str::to_owned)
+        };
+        let none = json!({});
+        assert_eq!(trouble("Warning", none.clone()).as_deref(), Some("no room"));
+        assert_eq!(trouble("Error", none.clone()).as_deref(), Some("no room"));
+        assert_eq!(trouble("Info", none), None);
+        // How it ended, or why it is withdrawn, is told as its failure.
+        assert_eq!(trouble("Error", json!({ "JobStatus": "Failed" })), None);
+        assert_eq!(trouble("Warning", json!({ "reason": "ImagePullFailed" })), None);
     }
 }

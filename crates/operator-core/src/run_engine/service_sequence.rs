@@ -39,6 +39,8 @@ pub enum SequenceState {
         run: String,
         /// What the run waits for; `None` when it does not wait.
         waiting_for: Option<String>,
+        /// What keeps its Job or pod from being made, placed or ended.
+        trouble: Option<String>,
     },
     /// A service failed; the later ones have to wait.
     Failed {
@@ -213,8 +215,11 @@ fn in_run(
     runs: &[Run<'_>],
     now: Timestamp,
 ) -> ServiceSequence {
-    let state =
-        SequenceState::InRun { run: run.name(), waiting_for: run.waiting_for().map(str::to_owned) };
+    let state = SequenceState::InRun {
+        run: run.name(),
+        waiting_for: run.waiting_for().map(str::to_owned),
+        trouble: run.trouble().map(str::to_owned),
+    };
     if let Some(overtaken) = overtaken(host, run, runs, now) {
         let replace = |it: ServiceRun| if it.name == run.service { overtaken.clone() } else { it };
         let services = folded.into_iter().flatten().map(replace).collect();

@@ -195,6 +195,7 @@ impl Leader {
             jobs,
             pods,
             pods_are_certain,
+            refusal: None,
             settings: settings(),
         })
     }

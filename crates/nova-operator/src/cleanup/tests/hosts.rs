@@ -248,6 +248,7 @@ fn a_clean_up_that_cannot_go_on_says_why_and_how_to_go_on_without_it() {
         ("RunnerLost", "Error", "Worker w does not answer"),
         ("Unschedulable", "Warning", "Pod p cannot be scheduled"),
         ("JobRefused", "Warning", "exceeded quota: q"),
+        ("PodRefused", "Warning", "must specify requests.cpu"),
         ("InvalidSpec", "Error", "spec.env: A is listed twice"),
     ];
     for (word, severity, words) in cases {
