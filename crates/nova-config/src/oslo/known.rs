@@ -86,9 +86,12 @@ impl<'a> OptionCheck<'a> {
         });
         let mut effective = Effective::default();
         for (entry, at) in generated.iter().map(|it| (it, None)).chain(of_users) {
-            if let Some((section, name)) = self.present(entry) {
-                effective.set((&section, &name), &entry.value, at);
-            }
+            let Some((section, name)) = self.present(entry) else { continue };
+            let takes = |value: &str| {
+                let known = self.section(&section).and_then(|it| self.schema.known(&it, &name));
+                known.and_then(|it| it.values).is_none_or(|it| it.takes(value))
+            };
+            effective.set((&section, &name), (&entry.value, at), takes);
         }
         let schema = self.schema;
         let is_known = |section: &str, name: &str| {

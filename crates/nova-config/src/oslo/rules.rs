@@ -157,6 +157,8 @@ pub(super) fn expected(section: &str, name: &str, value: &str) -> Option<&'stati
 struct Setting<'a> {
     value: &'a str,
     at: Option<At>,
+    /// Whether the value is what nova reads: its type takes it, and nothing is substituted in it.
+    is_plain: bool,
 }
 
 /// The values of a compute's options that count: later ones replace earlier ones.
@@ -164,11 +166,17 @@ struct Setting<'a> {
 pub(super) struct Effective<'a>(BTreeMap<Place, Setting<'a>>);
 
 impl<'a> Effective<'a> {
-    /// Sets an option, if a rule reads it.
-    pub(super) fn set(&mut self, (section, name): (&str, &str), value: &'a str, at: Option<At>) {
+    /// Sets an option, if a rule reads it; `takes` says whether its type takes a value.
+    pub(super) fn set(
+        &mut self,
+        (section, name): (&str, &str),
+        (value, at): (&'a str, Option<At>),
+        takes: impl FnOnce(&str) -> bool,
+    ) {
         let mut places = RULES.iter().flat_map(|it| it.options);
         if let Some(place) = places.find(|it| **it == (section, name)) {
-            self.0.insert(*place, Setting { value, at });
+            let is_plain = !value.contains('$') && takes(value);
+            self.0.insert(*place, Setting { value, at, is_plain });
         }
     }
 
@@ -181,10 +189,9 @@ impl<'a> Effective<'a> {
         is_known: impl Fn(&str, &str) -> bool,
     ) -> Vec<(At, &'static str)> {
         let applies = |it: &&Rule| {
-            // What another option's value is substituted in is not known here.
-            let values = || it.options.iter().filter_map(|place| self.0.get(place));
+            let mut values = it.options.iter().filter_map(|place| self.0.get(place));
             nova.starts_with(it.nova)
-                && values().all(|it| !it.value.contains('$'))
+                && values.all(|it| it.is_plain)
                 && (it.is_broken)(self)
                 && it.options.iter().all(|(section, name)| is_known(section, name))
         };
