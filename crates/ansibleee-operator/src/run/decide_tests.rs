@@ -353,7 +353,7 @@ fn a_pod_without_a_worker_is_told_after_a_while_and_not_withdrawn() {
 
 #[test]
 fn a_job_whose_pod_is_refused_says_why_and_goes_on_once_there_is_one() {
-    let words = "pods \"JOB-…\" is forbidden: failed quota: shares: must specify requests.cpu";
+    let words = "forbidden: failed quota: shares: must specify requests.cpu";
     for (run, resources) in [(new_run(), "runner.resources"), (by_hand(), "set spec.resources")] {
         let mut it = seen(started(run), vec![job_of("")], vec![]);
         it.refusal = Some(words.into());

@@ -206,19 +206,12 @@ fn has_passed(since: Timestamp, pause: Duration) -> bool {
 
 /// Returns the API server's words in an Event about a pod of a Job that was refused.
 ///
-/// The pod's name is another one at each try, so its end is left out: the same cause has the same
-/// words.
+/// The pod's name, which is another one at each try, is left out: the same cause has the same words.
 fn refusal_of(job: &str, message: &str) -> Option<String> {
     let (_, words) = message.split_once("Error creating: ")?;
     let words = printable(words);
-    let name = format!("\"{job}-");
-    let words = match words.split_once(&name) {
-        Some((before, after)) => {
-            let rest = after.trim_start_matches(|it: char| it.is_ascii_alphanumeric());
-            format!("{before}{name}…{rest}")
-        }
-        None => words,
-    };
+    let of_pod = words.strip_prefix(&format!("pods \"{job}-"));
+    let words = of_pod.and_then(|it| it.split_once("\" is ")).map_or(&*words, |it| it.1);
     Some(one_line(words.trim_end_matches('.'), WORDS_LIMIT))
 }
 
@@ -235,10 +228,12 @@ mod tests {
             );
             refusal_of("run-1", &message)
         };
-        let expected = "pods \"run-1-…\" is forbidden: failed quota: shares: must specify \
-                        requests.cpu";
+        let expected = "forbidden: failed quota: shares: must specify requests.cpu";
         assert_eq!(said("x7k2p").as_deref(), Some(expected));
         assert_eq!(said("x7k2p"), said("bcdfg"));
+        let webhook = "admission webhook \"w\" denied the request: no";
+        let said = refusal_of("run-1", &format!("Error creating: {webhook}"));
+        assert_eq!(said.as_deref(), Some(webhook));
         assert_eq!(refusal_of("run-1", "Created pod: run-1-x7k2p"), None);
         let long = refusal_of("run-1", &format!("Error creating: {}", "no ".repeat(9999)));
         assert!(long.unwrap().len() <= WORDS_LIMIT);
