@@ -1,4 +1,5 @@
-//! Tests: CHANGELOG.md is for users: short lines, grouped by task, with a section for this version.
+//! Tests: CHANGELOG.md has short lines by task and a section for this version, and each row of
+//! docs/limits.md says what to do.
 
 use std::fs;
 
@@ -57,6 +58,24 @@ fn faults(text: &str) -> Vec<String> {
         faults.push(format!("the newest section is {newest:?}, not {this}DATE"));
     }
     faults
+}
+
+/// Returns the rows of a table of limits that do not say what, when and what to do.
+fn incomplete(text: &str) -> Vec<&str> {
+    let is_complete = |row: &&str| {
+        let cells: Vec<&str> = row.trim_matches('|').split(" | ").map(str::trim).collect();
+        cells.len() == 3 && cells.iter().all(|it| !it.is_empty())
+    };
+    text.lines().filter(|it| it.starts_with('|') && !is_complete(it)).collect()
+}
+
+#[test]
+fn each_limit_says_what_when_and_what_to_do() {
+    let text = fs::read_to_string(paths::repo().join("docs/limits.md")).unwrap();
+    assert_eq!(incomplete(&text), [""; 0]);
+    let short = "| A limit. | Always. |";
+    let open = "| A limit. | Always. |  |";
+    assert_eq!(incomplete(&format!("| A | B | C |\n{short}\n{open}\n")), [short, open]);
 }
 
 #[test]
