@@ -3,7 +3,7 @@
 use api::conditions::Reason;
 pub(crate) use operator_core::reasons::{
     ALREADY_EXISTS, FORBIDDEN, INPUTS_CHANGED, INVALID, NEVER_DEPLOYED, NOT_REQUESTED, QUEUED,
-    UP_TO_DATE,
+    RUN_BLOCKED, UP_TO_DATE,
 };
 
 pub(crate) mod audit;

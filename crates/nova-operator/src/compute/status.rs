@@ -273,6 +273,9 @@ fn deployment(seen: &Observed, evaluated: &Evaluation, stands: bool) -> Conditio
         SequenceState::OutOfDate => not_running(seen, evaluated),
         SequenceState::NeedsRun(_) if evaluated.waits_for_drain => waiting_for_drain(seen),
         SequenceState::NeedsRun(_) => going_on(services, None),
+        SequenceState::InRun { run, trouble: Some(what), .. } => {
+            reasons::RUN_BLOCKED.condition(DEPLOYMENT_READY, format!("AnsibleEE {run}: {what}"))
+        }
         SequenceState::InRun { waiting_for, .. } => going_on(services, waiting_for.as_deref()),
         SequenceState::Failed { reason, message, .. } => {
             let text = format!("{message}{}", stays_drained(seen));
