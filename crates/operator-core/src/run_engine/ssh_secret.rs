@@ -11,6 +11,8 @@ pub const KNOWN_HOSTS: &str = "known_hosts";
 /// The first and the last line of a key in OpenSSH's own format.
 const BEGIN: &str = "-----BEGIN OPENSSH PRIVATE KEY-----";
 const END: &str = "-----END OPENSSH PRIVATE KEY-----";
+/// The beginning of all these in base64.
+const BEGIN_ENCODED: &str = "LS0tLS1CRUdJTi";
 /// What such a key begins with, before the name of its cipher.
 const MAGIC: &[u8] = b"openssh-key-v1\0";
 /// The cipher of a key without a passphrase.
@@ -48,14 +50,18 @@ pub enum KeyFault {
     LastLine,
     /// It is cut off or damaged.
     Damaged,
-    /// It is something else.
-    NoKey,
+    /// It is encoded in base64 once more than the Secret does it.
+    Encoded,
+    /// It is no text.
+    Binary,
 }
 
 impl KeyFault {
-    /// Returns the fault of a private key, as ssh would meet it in a file; `None` if ssh can use it.
+    /// Returns the fault of a private key, as ssh would meet it in a file; `None` if ssh can use it, and
+    /// for a text that is nothing of all these: upstream's tests, and hosts that are reached without a
+    /// key, have placeholders.
     pub fn of(key: &[u8]) -> Option<Self> {
-        let Ok(text) = std::str::from_utf8(key) else { return Some(Self::NoKey) };
+        let Ok(text) = std::str::from_utf8(key) else { return Some(Self::Binary) };
         if text.trim().is_empty() {
             return Some(Self::Empty);
         }
@@ -71,13 +77,12 @@ impl KeyFault {
         }
         let is_public =
             ["ssh-", "ecdsa-", "sk-"].iter().any(|it| text.trim_start().starts_with(it));
-        Some(if is_public || text.contains("PUBLIC KEY") {
-            Self::PublicKey
-        } else if text.contains("PuTTY-User-Key-File") {
-            Self::Putty
-        } else {
-            Self::NoKey
-        })
+        let recognized = [
+            (is_public || text.contains("PUBLIC KEY"), Self::PublicKey),
+            (text.contains("PuTTY-User-Key-File"), Self::Putty),
+            (text.trim_start().starts_with(BEGIN_ENCODED), Self::Encoded),
+        ];
+        recognized.into_iter().find(|(is_it, _)| *is_it).map(|(_, fault)| fault)
     }
 
     /// Returns the fault of a key in OpenSSH's own format, of which ssh reads nothing that is not
@@ -126,9 +131,11 @@ impl KeyFault {
                  file there as it is, with --from-file and not with --from-literal"
             }
             Self::Damaged => "is cut off or damaged: put the whole file there, with --from-file",
-            Self::NoKey => {
-                "is no private key that ssh reads: put the file there that ssh-keygen has written, \
-                 with --from-file"
+            Self::Encoded => {
+                "is encoded in base64 twice: put the key itself into stringData, or its base64 into data"
+            }
+            Self::Binary => {
+                "is no text: put the file there that ssh-keygen has written, with --from-file"
             }
         }
     }
@@ -181,7 +188,7 @@ mod tests {
             ("ssh-ed25519 AAAA me@there".into(), KeyFault::PublicKey),
             ("-----BEGIN PUBLIC KEY-----\n".into(), KeyFault::PublicKey),
             ("PuTTY-User-Key-File-3: ssh-ed25519\n".into(), KeyFault::Putty),
-            ("secret".into(), KeyFault::NoKey),
+            (STANDARD.encode(&key), KeyFault::Encoded),
             (openssh("aes256-ctr"), KeyFault::Passphrase),
             (pem("ENCRYPTED PRIVATE KEY", ""), KeyFault::Passphrase),
             (old, KeyFault::Passphrase),
@@ -195,6 +202,7 @@ mod tests {
         ] {
             assert_eq!(KeyFault::of(text.as_bytes()), Some(expected), "{text}");
         }
-        assert_eq!(KeyFault::of(&[0xff, 0xfe]), Some(KeyFault::NoKey));
+        assert_eq!(KeyFault::of(&[0xff, 0xfe]), Some(KeyFault::Binary));
+        assert_eq!(KeyFault::of(b"fake\n"), None, "a placeholder");
     }
 }
