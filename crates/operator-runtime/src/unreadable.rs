@@ -14,6 +14,7 @@ use kube::runtime::events::{Event, EventType, Recorder, Reporter};
 use kube::{Api, Client, Resource};
 use serde_json::{Value, json};
 
+use crate::api::action;
 use crate::cache::item::REASON;
 use crate::cache::{Cache, Unreadable, Watchable};
 use crate::clock;
@@ -110,7 +111,7 @@ impl UnreadableReporter {
             type_: EventType::Warning,
             reason: REASON.into(),
             note: Some(message.to_owned()),
-            action: "Read".into(),
+            action: action("Read", message),
             secondary: None,
         };
         let metadata = object.metadata.clone();

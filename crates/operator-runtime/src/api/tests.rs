@@ -311,6 +311,28 @@ async fn events_on_objects_of_others_follow_the_steps_while_the_process_leads() 
 }
 
 #[tokio::test]
+async fn a_second_failure_with_the_same_reason_is_an_event_of_its_own_and_a_repeated_one_is_counted()
+ {
+    let event = json!({
+        "apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {}, "eventTime": null,
+    });
+    let server = FakeApi::answering([(201, event.clone()), (201, event.clone()), (200, event)]);
+    let about = |note: &str| {
+        let draft = EventDraft { note: note.into(), ..notice() };
+        (target(Some("1")), draft)
+    };
+    let events = vec![about("disk is full"), about("host is down"), about("disk is full")];
+    let plan = Plan { events, ..Plan::default() };
+    assert!(leading(&server, vec![]).carry_out(&plan).await.is_ok());
+    let requests = server.requests();
+    let verbs: Vec<&str> = requests.iter().map(|it| it.verb.as_str()).collect();
+    assert_eq!(verbs, ["POST", "POST", "PATCH"]);
+    assert_eq!(requests[1].body["note"], json!("host is down"));
+    let again = &requests[2].body;
+    assert_eq!((&again["note"], &again["series"]["count"]), (&json!("disk is full"), &json!(2)));
+}
+
+#[tokio::test]
 async fn an_event_that_is_lost_stops_nothing() {
     let answers =
         [(200, object("a", "1", "5")), failure(500, "InternalError"), (200, object("a", "1", "6"))];
