@@ -20,6 +20,7 @@ pub mod player;
 mod ports;
 mod processes;
 mod programs;
+mod ready_watch;
 mod simulation;
 
 pub use broker::Broker;
@@ -28,7 +29,8 @@ pub use keystone::Keystone;
 pub use nova::{Nova, NovaFault, NovaRequest};
 pub use operator::Operator;
 pub use operators::Operators;
-pub use player::host::{Behaviour, Host};
+pub use player::host::{Behaviour, Host, PRIVATE_KEY};
 pub use player::ledger::{Ledger, Visit};
 pub use player::{Fate, Matching, Player};
+pub use ready_watch::ReadyWatch;
 pub use simulation::{Options, Simulation};

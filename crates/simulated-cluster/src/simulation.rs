@@ -20,6 +20,7 @@ use crate::operator::Operator;
 use crate::operators::Operators;
 use crate::player::Player;
 use crate::processes::Processes;
+use crate::ready_watch::ReadyWatch;
 use crate::{ports, programs};
 
 /// Values of the chart that tests may change: most have no nova, and all servers are on this host.
@@ -52,6 +53,8 @@ pub struct Simulation {
     pub operators: Operators,
     /// Plays the role of kubelet, hosts and Ansible.
     pub player: Player,
+    /// What became of `Ready` of all objects.
+    pub ready: ReadyWatch,
     /// The message bus of each cell, whose users are `nova-cell1` and `nova-cell2`.
     pub brokers: [Broker; 2],
     /// The Keystone of all cells. It lets no user in before a test admits one, so that an operator
@@ -91,6 +94,7 @@ impl Simulation {
         }
         apply(&bin, &plane.kubeconfig, &rendered.applied(&webhooks)).await?;
         let player = Player::start(client.clone()).await?;
+        let ready = ReadyWatch::start(&client);
         let broker = async |cell: &str| Broker::start(cell, &format!("bus-of-{cell}"), cell).await;
         let brokers = [broker("nova-cell1").await?, broker("nova-cell2").await?];
         let keystone = Keystone::start().await?;
@@ -117,6 +121,7 @@ impl Simulation {
             bin,
             operators,
             player,
+            ready,
             brokers,
             keystone,
             nova,

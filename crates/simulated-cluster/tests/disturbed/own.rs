@@ -98,10 +98,12 @@ impl Own {
     }
 
     /// Ends the test: no run may have been executed twice or concurrently with another one on its
-    /// host, and no operator may have exited by itself.
+    /// host, no `Ready` may have fallen without a cause, and no operator may have exited by itself.
     pub(crate) fn done(&self) -> Result<()> {
         let faults = self.sim.player.ledger().faults(&self.name);
         ensure!(faults.is_empty(), "{faults:?}");
+        let falls = self.sim.ready.unexplained(&self.name);
+        ensure!(falls.is_empty(), "{falls:?}");
         self.sim.operators.check()
     }
 }

@@ -94,10 +94,12 @@ impl World {
     }
 
     /// Ends the test: no run may have been executed twice or concurrently with another one on its
-    /// host.
+    /// host, and no `Ready` may have fallen without a cause.
     pub(crate) async fn done(self) -> Result<()> {
         let faults = self.sim.player.ledger().faults(&self.ns.name);
         ensure!(faults.is_empty(), "{faults:?}");
+        let falls = self.sim.ready.unexplained(&self.ns.name);
+        ensure!(falls.is_empty(), "{falls:?}");
         self.sim.operators.check()?;
         self.ns.done().await
     }
