@@ -26,7 +26,7 @@ pub const MUTATE: &str = "/mutate-nova-openstack-org-v1beta1-novaexternalcompute
 /// Path of the validating webhook for computes.
 pub const VALIDATE: &str = "/validate-nova-openstack-org-v1beta1-novaexternalcompute";
 
-/// Which deletions of computes are told what goes with them, as a CEL expression.
+/// CEL condition: a deletion of a compute with options, of which the webhook warns.
 pub const LOSES_OPTIONS: &str = "has(oldObject.spec) && (oldObject.spec.?customServiceConfig\
      .orValue('') != '' || oldObject.spec.?defaultConfigOverwrite.orValue({}).size() > 0)";
 

@@ -11,6 +11,7 @@ pub mod attempts;
 pub mod build;
 pub mod decide;
 pub mod inspection;
+pub mod kept_options;
 pub mod labels;
 pub mod messages;
 pub mod nova_removal;

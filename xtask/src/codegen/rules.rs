@@ -36,7 +36,7 @@ const OPTIONAL: [(&str, &str, &[Rule]); 1] =
     [(nova_operator::operator::NAME, "nova.api.enabled", nova_operator::operator::NOVA_API_RULES)];
 
 /// The paths of the operators' webhooks, and their match conditions.
-const ADMISSION: [(&str, &str); 9] = [
+const ADMISSION: [(&str, &str); 10] = [
     ("edpm.path.mutate", admission::MUTATE),
     ("edpm.path.validate", admission::VALIDATE),
     ("edpm.path.node", admission::cell::NODE),
@@ -46,6 +46,7 @@ const ADMISSION: [(&str, &str); 9] = [
     ("edpm.condition.node-changes", admission::cell::NODE_CHANGES),
     ("edpm.condition.role-changes", admission::cell::ROLE_CHANGES),
     ("edpm.condition.has-cell", admission::cell::HAS_CELL),
+    ("edpm.condition.loses-options", admission::LOSES_OPTIONS),
 ];
 
 /// Returns the named templates that the chart includes.

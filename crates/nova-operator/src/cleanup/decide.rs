@@ -22,6 +22,7 @@ use crate::cell_immutability::{has_run, owns};
 use crate::cleanup::attempts::{Evaluation, HostCleanup, NOVA_CLEANUP, Next, identity};
 use crate::cleanup::build::{Extent, cleanup};
 use crate::cleanup::inspection;
+use crate::cleanup::kept_options;
 use crate::cleanup::labels::cleans_up_after;
 use crate::cleanup::messages;
 use crate::cleanup::nova_removal;
@@ -39,6 +40,7 @@ use crate::reasons;
 /// Returns the plan for a compute that is being deleted.
 ///
 /// # Guarantees
+/// What its user wrote is kept before the finalizer is removed, where the node stays.
 /// The finalizer is removed after the host was cleaned up, or after a bounded number of attempts of
 /// bounded time; and only after nova has nothing of the host any more, or, where its API is not
 /// used, the remaining work in nova is reported where a user finds it. With that API, nothing is
@@ -56,6 +58,12 @@ pub fn decide(
     if let Some(rejected) = rejected {
         return report_rejection(seen, rejected, now);
     }
+    let mut plan = removal(seen, ending, now);
+    kept_options::keep(seen, ending, &mut plan);
+    plan
+}
+
+fn removal(seen: &Observed, ending: &Ending, now: Timestamp) -> Plan {
     let mut plan = Plan::with_resync();
     let compute = &*seen.compute;
     if !has_finalizer(compute, finalizers::COMPUTE) {

@@ -173,6 +173,7 @@ impl World {
             node: self.node.clone().map(Arc::new),
             role: None,
             cell: self.cell.clone().map(Arc::new),
+            other_cells: Vec::new(),
             cell_secret: None,
             message_bus: None,
             default_config: None,
@@ -268,6 +269,7 @@ impl World {
             "NovaExternalCompute" => "compute",
             "NovaCell" => "cell",
             "Job" => "job",
+            "Secret" => "secret",
             _ => "run",
         };
         let verb = match &step.write {

@@ -279,3 +279,59 @@ pub(super) fn own_run(world: &World, name: &str, is_finished: bool) -> AnsibleEe
     }
     run
 }
+
+/// Lets a deployed compute with options go, after `how`; returns the writes at its end, with the reasons
+/// of the Events on the node, and the Secrets.
+fn lets_options_go(how: fn(&mut World)) -> (Vec<String>, Vec<Value>) {
+    let mut world = World::new();
+    let spec = &mut world.compute.as_mut().unwrap().spec;
+    spec.custom_service_config = Some("[DEFAULT]\nmax_concurrent_builds = 7\n".to_owned());
+    spec.default_config_overwrite.insert("provider.yaml".to_owned(), "meta: {}\n".to_owned());
+    how(&mut world);
+    world.settle();
+    world.end("Ok");
+    let (mut writes, mut secrets) = (Vec::new(), Vec::new());
+    for plan in (0..8).flat_map(|_| pass(&mut world)).collect::<Vec<_>>() {
+        let kept = |it: &&Step| it.target.kind.kind == "Secret";
+        secrets.extend(plan.steps.iter().filter(kept).map(|it| json!(it)));
+        writes.extend(plan.events.into_iter().map(|(on, it)| {
+            assert!(it.note.contains(" secret n0-options-"), "{}", it.note);
+            format!("{} on {}", it.reason, on.name)
+        }));
+    }
+    writes.extend(std::mem::take(&mut world.writes));
+    (writes, secrets)
+}
+
+/// Carries out the plans of all controllers once.
+fn pass(world: &mut World) -> Vec<Plan> {
+    let plans = world.plans();
+    for plan in &plans {
+        world.take_all(&plan.steps);
+        world.collect();
+    }
+    plans
+}
+
+#[test]
+fn options_of_a_compute_that_is_deleted_are_kept_in_a_secret_of_its_node_before_it_goes() {
+    let (writes, secrets) = lets_options_go(|it| it.delete("compute", "n0"));
+    assert_eq!(writes[0], "OptionsKept on n0");
+    let at = |what: &str| writes.iter().position(|it| it == what).unwrap();
+    assert!(at("apply secret") < at("release compute"), "{writes:?}");
+    assert_eq!(secrets.len(), 1, "{secrets:?}");
+    let object = &secrets[0]["write"]["Apply"]["object"];
+    assert_eq!(object["metadata"]["ownerReferences"][0]["uid"], "uid-n0");
+    let data: std::collections::BTreeMap<String, k8s_openapi::ByteString> =
+        serde_json::from_value(object["data"].clone()).unwrap();
+    let text = |key: &str| String::from_utf8(data[key].0.clone()).unwrap();
+    assert!(text("customServiceConfig").ends_with("max_concurrent_builds = 7\n"));
+    assert_eq!((text("provider.yaml").as_str(), data.len()), ("meta: {}\n", 2));
+}
+
+#[test]
+fn nothing_is_kept_of_a_compute_whose_node_goes() {
+    let (writes, secrets) = lets_options_go(|it| it.delete_node(false));
+    assert!(writes.contains(&"release compute".to_owned()), "{writes:?}");
+    assert!(secrets.is_empty(), "{secrets:?}");
+}

@@ -1,0 +1,74 @@
+//! The options that a user wrote into a compute which goes: they are kept in a Secret of its node.
+
+use std::collections::BTreeMap;
+
+use api::nova::ExternalCompute;
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::Secret;
+use kube::ResourceExt;
+use operator_core::finalizers::is_terminating;
+use operator_core::hash;
+use operator_core::plan::{EventDraft, Plan, Step, Target, Write};
+use serde_json::json;
+
+use crate::cell_immutability::owns;
+use crate::compute::observed::{Ending, Observed};
+
+/// The key of `spec.customServiceConfig` in the Secret, beside the files of
+/// `spec.defaultConfigOverwrite`.
+const OPTIONS: &str = "customServiceConfig";
+
+/// Adds to a plan that lets a compute go the Secret with what its user wrote, and an Event on the node
+/// that names it.
+///
+/// A compute that is made again for the node begins with the defaults. Where the node goes too, its
+/// user wants nothing of it any more.
+pub fn keep(seen: &Observed, ending: &Ending, plan: &mut Plan) {
+    let lets_go = |it: &Step| matches!(it.write, Write::RemoveFinalizer { .. });
+    let Some(at) = plan.steps.iter().position(lets_go) else { return };
+    let node = seen.node.as_deref().filter(|it| !is_terminating(*it) && owns(it, &seen.compute));
+    let (Some(node), false) = (node, ending.namespace_goes) else { return };
+    let texts = texts(&seen.compute);
+    if texts.is_empty() {
+        return;
+    }
+    let node = Target::of(node);
+    let name = secret_name(&seen.compute);
+    plan.events.push((node.clone(), event(&seen.compute, &name)));
+    let data: BTreeMap<&str, ByteString> =
+        texts.into_iter().map(|(key, text)| (key, ByteString(text.as_bytes().to_vec()))).collect();
+    // It goes with the node.
+    let owner = json!({
+        "apiVersion": node.kind.api_version(),
+        "kind": node.kind.kind,
+        "name": node.name,
+        "uid": node.uid,
+    });
+    let object =
+        json!({ "metadata": { "ownerReferences": [owner] }, "type": "Opaque", "data": data });
+    let target = Target::named::<Secret>(node.namespace, name);
+    plan.steps.insert(at, Step::apply(target, object, "what its user wrote would be lost"));
+}
+
+fn texts(compute: &ExternalCompute) -> BTreeMap<&str, &str> {
+    let spec = &compute.spec;
+    let files = spec.default_config_overwrite.iter().map(|(name, it)| (name.as_str(), it.as_str()));
+    let options = spec.custom_service_config.as_deref().map(|it| (OPTIONS, it));
+    files.chain(options).filter(|(_, it)| !it.trim().is_empty()).collect()
+}
+
+/// Returns a name that no Secret of a user and no earlier compute of the node has.
+fn secret_name(compute: &ExternalCompute) -> String {
+    format!("{}-options-{}", compute.name_any(), hash::short(&compute.uid().unwrap_or_default()))
+}
+
+fn event(compute: &ExternalCompute, secret: &str) -> EventDraft {
+    let note = format!(
+        "NovaExternalCompute {} was deleted with the options in its spec. They are kept in Secret \
+         {secret}: kubectl get -n {} secret {secret} -o \
+         go-template='{{{{range .data}}}}{{{{base64decode .}}}}{{{{end}}}}'",
+        compute.name_any(),
+        compute.namespace().unwrap_or_default()
+    );
+    EventDraft { warning: true, reason: "OptionsKept".to_owned(), note }
+}
