@@ -2,6 +2,9 @@
 
 /// Annotation with the digest of what the files were rendered from.
 pub const CONFIG_HASH: &str = "edpm.openstack.org/content-hash";
+/// Annotation with the digest of the inputs of nova-compute that the files were rendered for, whichever
+/// release rendered them.
+pub const CONFIG_INPUTS: &str = "nova.openstack.org/config-inputs";
 /// Annotation with the list of files, as JSON.
 pub const CONFIG_FILES: &str = "nova.openstack.org/config-files";
 

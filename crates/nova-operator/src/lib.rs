@@ -15,6 +15,7 @@ pub mod computes_up;
 pub mod condition_catalog;
 pub mod conflicting_service;
 pub mod controller_names;
+pub mod deployed_files;
 pub mod drain;
 pub mod event_mapping;
 pub mod finalizers;

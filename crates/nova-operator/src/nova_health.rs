@@ -97,6 +97,8 @@ pub struct HostHealth {
     /// When the earlier of the last two readings began, of a host that is in neither: one that has
     /// registered since then is not missing.
     pub missing_since: Option<Timestamp>,
+    /// When the last reading began; `None` unless it has succeeded.
+    pub read_at: Option<Timestamp>,
     /// Why its API is not read, and what to do about it, where the cell does not report that.
     pub cause: Option<String>,
 }
@@ -328,6 +330,7 @@ impl Readings {
         let disabled = disabled.map(|it| it.disabled_reason.clone().unwrap_or_default());
         let is_missing = service == ServiceHealth::NotFound;
         let missing_since = self.before.as_ref().filter(|_| is_missing).map(|it| it.begun);
+        let read_at = self.last.as_ref().filter(|_| self.failure.is_none()).map(|it| it.begun);
         HostHealth {
             service,
             mapping,
@@ -336,6 +339,7 @@ impl Readings {
             compute_id,
             nova: None,
             missing_since,
+            read_at,
             cause: None,
         }
     }

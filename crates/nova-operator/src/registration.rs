@@ -22,13 +22,17 @@ pub fn registered_host(compute: &ExternalCompute) -> Option<&str> {
 
 /// Returns when a compute has last registered, or `None` where no record says it.
 pub fn registered_at(compute: &ExternalCompute) -> Option<Timestamp> {
-    let services = &compute.status.as_ref()?.services;
+    recorded_at(&compute.status.as_ref()?.services)
+}
+
+/// Returns the same of records that are not written yet.
+pub fn recorded_at(services: &[ServiceRun]) -> Option<Timestamp> {
     Some(services.iter().find(|it| it.name == NOVA_REGISTERED)?.since.0)
 }
 
-/// Whether a compute that registered at this time did so after the readings that miss it began.
-pub fn has_registered_since(at: Option<Timestamp>, missing_since: Option<Timestamp>) -> bool {
-    at.zip(missing_since).is_some_and(|(at, since)| at >= since)
+/// Whether a compute that registered at this time did so after a reading began.
+pub fn has_registered_since(at: Option<Timestamp>, begun: Option<Timestamp>) -> bool {
+    at.zip(begun).is_some_and(|(at, begun)| at >= begun)
 }
 
 /// Returns whether the compute has ever registered in its cell, as far as its records say.

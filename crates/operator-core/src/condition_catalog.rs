@@ -126,10 +126,10 @@ impl ConditionSpec {
     /// Returns whether it may take over this reason from elsewhere.
     fn repeats(&self, reason: &str, kinds: &[KindConditions], kind: &str) -> bool {
         let says = |kind| {
-            let mut aspects =
-                of_kind(kinds, kind).filter(|it| !matches!(it.repeats, Repeats::Others));
-            aspects.any(|it| {
-                it.reasons.iter().any(|it| it.word == reason) || it.repeats(reason, kinds, kind)
+            of_kind(kinds, kind).any(|it| {
+                let is_summary = matches!(it.repeats, Repeats::Others);
+                it.reasons.iter().any(|it| it.word == reason)
+                    || (!is_summary && it.repeats(reason, kinds, kind))
             })
         };
         match self.repeats {

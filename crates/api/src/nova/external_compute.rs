@@ -178,6 +178,10 @@ pub struct ExternalComputeStatus {
     /// Digest of each input of the last completed deployment, by the input's name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub deployed_inputs: BTreeMap<String, String>,
+    /// Digest of each file of nova's configuration that the last attempt which succeeded has put on the
+    /// host, by the file's name; none where a release before has deployed it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub deployed_files: BTreeMap<String, String>,
     /// What nova-compute on the host may log in with: the credentials of the last completed
     /// deployment, and of attempts since then. Their objects are held until no compute uses them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -12,6 +12,7 @@ use nova_config::services::NOVA_REGISTERED;
 use crate::audit::report::{Differences, LastAudit, Verdict};
 use crate::audit::request::AuditRequest;
 use crate::audit::run::LABEL;
+use crate::deployed_files::is_unrecorded;
 use crate::reasons;
 
 /// After how many intervals without another audit the last one counts no longer: two may pass between
@@ -38,7 +39,7 @@ impl Audited {
         let last = self.last.as_ref()?;
         let repairs = self.request.policy()?.repairs;
         let is_due = repairs && !last.is_after_deployment && is_out_of_sync(compute, last);
-        is_due.then_some(last)
+        (is_due && !is_unrecorded(compute)).then_some(last)
     }
 
     /// Returns when it is no longer known that the host is as it was deployed, because no audit has
@@ -74,6 +75,9 @@ impl Audited {
             AuditRequest::Audit(policy) => policy,
         };
         let node = &compute.spec.dataplane_node_name;
+        if is_unrecorded(compute) {
+            return Some(unrecorded(node, redeploy));
+        }
         let is_overdue = self.overdue_at(compute).is_some_and(|it| it <= now);
         let Some(last) = &self.last else {
             return Some(if is_overdue { overdue(node) } else { without_result(compute, node) });
@@ -148,6 +152,14 @@ fn way_on(repairs: bool, last: &LastAudit, redeploy: &str) -> String {
     } else {
         format!("To deploy it again: {redeploy}")
     }
+}
+
+fn unrecorded(node: &str, redeploy: &str) -> ConditionDraft {
+    let text = format!(
+        "It is not recorded which files were last deployed on host {node}, so nothing is compared with \
+         them before its next deployment. To deploy it: {redeploy}"
+    );
+    reasons::audit::NOT_RECORDED.condition(CONFIGURATION_IN_SYNC, text)
 }
 
 fn overdue(node: &str) -> ConditionDraft {

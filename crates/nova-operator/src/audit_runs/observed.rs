@@ -13,6 +13,7 @@ use operator_core::plan::Target;
 use operator_runtime::source_cache::Digests;
 
 use crate::audit::condition::Audited;
+use crate::deployed_files::{has_present_inputs, is_unrecorded};
 
 /// A host of the scope that has a compute.
 #[derive(Clone, Debug)]
@@ -62,12 +63,15 @@ pub fn is_node_settled(node: &Node) -> bool {
         && has_ended(&status.services)
 }
 
-/// Returns whether a compute was deployed with the present inputs and is not being changed.
+/// Returns whether a compute was deployed with the present inputs and is not being changed, and what it was
+/// deployed with is known.
 pub fn is_compute_settled(compute: &ExternalCompute) -> bool {
     let Some(status) = &compute.status else { return false };
     !is_terminating(compute)
         && status.observed_generation == compute.metadata.generation
-        && [DEPLOYMENT_READY, UP_TO_DATE].iter().all(|it| is_true(&status.conditions, it))
+        && is_true(&status.conditions, DEPLOYMENT_READY)
+        && has_present_inputs(&status.conditions)
+        && !is_unrecorded(compute)
         && has_ended(&status.services)
 }
 

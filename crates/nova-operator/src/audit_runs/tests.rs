@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use api::ansibleee::{AnsibleEe, AnsibleEeStatus};
+use api::conditions::ConditionStatus;
 use api::dataplane::{Node, Role};
-use api::nova::ExternalCompute;
+use api::nova::{ExternalCompute, ExternalComputeStatus};
 use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt;
 use operator_core::plan::{Kind, Target, Write};
@@ -86,6 +87,7 @@ fn host(name: &str) -> AuditedHost {
         "observedGeneration": 1,
         "conditions": conditions(&["DeploymentReady", "UpToDate"]),
         "configFiles": [{ "name": "01-nova.conf", "source": "s", "hash": "h" }],
+        "deployedFiles": { "01-nova.conf": "h" },
         "services": [service("nova"), service("nova-registered")],
     });
     let compute: ExternalCompute = object("nova", "NovaExternalCompute", name, &spec, &status);
@@ -237,6 +239,20 @@ fn an_audit_ends_where_a_deployment_needs_a_host_of_it_and_begins_again_afterwar
     world.host("n2").is_busy = false;
     assert_eq!(world.created(), Some(named(&["n2"])));
     assert_ne!(world.seen.audits[1].run.name_any(), first);
+}
+
+#[test]
+fn a_host_is_audited_where_it_is_known_what_was_deployed_and_not_where_a_release_before_did_it() {
+    let mut world = World::new(&["n1", "n2"]);
+    let status = |host: &mut AuditedHost, change: fn(&mut ExternalComputeStatus)| {
+        change(Arc::make_mut(&mut host.compute).status.as_mut().unwrap());
+    };
+    status(world.host("n1"), |it| it.deployed_files.clear());
+    status(world.host("n2"), |it| {
+        let changed = it.conditions.iter_mut().find(|it| it.type_ == "UpToDate").unwrap();
+        (changed.status, changed.reason) = (ConditionStatus::False, "OperatorChanged".into());
+    });
+    assert_eq!(world.created(), Some(named(&["n2"])), "another release changes nothing on it");
 }
 
 /// The inventory of its node is rewritten, and a rollout that has stopped does not deploy it.

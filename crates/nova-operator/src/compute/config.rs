@@ -10,20 +10,22 @@ use kube::{Resource, ResourceExt};
 use nova_config::conditions::SERVICE_CONFIG_READY;
 use nova_config::conf::{self, Source, Text, further_fault};
 use nova_config::oslo;
-use nova_config::rendered_secret::{CONFIG_FILES, CONFIG_HASH, compute_secret_name};
+use nova_config::rendered_secret::{CONFIG_FILES, CONFIG_HASH, CONFIG_INPUTS, compute_secret_name};
 use operator_core::hash;
-use operator_core::keyed::{Digest, Inputs};
+use operator_core::keyed::{Digest, Inputs, changed_inputs};
 use operator_core::plan::{Step, Target};
 use operator_core::run_engine::build::owner;
 use serde_json::json;
 
 use crate::compute::config_inputs::Complete;
 use crate::compute::observed::{Observed, Rendered};
+use crate::deployed_files;
 use crate::reasons;
 use crate::rendered_secret::{is_of_others, not_ours};
 
-/// Raised when the same inputs give other files: the Secrets are rewritten, without any run.
-const RENDERER: u32 = 2;
+/// Raised when the same inputs give other files: they are rendered anew for the next attempt, and nothing
+/// runs by it.
+const RENDERER: u32 = 3;
 
 /// Returns whether oslo.config can parse what users wrote.
 pub fn condition(compute: &ExternalCompute, complete: Option<&Complete>) -> ConditionDraft {
@@ -81,6 +83,16 @@ pub struct Files {
     /// The renewed digests to write with the next status, when the Secret has digests of an older
     /// key.
     pub renewing: Option<Renewing>,
+    /// The names of the files that differ by now from those that were deployed, as far as these are
+    /// recorded.
+    pub changed: Vec<String>,
+}
+
+impl Files {
+    /// Returns the files that are listed, without anything to do.
+    pub const fn unchanged(listed: Vec<ConfigFile>) -> Self {
+        Self { listed, step: None, renewing: None, changed: Vec::new() }
+    }
 }
 
 /// The digests to renew.
@@ -91,15 +103,33 @@ pub struct Renewing {
     pub step: Step,
 }
 
+/// What the files of a compute are for.
+#[derive(Clone, Copy, Debug)]
+pub struct Purpose<'a> {
+    /// The digest of the inputs of nova-compute.
+    pub inputs: &'a Digest,
+    /// Whether an attempt of nova-compute begins, which brings them to the host.
+    pub is_attempt: bool,
+}
+
 /// Returns the files of a compute, and the step that writes them when they are outdated.
-pub fn files(seen: &Observed, complete: &Complete, inputs: &Inputs) -> Files {
+///
+/// While the inputs stay as they are, files that another release would render otherwise are kept until
+/// the next attempt: they are what was deployed.
+pub fn files(seen: &Observed, complete: &Complete, inputs: &Inputs, purpose: Purpose<'_>) -> Files {
     let says_how_to_stop = conf::says_how_to_stop(seen.release.release());
     let digest = Digest::combined(inputs.values(), |view| {
         hash::digest(&(RENDERER, says_how_to_stop, view.all(inputs)))
     });
-    let intact = seen.rendered.as_ref().and_then(|it| Some((it, intact(it, &digest)?)));
-    if let Some((_, listed)) = intact.clone().filter(|(it, _)| !digest.renews(&it.hash)) {
-        return Files { listed, step: None, renewing: None };
+    let deployed = seen.compute.status.as_ref().map(|it| it.deployed_files.clone());
+    let deployed = deployed.filter(|it| !it.is_empty());
+    let intact = seen.rendered.as_ref().and_then(|it| Some((it, intact(it)?)));
+    let is_present = |it: &Rendered| digest.is_certainly(&it.hash);
+    if let Some((secret, listed)) = &intact {
+        let is_as_deployed = || deployed.iter().all(|it| *it == deployed_files::digests(listed));
+        if is_present(secret) && !digest.renews(&secret.hash) && is_as_deployed() {
+            return Files::unchanged(listed.clone());
+        }
     }
     let files = rendered(seen, complete);
     let digest_of = |file: &conf::File| seen.keys.of_bytes(file.content.as_bytes());
@@ -112,12 +142,23 @@ pub fn files(seen: &Observed, complete: &Complete, inputs: &Inputs) -> Files {
             hash: digests[name].text(),
         })
         .collect();
-    let step = step(seen, &files, &listed, &digest);
+    let changed = deployed.map(|it| changed_inputs(&it, &digests)).unwrap_or_default();
+    let step = step(seen, &files, &listed, (&digest, purpose.inputs));
+    let is_kept = |secret: &Rendered, listed: &[ConfigFile]| {
+        let is_for_them = purpose.inputs.is_certainly(&secret.inputs);
+        let differs = || !changed_inputs(&deployed_files::digests(listed), &digests).is_empty();
+        !purpose.is_attempt && is_for_them && differs()
+    };
     match intact {
-        None => Files { listed, step: Some(step), renewing: None },
-        Some((_, listed)) => {
-            Files { listed, step: None, renewing: Some(Renewing { digests, step }) }
+        Some((secret, listed)) if is_present(secret) && digest.renews(&secret.hash) => Files {
+            renewing: Some(Renewing { digests, step }),
+            changed,
+            ..Files::unchanged(listed)
+        },
+        Some((secret, listed)) if is_present(secret) || is_kept(secret, &listed) => {
+            Files { changed, ..Files::unchanged(listed) }
         }
+        _ => Files { step: Some(step), changed, ..Files::unchanged(listed) },
     }
 }
 
@@ -125,7 +166,7 @@ fn step(
     seen: &Observed,
     files: &BTreeMap<String, conf::File>,
     listed: &[ConfigFile],
-    digest: &Digest,
+    (digest, inputs): (&Digest, &Digest),
 ) -> Step {
     let encoded = |it: &conf::File| ByteString(it.content.clone().into_bytes());
     // Not `stringData`: keys removed from it would stay in the Secret.
@@ -135,6 +176,7 @@ fn step(
         "metadata": {
             "annotations": {
                 CONFIG_HASH: digest.text(),
+                CONFIG_INPUTS: inputs.text(),
                 CONFIG_FILES: serde_json::to_string(listed).unwrap_or_default(),
             },
             "ownerReferences": [owner(&Target::of(&*seen.compute))],
@@ -147,13 +189,12 @@ fn step(
     Step::apply(target, object, "the files, or their digests, differ from what they are made from")
 }
 
-/// Returns the files in the Secret when they match the digest and are unchanged since written.
-fn intact(rendered: &Rendered, digest: &Digest) -> Option<Vec<ConfigFile>> {
+/// Returns the files in the Secret when they are unchanged since written.
+fn intact(rendered: &Rendered) -> Option<Vec<ConfigFile>> {
     let files: Vec<ConfigFile> = serde_json::from_str(&rendered.files).ok()?;
     let names = files.iter().map(|it| it.name.as_str());
-    let is_intact = rendered.managed_fields.has([CONFIG_HASH, CONFIG_FILES], names);
-    // Files whose digest cannot be compared are rewritten, without any run.
-    (is_intact && digest.is_certainly(&rendered.hash)).then_some(files)
+    let annotations = [CONFIG_HASH, CONFIG_FILES, CONFIG_INPUTS];
+    rendered.managed_fields.has(annotations, names).then_some(files)
 }
 
 fn rendered(seen: &Observed, complete: &Complete) -> BTreeMap<String, conf::File> {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use api::conditions::Severity;
+use api::dataplane::RunState;
 use api::nova::ConfigFile;
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -25,7 +26,7 @@ use operator_core::run_engine::{
 use crate::cell_immutability::has_run;
 use crate::compute::blocked_rollout::BlockedRollout;
 use crate::compute::build::{connection, run_template, ssh, trust};
-use crate::compute::config::Files;
+use crate::compute::config::{Files, Purpose};
 use crate::compute::deploy_strategy::deploys;
 use crate::compute::evaluation::Evaluation;
 use crate::compute::health::Health;
@@ -35,6 +36,7 @@ use crate::compute::observed::Observed;
 use crate::compute::{
     config, host_drain, identity, nova_matches, preconditions, repair, status, warnings,
 };
+use crate::deployed_files::nova;
 use crate::held_credentials::observed::HeldObject;
 use crate::registration::is_recorded;
 use crate::{cleanup, finalizers};
@@ -145,12 +147,6 @@ fn evaluate(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Evaluation, O
     if let Some(found) = config::of_others(seen).filter(|_| config.holds()) {
         config = found;
     }
-    let Files { listed: files, step: rendering, renewing } = match (&usable, &of_services) {
-        (Some(complete), Some(inputs)) if config.holds() => {
-            config::files(seen, complete, &inputs.nova)
-        }
-        _ => Files { listed: recorded_files(seen), step: None, renewing: None },
-    };
     let deploy = deploys(&seen.compute, seen.node.as_deref());
     let desired = match &of_services {
         Some(inputs) => desired_services(inputs),
@@ -160,10 +156,19 @@ fn evaluate(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Evaluation, O
     let may_run = deploy && is_complete && is_possible(seen, &desired);
     let (sequence, blocked) = held_chain(seen, runs, &desired, may_run, now);
     let recorded = nova_matches::to_record(seen, &sequence.services, now);
-    let health = Health::of(seen, &recorded, is_recorded(&sequence.services), now);
+    let health = Health::of(seen, &recorded, &sequence.services, now);
     // The attempt is recorded before the drain begins, so that its host counts as unavailable.
     let waits_for_drain =
         matches!(sequence.state, SequenceState::NeedsRun(_)) && host_drain::waits_for_drain(seen);
+    let rendered = match (&usable, &of_services) {
+        (Some(complete), Some(inputs)) if config.holds() => {
+            let is_attempt = !waits_for_drain && brings_files(&sequence);
+            let hash = inputs::hash(NOVA, &[&inputs.nova]);
+            let purpose = Purpose { inputs: &hash, is_attempt };
+            config::files(seen, complete, &inputs.nova, purpose)
+        }
+        _ => Files::unchanged(recorded_files(seen)),
+    };
     let evaluated = Evaluation {
         input,
         node: preconditions::node(seen),
@@ -173,8 +178,9 @@ fn evaluate(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Evaluation, O
         rejection: None,
         deploy,
         inputs: of_services.map(|it| it.union()),
-        files,
-        renewing,
+        files: rendered.listed,
+        changed_files: rendered.changed,
+        renewing: rendered.renewing,
         desired,
         sequence,
         recorded,
@@ -185,7 +191,14 @@ fn evaluate(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Evaluation, O
         blocked,
         is_untried,
     };
-    (evaluated, rendering)
+    (evaluated, rendered.step)
+}
+
+/// Whether an attempt begins, or goes on, that has yet to bring the files to the host.
+fn brings_files(sequence: &ServiceSequence) -> bool {
+    let SequenceState::NeedsRun(need) = &sequence.state else { return false };
+    let is_due = nova(&sequence.services).is_some_and(|it| it.state != RunState::Succeeded);
+    is_due && [LIBVIRT, NOVA].contains(&need.service.as_str())
 }
 
 /// Whether node, cell and the identity of the host allow a run.

@@ -31,6 +31,8 @@ pub struct Evaluation {
     pub inputs: Option<Inputs>,
     /// The rendered files, or the recorded ones when they cannot be rendered.
     pub files: Vec<ConfigFile>,
+    /// The names of the files that would be deployed otherwise than they were.
+    pub changed_files: Vec<String>,
     /// The digests to renew with the current key at the next write of the status.
     pub renewing: Option<Renewing>,
     /// The desired services.

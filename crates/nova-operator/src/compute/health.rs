@@ -1,8 +1,10 @@
 //! The conditions of a compute that follow from nova's API: `ServiceUp` and `HostMapped`.
 
 use api::conditions::{ConditionDraft, ConditionStatus, READY, find, one_line};
+use api::dataplane::ServiceRun;
 use jiff::civil::DateTime;
 use jiff::{SignedDuration, Timestamp};
+use kube::ResourceExt;
 use nova_config::conditions::{
     HOST_DISCOVERED, HOST_MAPPED, NOVA_API_READY, NOVA_MATCHES, SERVICE_UP,
 };
@@ -18,7 +20,7 @@ use crate::drain::condition::Drained;
 use crate::nova_health::{HostHealth, MappingHealth, ServiceHealth};
 use crate::nova_identity::Identity;
 use crate::reasons;
-use crate::registration::{has_registered_since, registered_at, registered_host};
+use crate::registration::{has_registered_since, is_recorded, recorded_at, registered_host};
 
 /// How long a new host may stay without a mapping before that is a fault, where nova-operator
 /// discovers it.
@@ -38,12 +40,19 @@ pub struct Health {
     pub drained: Option<ConditionDraft>,
     /// When the message about a missing mapping changes.
     pub changes_at: Option<Timestamp>,
+    /// Whether nova is still to be read since the compute has registered.
+    pub is_unread: bool,
 }
 
 impl Health {
     /// Returns what nova's API says of the compute; `recorded` is the identity that is recorded now, and
-    /// `is_deployed` is whether it has registered.
-    pub fn of(seen: &Observed, recorded: &Identity, is_deployed: bool, now: Timestamp) -> Self {
+    /// `services` are the records of the compute.
+    pub fn of(
+        seen: &Observed,
+        recorded: &Identity,
+        services: &[ServiceRun],
+        now: Timestamp,
+    ) -> Self {
         let drained = drained(seen);
         let Some(health) = &seen.health else { return Self { drained, ..Self::default() } };
         if let Some(other) = nova_matches::condition(seen, recorded) {
@@ -51,9 +60,9 @@ impl Health {
             let text = format!("See {NOVA_MATCHES}.");
             let service = reasons::compute::OTHER_IDENTITY_UNKNOWN.condition(SERVICE_UP, text);
             let conditions = vec![other, service, as_before(seen, HOST_MAPPED)];
-            return Self { conditions, drained, changes_at: None };
+            return Self { conditions, drained, ..Self::default() };
         }
-        if !is_deployed {
+        if !is_recorded(services) {
             let condition = |type_| {
                 let text = "Nova is asked once the compute has registered.";
                 reasons::compute::NOT_REGISTERED.condition(type_, text)
@@ -61,16 +70,19 @@ impl Health {
             return Self {
                 conditions: [SERVICE_UP, HOST_MAPPED].map(condition).into(),
                 drained,
-                changes_at: None,
+                ..Self::default()
             };
         }
+        let at = recorded_at(services);
         let (mapping, changes_at) = mapping(seen, health, now);
-        Self { conditions: vec![service(seen, health), mapping], drained, changes_at }
+        let is_unread = is_unread(health, at);
+        let conditions = vec![service(seen, health, at), mapping];
+        Self { conditions, drained, changes_at, is_unread }
     }
 
     /// Returns the first condition that is False, which makes a deployed compute not ready; where nova
     /// or the cell does not answer, what `Ready` said of it before: that nothing is known makes nothing
-    /// ready.
+    /// ready. A compute that was not ready waits until nova was read since it has registered.
     pub fn problem(&self, seen: &Observed) -> Option<ConditionDraft> {
         let of = |status| self.conditions.iter().filter(move |it| it.status == status);
         if let Some(found) = of(ConditionStatus::False).next() {
@@ -78,14 +90,41 @@ impl Health {
         }
         let silent = [&reasons::compute::NOVA_NOT_ANSWERING, &reasons::compute::CELL_NOT_ANSWERING];
         let is_silent = |it: &ConditionDraft| silent.iter().any(|of| of.word == it.reason);
-        of(ConditionStatus::Unknown).find(|it| is_silent(it))?;
+        if !self.is_unread && !of(ConditionStatus::Unknown).any(is_silent) {
+            return None;
+        }
         let is_kept = |it: &ConditionDraft| {
             let unmapped =
                 [&reasons::compute::NOT_MAPPED, &reasons::compute::WAITING_FOR_DISCOVERY];
             unmapped.iter().any(|of| of.word == it.reason) || is_not_up(&it.reason)
         };
-        previous(seen, READY).filter(is_kept)
+        let before = previous(seen, READY);
+        let was_ready = before.as_ref().is_some_and(|it| it.status == ConditionStatus::True);
+        let waits = self.is_unread && !was_ready;
+        before.filter(is_kept).or_else(|| waits.then(|| unread(seen)))
     }
+}
+
+/// Whether nova is still to be read since a compute has registered at this time: what does not answer
+/// is not waited for.
+fn is_unread(health: &HostHealth, at: Option<Timestamp>) -> bool {
+    let is_judged = match &health.service {
+        ServiceHealth::ApiFails | ServiceHealth::CellNotAnswering => return false,
+        ServiceHealth::Pending => false,
+        ServiceHealth::NotFound => !has_registered_since(at, health.missing_since),
+        ServiceHealth::Up { .. } | ServiceHealth::Down { .. } => true,
+    };
+    let is_older = has_registered_since(at, health.read_at);
+    !is_judged || health.mapping == MappingHealth::Pending || is_older
+}
+
+fn unread(seen: &Observed) -> ConditionDraft {
+    let text = format!(
+        "nova-compute runs on {} and has registered in cell {}; nova's API has not been read since.",
+        seen.compute.name_any(),
+        seen.compute.spec.cell_name
+    );
+    reasons::compute::WAITING_FOR_NOVA.condition(READY, text)
 }
 
 fn drained(seen: &Observed) -> Option<ConditionDraft> {
@@ -128,13 +167,11 @@ fn not_answering(health: &HostHealth, what: &str, cell: &str) -> String {
     }
 }
 
-fn service(seen: &Observed, health: &HostHealth) -> ConditionDraft {
+fn service(seen: &Observed, health: &HostHealth, at: Option<Timestamp>) -> ConditionDraft {
     let (host, cell) = (host(seen), &seen.compute.spec.cell_name);
     match &health.service {
         ServiceHealth::Pending => as_before(seen, SERVICE_UP),
-        ServiceHealth::NotFound
-            if has_registered_since(registered_at(&seen.compute), health.missing_since) =>
-        {
+        ServiceHealth::NotFound if has_registered_since(at, health.missing_since) => {
             as_before(seen, SERVICE_UP)
         }
         ServiceHealth::ApiFails => {
@@ -219,7 +256,9 @@ fn mapping(
         }
         MappingHealth::NotListed { reason } => (not_listed(seen, health, reason), None),
         MappingHealth::Mapped => {
-            let text = format!("Host {host} is mapped to its cell, so nova schedules to it.");
+            let is_used = matches!(health.service, ServiceHealth::Up { disabled: None });
+            let so = if is_used { ", so nova schedules to it" } else { "" };
+            let text = format!("Host {host} is mapped to its cell{so}.");
             (reasons::compute::MAPPED.condition(HOST_MAPPED, text), None)
         }
         MappingHealth::NotMapped => {

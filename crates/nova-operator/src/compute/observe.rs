@@ -8,7 +8,7 @@ use kube::ResourceExt;
 use nova_config::annotations::DEFAULT_CONFIG;
 use nova_config::oslo::Release;
 use nova_config::release;
-use nova_config::rendered_secret::{CONFIG_FILES, CONFIG_HASH, compute_secret_name};
+use nova_config::rendered_secret::{CONFIG_FILES, CONFIG_HASH, CONFIG_INPUTS, compute_secret_name};
 use operator_core::data_sources::SourceRef;
 use operator_core::finalizers::{has_finalizer, is_terminating};
 use operator_core::object_key::Key;
@@ -87,7 +87,6 @@ pub async fn observe(
     let ending = ending(caches, &compute).await?;
     let cell_secret = content(caches, named.cell_secret.as_ref()).await?;
     let message_bus = content(caches, named.message_bus.as_ref()).await?;
-    let health = health(caches, &compute);
     let contents = (cell_secret.as_ref(), message_bus.as_ref());
     let held = lookup::held(caches, &compute, cell.as_deref(), contents).await?;
     let seen = Observed {
@@ -98,9 +97,11 @@ pub async fn observe(
             .as_ref()
             .and_then(|it| caches.conflicting_service(role.as_deref(), it)),
         release: release::release_of_cell(cell.as_deref(), default),
+        health: health(caches, &compute),
         compute,
         node,
         role,
+        other_cells: other_cells(caches, key, cell.is_none()),
         cell,
         cell_secret,
         message_bus,
@@ -110,7 +111,6 @@ pub async fn observe(
         rendered: rendered(sources, &named.rendered),
         default_images: images.clone(),
         cells_are_ours: caches.cells_are_ours,
-        health,
         drain: caches.orders.as_ref().map(|_| HostProgress::Pending),
         audited: Audited::default(),
         ending,
@@ -118,6 +118,13 @@ pub async fn observe(
         held,
     };
     Ok(Some(with_audits(caches, with_drain(caches, seen))))
+}
+
+/// Returns the names of the cells of a namespace, for one that has a slip in its name.
+fn other_cells(caches: &Caches, key: &Key, is_missing: bool) -> Vec<String> {
+    let all = if is_missing { caches.cells.all() } else { Vec::new() };
+    let here = all.iter().filter(|it| it.namespace().as_ref() == Some(&key.namespace));
+    here.map(|it| it.name_any()).collect()
 }
 
 /// Nothing is done any more for a compute that does not exist.
@@ -167,6 +174,7 @@ fn rendered(sources: &SourceCache, secret: &SourceRef) -> Option<Rendered> {
     let annotation = |name| sources.annotation(secret, name).unwrap_or_default();
     sources.version(secret).map(|_| Rendered {
         hash: annotation(CONFIG_HASH),
+        inputs: annotation(CONFIG_INPUTS),
         files: annotation(CONFIG_FILES),
         controller: sources.controller(secret),
         managed_fields: sources.owned(secret),

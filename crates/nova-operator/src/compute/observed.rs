@@ -44,6 +44,8 @@ pub enum Inventory {
 pub struct Rendered {
     /// Digest of what it was rendered from.
     pub hash: String,
+    /// Digest of the inputs of nova-compute that it was rendered for.
+    pub inputs: String,
     /// The list of its files, as JSON.
     pub files: String,
     /// UID of its controller owner.
@@ -74,6 +76,8 @@ pub struct Observed {
     pub role: Option<Arc<Role>>,
     /// The cell, or `None` when it does not exist.
     pub cell: Option<Arc<Cell>>,
+    /// The names of the cells of the namespace, where the cell does not exist.
+    pub other_cells: Vec<String>,
     /// Content of the cell's Secret with nova's password, or `None` when it does not exist.
     pub cell_secret: Option<Content>,
     /// Content of the cell's Secret with the message bus, or `None` when it does not exist.

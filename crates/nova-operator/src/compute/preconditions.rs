@@ -12,7 +12,7 @@ use nova_config::conditions::{INPUT_READY, NODE_READY, NOVA_CELL_READY};
 use nova_config::conf::{
     CellInput, CellView, HostView, SERVICE_PASSWORD, SecretView, TRANSPORT_URL,
 };
-use nova_config::oslo::Value;
+use nova_config::oslo::{Value, nearest};
 use operator_core::keyed::short;
 use operator_core::run_engine::inventory::INVENTORY_KEY;
 use operator_core::run_engine::ssh_secret::PRIVATE_KEY;
@@ -370,9 +370,12 @@ fn node_lag(seen: &Observed, node: &Node) -> Lag {
 pub fn cell(seen: &Observed) -> ConditionDraft {
     let name = &seen.compute.spec.cell_name;
     let Some(cell) = seen.cell.as_deref() else {
+        let near = nearest(name, seen.other_cells.iter().cloned());
+        let near = Some(near.join(" or ")).filter(|it| !it.is_empty());
+        let meant = near.map(|it| format!(" (did you mean {it}?)")).unwrap_or_default();
         let text = format!(
-            "NovaCell {name} does not exist: create it, or correct annotation {CELL} of the node \
-             or its role."
+            "NovaCell {name} does not exist{meant}: create it, or correct annotation {CELL} of the \
+             node or its role."
         );
         return reasons::compute::NOVA_CELL_NOT_FOUND.condition(NOVA_CELL_READY, text);
     };

@@ -28,6 +28,7 @@ use crate::compute::observed::Observed;
 use crate::compute::preconditions::previous;
 use crate::compute::{inputs, repair};
 use crate::compute_lifecycle::effective::desired;
+use crate::deployed_files;
 use crate::held_credentials::decide::{Stage, used};
 use crate::nova_identity::Identity;
 use crate::reasons;
@@ -74,6 +75,7 @@ fn renewed(
                 renewal.of(&mut file.hash, digest);
             }
         }
+        renewal.of_inputs(&mut renewed.deployed_files, &renewing.digests);
     }
     (renewed, renewal)
 }
@@ -85,6 +87,7 @@ fn desired_status(
 ) -> ExternalComputeStatus {
     let compute = &seen.compute;
     let observed = compute.status.clone().unwrap_or_default();
+    let deployed_files = deployed_files::deployed(&observed, &evaluated.sequence.services);
     let node = seen.node.as_ref().and_then(|it| it.status.clone()).unwrap_or_default();
     let mut hash = observed.hash;
     let mut deployed_inputs = observed.deployed_inputs;
@@ -118,6 +121,7 @@ fn desired_status(
         host_instance: inputs::instance(seen, node.host_instance.as_deref()),
         services: evaluated.sequence.services.clone(),
         deployed_inputs,
+        deployed_files,
         credentials: credentials(seen, evaluated),
     }
 }
@@ -216,7 +220,8 @@ fn has_stood(seen: &Observed) -> bool {
             it.status == ConditionStatus::False && Some(it.reason.as_str()) == cause
         })
     });
-    is_ready || is_unhealthy
+    let is_unread = cause == Some(reasons::compute::WAITING_FOR_NOVA.word);
+    is_ready || is_unhealthy || is_unread
 }
 
 /// Whether the compute stays Ready: nothing has to be deployed, so a missing node, cell or Secret
@@ -369,6 +374,9 @@ fn up_to_date(seen: &Observed, evaluated: &Evaluation) -> ConditionDraft {
         return reasons::compute::INPUTS_UNKNOWN.condition(UP_TO_DATE, text);
     };
     if evaluated.sequence.state == SequenceState::Done {
+        if !evaluated.changed_files.is_empty() {
+            return operator_changed(seen, &evaluated.changed_files);
+        }
         let text = "The last deployment used the present inputs.";
         return reasons::UP_TO_DATE.condition(UP_TO_DATE, text);
     }
@@ -381,6 +389,19 @@ fn up_to_date(seen: &Observed, evaluated: &Evaluation) -> ConditionDraft {
         text = format!("{text} {}", blocked.text());
     }
     reasons::INPUTS_CHANGED.condition(UP_TO_DATE, text)
+}
+
+/// Says that another release renders files otherwise than they were deployed, although no input of the
+/// user has changed.
+fn operator_changed(seen: &Observed, changed: &[String]) -> ConditionDraft {
+    let text = format!(
+        "Other files are rendered from the present inputs than were deployed, by another release of \
+         the operator or for another release of nova: {}. Nothing runs for that: they are deployed with \
+         the next change, or by: {}",
+        truncated(&changed.join(", "), NAMES_LIMIT),
+        redeploy_command(&seen.compute)
+    );
+    reasons::compute::OPERATOR_CHANGED.condition(UP_TO_DATE, text)
 }
 
 fn never_deployed() -> ConditionDraft {

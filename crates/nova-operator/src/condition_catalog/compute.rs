@@ -16,7 +16,7 @@ use crate::reasons;
 pub(super) const CONDITIONS: &[ConditionSpec] = &[
     summary(
         "nova-compute runs on the host and has registered in its cell.",
-        &[reasons::compute::READY],
+        &[reasons::compute::READY, reasons::compute::WAITING_FOR_NOVA],
     ),
     condition(INPUT_READY, "Everything that the configuration and the runs need is there.", INPUTS),
     condition(NODE_READY, "The node can be used.", NODE),
@@ -40,6 +40,7 @@ pub(super) const CONDITIONS: &[ConditionSpec] = &[
             reasons::UP_TO_DATE,
             reasons::NEVER_DEPLOYED,
             reasons::INPUTS_CHANGED,
+            reasons::compute::OPERATOR_CHANGED,
             reasons::compute::INPUTS_UNKNOWN,
         ],
     ),
@@ -105,6 +106,7 @@ pub(super) const CONDITIONS: &[ConditionSpec] = &[
             reasons::audit::DEPLOYMENT_FAILED_SINCE,
             reasons::audit::AUDIT_OVERDUE,
             reasons::audit::NOT_AUDITED,
+            reasons::audit::NOT_RECORDED,
             reasons::audit::HOST_NOT_ANSWERING,
             reasons::audit::AUDIT_FAILED,
             reasons::audit::AUDIT_PLAYBOOK_UNREADABLE,

@@ -13,6 +13,7 @@ const UP: HostHealth = HostHealth {
     compute_id: None,
     nova: None,
     missing_since: None,
+    read_at: None,
     cause: None,
 };
 

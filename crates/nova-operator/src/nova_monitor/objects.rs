@@ -49,8 +49,9 @@ pub(crate) struct Registered {
 }
 
 impl Registered {
-    /// Whether a change of what is known of the host concerns the object. Since when a host is missing
-    /// changes with each reading; only whether a compute has registered since then counts.
+    /// Whether a change of what is known of the host concerns the object. When it was read, and since
+    /// when a host is missing, changes with each reading; only whether a compute has registered since
+    /// then counts.
     pub(crate) fn is_concerned(&self, before: &HostHealth, after: &HostHealth) -> bool {
         if self.cell.is_none() {
             let used =
@@ -58,8 +59,9 @@ impl Registered {
             return used(before) != used(after);
         }
         let used = |it: &HostHealth| {
-            let has_registered_since = has_registered_since(self.at, it.missing_since);
-            (HostHealth { missing_since: None, ..it.clone() }, has_registered_since)
+            let is_after =
+                [it.missing_since, it.read_at].map(|at| has_registered_since(self.at, at));
+            (HostHealth { missing_since: None, read_at: None, ..it.clone() }, is_after)
         };
         used(before) != used(after)
     }

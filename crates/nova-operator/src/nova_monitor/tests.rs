@@ -538,6 +538,11 @@ fn a_host_that_stays_missing_concerns_nothing_any_more() {
     assert!(!compute.is_concerned(&missing(1), &missing(2)));
     assert!(compute.is_concerned(&missing(5), &missing(6)), "it registered before, and is missing");
     assert!(!compute.is_concerned(&missing(6), &missing(7)));
+    let read = |second| HostHealth { read_at: jiff::Timestamp::from_second(second).ok(), ..up() };
+    assert!(compute.is_concerned(&read(4), &read(6)), "it has registered in between");
+    assert!(
+        !compute.is_concerned(&read(6), &read(7)) && !of(None).is_concerned(&read(4), &read(6))
+    );
     let down = |disabled: Option<&str>| HostHealth {
         service: ServiceHealth::Down { since: None, is_forced: false },
         disabled: disabled.map(str::to_owned),

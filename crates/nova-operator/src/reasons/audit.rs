@@ -38,6 +38,14 @@ pub(crate) const NOT_AUDITED: Reason = Reason::unknown(
     "Yes, once the host is deployed.",
     "Wait for the first audit.",
 );
+pub(crate) const NOT_RECORDED: Reason = Reason::unknown(
+    "DeploymentNotRecorded",
+    "It is not known which files were last deployed, because a release before has deployed them, or \
+     because the Secret with them was made again since by a release that renders them otherwise: nothing \
+     is compared or repaired.",
+    "With the next deployment.",
+    "Deploy, if you want audits before the next change; the message has the command.",
+);
 pub(crate) const HOST_NOT_ANSWERING: Reason = Reason::unknown(
     "HostNotAnswering",
     "The host gave the last audit no answer.",

@@ -37,6 +37,13 @@ pub(crate) const OTHER_IDENTITY_UNKNOWN: Reason = Reason::unknown(
     "When nova has the recorded identity again.",
     "See `NovaMatches`.",
 );
+pub(crate) const OPERATOR_CHANGED: Reason = Reason::waiting(
+    "OperatorChanged",
+    "Another release of the operator, or of nova, has the named files rendered otherwise than they were \
+     deployed; no input of the user has changed, and nothing runs for that.",
+    "With the next deployment.",
+    "Deploy, if you want it before the next change; the message has the command.",
+);
 pub(crate) const INPUTS_UNKNOWN: Reason = Reason::unknown(
     "InputMissing",
     "Inputs are missing, so it is unknown.",
@@ -283,6 +290,12 @@ pub(crate) const NOT_READ: Reason = Reason::unknown(
     "Nova's API has not been read often enough to say.",
     "Yes.",
     "Wait for the next readings.",
+);
+pub(crate) const WAITING_FOR_NOVA: Reason = Reason::waiting(
+    "WaitingForNova",
+    "The compute was deployed and has registered, and nova's API has not been read since.",
+    "With the next reading, at the latest after `nova.api.interval` of the chart.",
+    "Wait.",
 );
 pub(crate) const NOT_REGISTERED: Reason = Reason::unknown(
     "NotRegistered",

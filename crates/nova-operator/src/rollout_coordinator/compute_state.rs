@@ -7,7 +7,7 @@ use kube::ResourceExt;
 use nova_config::annotations::DRAIN;
 use nova_config::conditions::{
     DEPLOYMENT_READY, DRAINED, INPUT_READY, NODE_READY, NOVA_CELL_READY, SERVICE_CONFIG_READY,
-    SERVICE_UP, UP_TO_DATE,
+    SERVICE_UP,
 };
 use operator_core::finalizers::is_terminating;
 use operator_core::run_engine::rollout::{BlockReason, RolloutState};
@@ -15,6 +15,7 @@ use operator_core::run_engine::service_sequence::has_begun;
 
 use crate::compute::deploy_strategy::deploys;
 use crate::computes_up::is_not_up;
+use crate::deployed_files::has_present_inputs;
 
 /// Returns the rollout state of a compute.
 ///
@@ -28,7 +29,7 @@ pub(super) fn state(compute: &ExternalCompute, node: Option<&Node>) -> RolloutSt
     if is_given_back(compute, node) {
         // With a further change it needs a slot, as a compute that is down does: its drain may have
         // been its user's.
-        let is_done = condition_status(compute, UP_TO_DATE) == Some(ConditionStatus::True);
+        let is_done = is_up_to_date(compute);
         return if is_done { RolloutState::Disturbed } else { RolloutState::Down };
     }
     if is_down(compute) { RolloutState::Down } else { RolloutState::Ready }
@@ -36,6 +37,11 @@ pub(super) fn state(compute: &ExternalCompute, node: Option<&Node>) -> RolloutSt
 
 fn condition_status(compute: &ExternalCompute, type_: &str) -> Option<ConditionStatus> {
     Some(find(&compute.status.as_ref()?.conditions, type_)?.status)
+}
+
+/// Whether it has no change to deploy.
+fn is_up_to_date(compute: &ExternalCompute) -> bool {
+    compute.status.as_ref().is_some_and(|it| has_present_inputs(&it.conditions))
 }
 
 /// Whether its service is down, or gone, or was so when nova last answered; not so where that was
@@ -87,7 +93,7 @@ pub(super) fn waits(compute: &ExternalCompute, node: Option<&Node>, state: Rollo
     let is_due = if state.is_retry() {
         reports_waiting(compute)
     } else {
-        state.starts_now() && condition_status(compute, UP_TO_DATE) != Some(ConditionStatus::True)
+        state.starts_now() && !is_up_to_date(compute)
     };
     is_due && may_run(compute, node)
 }

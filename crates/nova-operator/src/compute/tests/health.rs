@@ -45,6 +45,62 @@ fn a_compute_that_has_not_registered_is_not_looked_for_in_nova() {
     assert_eq!(world.reason("Ready"), "Deploying");
 }
 
+/// A compute whose deployment has just ended, before nova is read again.
+fn registered() -> World {
+    let mut world = World::new();
+    world.seen.health = Some(HostHealth::default());
+    for _ in 0..3 {
+        world.settle();
+        world.now += SignedDuration::from_mins(1);
+        world.end("Ok");
+    }
+    world.settle();
+    world
+}
+
+#[test]
+fn ready_is_true_once_nova_was_read_since_the_compute_has_registered() {
+    let mut world = registered();
+    let second = SignedDuration::from_secs(1);
+    let waits = (ConditionStatus::False, "WaitingForNova".to_owned());
+    let is_ready = (ConditionStatus::True, "Ready".to_owned());
+    assert_eq!(
+        (said(&world, "Ready"), world.reason("DeploymentReady")),
+        (waits, "Deployed".into())
+    );
+    let at = world.now;
+    let mut read_at = |at: Timestamp, service: ServiceHealth, mapping: MappingHealth| {
+        let read_at = Some(at);
+        world.seen.health = Some(HostHealth { service, mapping, read_at, ..HostHealth::default() });
+        world.settle();
+        said(&world, "Ready")
+    };
+    assert_eq!(read_at(at - second, UP, MappingHealth::Mapped).1, "WaitingForNova");
+    assert_eq!(read_at(at + second, UP, MappingHealth::NotMapped).1, "WaitingForDiscovery");
+    assert_eq!(read_at(at + second, UP, MappingHealth::Pending).1, "WaitingForDiscovery");
+    assert_eq!(read_at(at + second, UP, MappingHealth::Mapped), is_ready);
+    let unread = read_at(at + second, ServiceHealth::Pending, MappingHealth::Pending);
+    assert_eq!(unread, is_ready, "the operator has started anew");
+}
+
+#[test]
+fn a_nova_that_does_not_answer_has_no_say_in_the_first_ready() {
+    for silent in [ServiceHealth::ApiFails, ServiceHealth::CellNotAnswering] {
+        let mut world = registered();
+        read(&mut world, silent, MappingHealth::Pending);
+        assert_eq!(said(&world, "Ready"), (ConditionStatus::True, "Ready".to_owned()));
+    }
+}
+
+#[test]
+fn a_host_is_said_to_be_scheduled_to_only_while_its_service_is_up_and_enabled() {
+    let disabled = ServiceHealth::Up { disabled: Some("maintenance".to_owned()) };
+    for (service, is_used) in [(UP, true), (disabled, false), (DOWN, false)] {
+        let message = world(service, MappingHealth::Mapped).condition("HostMapped").message;
+        assert_eq!(message.contains("so nova schedules to it"), is_used, "{message}");
+    }
+}
+
 #[test]
 fn a_service_that_is_down_or_missing_takes_ready_and_gives_it_back() {
     let forced = ServiceHealth::Down { since: None, is_forced: true };

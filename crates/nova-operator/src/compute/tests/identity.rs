@@ -6,7 +6,7 @@ use super::*;
 use crate::compute::host_order::host_order;
 use crate::drain::order::{HostOrder, IdentityGoal, IdentityOrder};
 use crate::drain::progress::{HostProgress, IdentityUse, Occupied};
-use crate::nova_health::HostHealth;
+use crate::nova_health::{HostHealth, MappingHealth, ServiceHealth};
 
 const ID: &str = "0a3c8b1e-5f0d-4c59-9d5c-7d1b8c0d2e11";
 const ROLE: &str = "/usr/share/ansible/collections/ansible_collections/osp/edpm/roles/edpm_nova/tasks/identity.yml:3";
@@ -16,7 +16,8 @@ fn world() -> World {
     let mut world = World::deployed();
     world.seen.drain = Some(HostProgress::Pending);
     let compute_id = Some(ID.to_owned());
-    world.seen.health = Some(HostHealth { compute_id, ..HostHealth::default() });
+    let (service, mapping) = (ServiceHealth::Up { disabled: None }, MappingHealth::Mapped);
+    world.seen.health = Some(HostHealth { service, mapping, compute_id, ..HostHealth::default() });
     world.settle();
     world.writes.clear();
     world

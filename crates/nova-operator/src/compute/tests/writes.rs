@@ -35,7 +35,9 @@ fn files_that_are_deleted_or_edited_by_hand_are_written_again_and_nothing_runs()
     assert_eq!(world.settle(), ["files"]);
     assert_eq!(world.seen.rendered, Some(written));
     let taken_over: [Value; 3] = [
-        json!({ "metadata": { "annotations": { CONFIG_HASH: "", CONFIG_FILES: "" } } }),
+        json!({
+            "metadata": { "annotations": { CONFIG_HASH: "", CONFIG_FILES: "", CONFIG_INPUTS: "" } },
+        }),
         json!({ "metadata": { "annotations": { CONFIG_HASH: "" } }, "data": world.files }),
         json!({}),
     ];

@@ -7,7 +7,7 @@ use e2e::{holds, says};
 use kube::ResourceExt;
 use simulated_cluster::{Host, Operator};
 
-use super::{READ, SERVICES, cell_reaches, is_up, reaches, start};
+use super::{READ, SERVICES, cell_reaches, is_up, reaches, start, start_reading};
 use crate::computes::{self, CELL, conditions};
 use crate::own::Own;
 
@@ -22,6 +22,22 @@ pub(super) async fn deployed(test: &str) -> Result<(Own, Host)> {
     let is_up = |it: &Node| holds(e2e::journey::conditions(it), "nova.openstack.org/ServiceUp");
     own.wait::<Node>(&host.name, "up", READ, is_up).await?;
     Ok((own, host))
+}
+
+#[tokio::test]
+async fn a_compute_is_ready_once_nova_was_read_since_it_has_registered() -> Result<()> {
+    let own = start_reading("api-first-ready", 20).await?;
+    let host = own.sim.player.host("api-first-ready", "192.0.2.10");
+    let _broker = computes::cell(&own, &own.sim).await?;
+    computes::admit(&own, &[&host], CELL).await?;
+    computes::join(&own, &host, None).await?;
+    let waiting = reaches(&own, &host, "Ready", "WaitingForNova").await?;
+    assert!(holds(conditions(&waiting), "DeploymentReady"), "{waiting:?}");
+    let n_readings = own.sim.nova.count(SERVICES);
+    let ready = computes::settled(&own, &host).await?;
+    assert!(holds(conditions(&ready), "HostMapped"), "{ready:?}");
+    assert!(own.sim.nova.count(SERVICES) > n_readings, "nova was not read");
+    own.done()
 }
 
 #[tokio::test]
