@@ -16,6 +16,9 @@
 - apiGroups: [""]
   resources: ["pods"]
   verbs: ["list", "watch"]
+- apiGroups: [""]
+  resources: ["events"]
+  verbs: ["list"]
 - apiGroups: ["events.k8s.io"]
   resources: ["events"]
   verbs: ["create", "patch"]
@@ -264,4 +267,8 @@
 
 {{- define "edpm.condition.has-cell" -}}
 has(object.metadata.annotations) && 'nova.openstack.org/cell' in object.metadata.annotations
+{{- end }}
+
+{{- define "edpm.condition.loses-options" -}}
+has(oldObject.spec) && (oldObject.spec.?customServiceConfig.orValue('') != '' || oldObject.spec.?defaultConfigOverwrite.orValue({}).size() > 0)
 {{- end }}
