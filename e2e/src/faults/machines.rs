@@ -43,7 +43,7 @@ pub const ASKED: &[Fault] = &[
         words: [
             "spec.deploymentSSHSecret: \"machine-keys\"",
             "is a Secret that lacks a key",
-            "give it key authorized_keys",
+            "give it key authorized_keys with a text",
         ],
         kstatus: Kstatus::Failed,
     },
