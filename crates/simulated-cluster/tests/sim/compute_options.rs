@@ -1,4 +1,5 @@
-//! Options that nova does not know: reported by kubectl at once, and in a condition.
+//! Options that nova does not know: reported by kubectl at once, and in a condition; and those that go
+//! with a compute.
 //!
 //! There is no node, so nothing is deployed.
 
@@ -67,5 +68,10 @@ async fn options_are_judged_by_the_cells_release_and_told_by_kubectl_and_in_a_co
     told(&ns, "ReleaseUnknown", &["NovaCell nova-cell1 names zed", "2026.2"]).await?;
     let printed = configure(&ns, "[libvirt]\ncpu_modls = b\n").await?;
     assert!(printed.contains("names zed") && !printed.contains("cpu_modls"), "{printed}");
+
+    let delete = "kubectl -n \"$0\" delete novaexternalcompute n0 2>&1";
+    let printed = run("sh", &["-c", delete, &ns.name]).await?;
+    let lost = "Warning: the options in the spec of NovaExternalCompute n0 go with it";
+    assert!(printed.contains(lost), "{printed}");
     ns.done().await
 }
