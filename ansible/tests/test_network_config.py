@@ -243,6 +243,30 @@ REFUSED = [
     ({"type": "vlan", "vlan_id": 5}, "network_config[0].device: is missing: a vlan needs a device"),
     ({"type": "vlan", "device": "eth0"}, "network_config[0].vlan_id: is missing"),
     ({"type": "vlan", "device": "eth0", "vlan_id": 4095}, "network_config[0].vlan_id: 4095: write a whole number from 1 to"),
+    ({"type": "vlan", "device": "vlan5", "vlan_id": 5}, "network_config[0].device: vlan5 is this vlan or a later one"),
+    (route(ip_netmask="10.8.0.0/16", next_hop="10.9.0.1"), "routes[0]: 10.9.0.1 is this host's address or of a whole"),
+    (route(ip_netmask="10.8.0.0/16", next_hop="10.9.0.255"), "routes[0]: 10.9.0.255 is this host's address or of a whole"),
+    (route(ip_netmask="10.9.0.0/24", next_hop="10.9.0.254"), "routes[0]: 10.9.0.0/24 is reached by the address of eth0"),
+    (link(mtu=1000, addresses=[{"ip_netmask": "2001:db8::5/64"}]), "network_config[0].mtu: 1000: addresses of IPv6 need"),
+    *(
+        (link(addresses=[{"ip_netmask": it}]), f'addresses[0].ip_netmask: "{it}": a host cannot have this address')
+        for it in ("10.7.0.0/24", "10.7.0.255/24", "239.7.0.5/24", "127.0.0.5/8", "0.0.0.0/0", "2001:db8::/64", "ff02::5/64")
+    ),
+]
+# Two links that are right alone: of routes to one network the later would replace the other on the host.
+REFUSED_TOGETHER = [
+    (
+        [
+            route(default=True, next_hop="10.9.0.254"),
+            link(name="other", addresses=[{"ip_netmask": "10.7.0.5/24"}], routes=[{"default": True, "next_hop": "10.7.0.254"}]),
+        ],
+        "network_config[1].routes[0]: network_config[0].routes[0] is a route to default already: write one of them",
+    ),
+    (
+        [{"type": "vlan", "device": "eth0", "vlan_id": 5}, {"type": "vlan", "name": "storage", "device": "nic1", "vlan_id": 5}],
+        "network_config[1].vlan_id: 5 of eth0 is network_config[0] already: write one entry",
+    ),
+    (None, "network_config: null: write a list of links, or [] for none"),
 ]
 # What only the host can say, of its cards and of the addresses and routes that they have.
 REFUSED_HERE = [
@@ -250,6 +274,7 @@ REFUSED_HERE = [
     ("", {"type": "dummy", "name": "eth0"}, "network_config[0].name: eth0 exists and is no dummy"),
     ("", {"type": "vlan", "device": "eth7", "vlan_id": 5}, "network_config[0].device: there is no interface eth7"),
     ("", {"type": "vlan", "device": "eth0", "vlan_id": 5, "mtu": 9000}, "network_config[0].mtu: 9000: vlan5 takes at most 1500"),
+    ("", bridge(mtu=9000, members=[link()]), "network_config[0].mtu: 9000: br0 takes at most 1500"),
     ("", route(default=True, next_hop="10.90.0.254"), "routes[0]: 10.90.0.254 is in no network of eth0: correct it"),
     ("", bridge(), "the address 10.9.0.1/24 is on eth0, which is not in the template"),
     ("", bridge(members=[link()], addresses=[]), "eth0 has the address 10.9.0.1/24 of its own, but is to be a member"),
@@ -277,6 +302,9 @@ class NetworkTemplate(NetworkTest):
         for entry, said in REFUSED:
             with self.subTest(said):
                 self.assertIn(said, self.refusal([entry], word="apply"))
+        for entries, said in REFUSED_TOGETHER:
+            with self.subTest(said):
+                self.assertIn(said, self.refusal(entries, word="apply"))
 
     def test_the_example_of_the_documentation_can_be_applied(self):
         text = (COLLECTION / "README.md").read_text().split("## The network template")[1]
@@ -310,6 +338,13 @@ class NetworkTemplate(NetworkTest):
         self.config("c", [link(mtu=9000), {"type": "vlan", "device": "nic1", "vlan_id": 5, "mtu": 9000}])
         done = self.run_in_namespace("$PROGRAM validate c")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_addresses_of_small_networks_and_a_route_that_stands_twice_are_no_fault(self):
+        routes = [{"default": True, "next_hop": "10.9.0.0"}, {"ip_netmask": "0.0.0.0/0", "next_hop": "10.9.0.0"}]
+        small = [{"ip_netmask": it} for it in ("10.6.0.7/32", "2001:db8::/127", "2001:db8:0:1::/128")]
+        self.config("c", [link(addresses=[{"ip_netmask": "10.9.0.1/31"}, *small], routes=routes)])
+        done = self.run_in_namespace("$PROGRAM validate c && $PROGRAM apply c >/dev/null && $PROGRAM check c")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
 
     def test_name_servers_and_domains_that_the_host_has_are_no_fault(self):
         self.config("c", [link(dns_servers=["2001:db8::53"], domain="example.org")])
