@@ -1,5 +1,6 @@
 """Runs real ansible-playbook processes in a temporary directory, away from this machine's own settings."""
 
+import importlib
 import json
 import os
 import pathlib
@@ -63,6 +64,16 @@ def collections_path(directory):
     if not (osp / "edpm").exists():
         (osp / "edpm").symlink_to(ANSIBLE / "osp" / "edpm")
     return str(osp.parent.parent)
+
+
+def collection_module(name):
+    """A plugin of this repository's collection, imported by its name in the collection as Ansible does."""
+    with tempfile.TemporaryDirectory() as directory:
+        sys.path.insert(0, collections_path(directory))
+        try:
+            return importlib.import_module(f"ansible_collections.osp.edpm.plugins.{name}")
+        finally:
+            sys.path.pop(0)
 
 
 def with_look_for_guests(play):

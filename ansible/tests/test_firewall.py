@@ -1,17 +1,14 @@
 """The role that configures the firewall, whose rules the kernel reads: each key is carried out, or refused by name."""
 
-import importlib.util
 import json
 import pathlib
 import shutil
 import tempfile
 import unittest
 
-from support import BIN, COLLECTION, FIREWALL, NOTING_SYSTEMCTL, TemporaryDirectoryTest, collections_path
+from support import BIN, COLLECTION, FIREWALL, NOTING_SYSTEMCTL, TemporaryDirectoryTest, collection_module, collections_path
 
-SPEC = importlib.util.spec_from_file_location("firewall", COLLECTION / "plugins/plugin_utils/firewall.py")
-firewall = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(firewall)
+firewall = collection_module("plugin_utils.firewall")
 
 # As users take them over from upstream.
 RULES = """\
@@ -59,7 +56,10 @@ IPTABLES = """\
 -i eno2 -d 224.0.0.18/32 -p 112 -m comment --comment "207 a protocol by its number" -j ACCEPT
 """
 
+TWICE = "- rule_name: a\n  rule:\n    dport: 22\n    dport: 80\n"
 REFUSED = [
+    ({"dport": 22, "source": "0.0.0.0"}, "source '0.0.0.0' is one address that no host has: for all of them write 0.0.0.0/0."),
+    ({"dport": 22, "destination": "::/128"}, "destination '::/128' is one address that no host has: for all of them write ::/0."),
     ({"proto": "tcp", "dports": 1}, "key 'dports' is not carried out: did you mean dport?"),
     ({"proto": "tcp", "limit": "20/min"}, "key 'limit' is not carried out"),
     ({"proto": "tcp", "dport": "ssh"}, "dport must be numbers of ports, or ranges such as 5900-6923, not 'ssh'."),
@@ -235,7 +235,7 @@ class Firewall(FirewallTest):
             with self.subTest(entry), self.assertRaises(firewall.RuleError) as refused:
                 firewall.read({"v": [entry]})
             self.assertIn(words, str(refused.exception))
-        for given, words in (("rule_name: a", "v must be a list of rules"), ("[", "v is no YAML: ")):
+        for given, words in (("rule_name: a", "v must be a list of rules"), ("[", "v is no YAML: "), (TWICE, "key dport stands twice")):
             with self.subTest(given), self.assertRaises(firewall.RuleError) as refused:
                 firewall.read({"v": given})
             self.assertIn(words, str(refused.exception))
@@ -273,6 +273,19 @@ class Firewall(FirewallTest):
         self.assertNotIn("/0 }", nft)
         self.assertIn('    tcp dport { 53 } accept comment "10"\n    tcp dport { 54 } accept comment "9"\n', nft)
 
+    def test_rules_that_would_shut_ansible_out_are_not_written(self):
+        login = CONFIGURE.replace("  tasks:", "  environment: {SSH_CONNECTION: 192.0.2.9 40000 198.51.100.1 22}\n  tasks:")
+        elsewhere = ["198.51.100.0/24", "2001:db8::/32"]
+        code, said = self.play(login, edpm_sshd_allowed_ranges=elsewhere)
+        self.assertNotEqual(code, 0)
+        self.assertIn("edpm_sshd_allowed_ranges has no network of 192.0.2.9, from which Ansible logs in to port 22", said)
+        self.assertFalse((self.rules / "rules.nft").exists())
+        # A rule of the user may let it in as well.
+        rules = [{"rule_name": "1 runs", "rule": {"dport": "20-22", "source": "192.0.2.0/28"}}]
+        code, said = self.play(login, edpm_sshd_allowed_ranges=elsewhere, edpm_nftables_user_rules=rules)
+        self.assertEqual(code, 0, said)
+        self.assertTrue((self.rules / "rules.nft").exists())
+
 
 class OtherFirewalls(FirewallTest):
     def test_another_firewall_is_named_with_the_command_that_ends_it(self):
@@ -283,6 +296,11 @@ class OtherFirewalls(FirewallTest):
         self.assertNotEqual(code, 0)
         self.assertIn("firewalld is active on this host, and would drop what the rules of this collection accept", said)
         self.assertIn("run `systemctl disable --now firewalld` on the host; or keep it", said)
+        self.assertNotIn("guests", said)
+        self.write("bin/systemctl", systemctl.replace("firewalld", "nftables")).chmod(0o755)
+        said = self.play(OTHERS)[1]
+        self.assertIn("`systemctl disable --now nftables` on the host (stopping nftables.service empties all tables of the kernel, "
+                      "those of guests too: move guests away first); or keep it", said)
         self.write("bin/systemctl", "#!/bin/sh\nexit 3\n").chmod(0o755)
         self.assertEqual(self.play(OTHERS)[0], 0)
         self.write("bin/ufw", "#!/bin/sh\necho 'Status: active'\n").chmod(0o755)

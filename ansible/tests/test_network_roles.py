@@ -101,7 +101,10 @@ class NetworkRoles(TemporaryDirectoryTest):
         self.assertTrue(said.endswith("/etc/systemd/system: /usr/local/sbin:"), said)
 
     def test_a_template_that_cannot_be_read_is_told_with_its_line(self):
-        for more, fault in (("  mtu: 1500\n", "key mtu stands twice"), ("  x: [\n", "expected the node content")):
+        for more, fault in (
+            ("  mtu: 1500\n", "key mtu stands twice"), ("  x: [\n", "expected the node content"),
+            ("- {vlan_id: 0100}\n", "0100 is 64 in YAML: write 64, or put what is meant in quotes"),
+        ):
             with self.subTest(fault):
                 is_good, said = self.run_roles(edpm_network_config_template=TEMPLATE + more, ctlplane_ip="10.9.0.1")
                 self.assertFalse(is_good, said)

@@ -1,7 +1,8 @@
-"""The filter that reads the YAML of a network template, in which no key may stand twice."""
+"""The filter that reads the YAML of a network template, in which no key may stand twice and no number be octal."""
 
 import yaml
 from ansible.errors import AnsibleFilterError
+from ansible_collections.osp.edpm.plugins.plugin_utils import strict_yaml
 
 DOCUMENTATION = """
 name: network_template
@@ -14,24 +15,10 @@ options:
 """
 
 
-class _Loader(yaml.SafeLoader):
-    """Refuses what YAML's usual reader passes over: of a key that stands twice it takes the last value alone."""
-
-    def construct_mapping(self, node, deep=False):
-        names = set()
-        for key, _ in node.value:
-            # A key that is a list or a mapping is refused as such.
-            name = str(key.value)
-            if name in names:
-                raise yaml.constructor.ConstructorError(problem=f"key {name} stands twice", problem_mark=key.start_mark)
-            names.add(name)
-        return super().construct_mapping(node, deep)
-
-
 def network_template(text):
     """What the YAML says; the play fails for its host where it cannot be read."""
     try:
-        return yaml.load(str(text), Loader=_Loader)
+        return yaml.load(str(text), Loader=strict_yaml.Values)
     except yaml.YAMLError as error:
         said = " ".join(str(error).split())
         raise AnsibleFilterError(f"The network template cannot be read, nothing was changed: {said}") from error

@@ -26,6 +26,8 @@ options: {}
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 COLLECTION = pathlib.Path(__file__).resolve().parents[2]
 OURS = re.compile(r"\b(?:deploy_)?edpm_[a-z0-9_]+")
+# Fields beside ansibleVars, which indented too far become variables.
+FIELDS = ("ansibleHost", "ansiblePort", "ansibleUser", "ansibleVars", "ansibleVarsFrom")
 # So near to a declared name that it is that name, misspelled: upstream's variables of other roles are farther away.
 MISSPELLED = 0.96
 # Ansible makes lists and dictionaries of text only where a module has them as arguments: a role would get the text.
@@ -48,7 +50,7 @@ class LookupModule(LookupBase):
     """Looks at all variables of the task's host."""
 
     def run(self, terms, variables=None, **kwargs):
-        names = sorted(name for name in variables if OURS.fullmatch(name))
+        names = sorted(name for name in variables if name in FIELDS or OURS.fullmatch(_spelled(name)))
         faults = [fault for name in names for fault in _name_faults(name)]
         for name in names:
             if name in _options():
@@ -86,9 +88,18 @@ def _firewall_faults(name, value):
     return []
 
 
+def _spelled(name):
+    """A name as Ansible takes it for a variable, and as all of ours are."""
+    return str(name).lower().replace("-", "_")
+
+
 def _name_faults(name):
     if name in _mentioned():
         return []
+    if name in FIELDS:
+        return [f"{name} is a field and no variable: write it beside ansibleVars, not into it."]
+    if _spelled(name) in _mentioned():
+        return [f"{name} is read by no role of osp.edpm: did you mean {_spelled(name)}?"]
     is_ours = any(name == role or name.startswith(f"{role}_") for role in _roles())
     near = difflib.get_close_matches(name, _options(), n=1, cutoff=0.75 if is_ours else MISSPELLED)
     if near:

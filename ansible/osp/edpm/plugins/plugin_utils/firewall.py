@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 
 import yaml
+from ansible_collections.osp.edpm.plugins.plugin_utils import strict_yaml
 
 # Protocols whose packets have ports.
 WITH_PORTS = ("tcp", "udp", "udplite", "sctp", "dccp")
@@ -57,8 +58,7 @@ def read(sources):
 def _entries(given):
     if isinstance(given, str):
         try:
-            # Every value stays text: the usual reader takes 20:21 for a number to the base of 60, and 010 for 8.
-            given = yaml.load(given, Loader=yaml.BaseLoader)
+            given = yaml.load(given, Loader=strict_yaml.Texts)
         except yaml.YAMLError as error:
             raise RuleError(f"is no YAML: {' '.join(str(error).split())}.") from error
     if given in (None, ""):
@@ -215,9 +215,13 @@ def _port(key, value):
 
 def _address(key, value):
     try:
-        return ipaddress.ip_network(str(value), strict=False)
+        found = ipaddress.ip_network(str(value), strict=False)
     except ValueError as error:
         raise RuleError(f"{key} must be addresses or networks such as 192.0.2.0/24, not {value!r}.") from error
+    # Hardly a packet has this address: everything is meant.
+    if found.network_address.is_unspecified and found.prefixlen == found.max_prefixlen:
+        raise RuleError(f"{key} {value!r} is one address that no host has: for all of them write {found.network_address}/0.")
+    return found
 
 
 def _addresses(rule, key):
