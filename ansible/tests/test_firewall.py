@@ -28,6 +28,8 @@ RULES = """\
   rule: {proto: udp, sport: 123, ipversion: ipv6, action: reject, chain: INPUT, table: filter}
 - rule_name: "207 a protocol by its number"
   rule: {proto: 112, destination: 224.0.0.18, interface: [eno1, eno2]}
+- rule_name: "208 one by its name"
+  rule: {proto: VRRP}
 - rule_name: 010
   rule: {port: 53}
 """
@@ -42,6 +44,7 @@ NFT = """\
     tcp dport { 5000 } ct state { new } accept comment "205 new connections only"
     meta nfproto ipv6 udp sport { 123 } reject comment "206 answers of a port to IPv6"
     iifname { "eno1", "eno2" } ip daddr { 224.0.0.18/32 } meta l4proto 112 accept comment "207 a protocol by its number"
+    meta l4proto 112 accept comment "208 one by its name"
 """
 
 IPTABLES = """\
@@ -54,6 +57,7 @@ IPTABLES = """\
 -p tcp --dport 5000 -m conntrack --ctstate NEW -m comment --comment "205 new connections only" -j ACCEPT
 -i eno1 -d 224.0.0.18/32 -p 112 -m comment --comment "207 a protocol by its number" -j ACCEPT
 -i eno2 -d 224.0.0.18/32 -p 112 -m comment --comment "207 a protocol by its number" -j ACCEPT
+-p 112 -m comment --comment "208 one by its name" -j ACCEPT
 """
 
 TWICE = "- rule_name: a\n  rule:\n    dport: 22\n    dport: 80\n"

@@ -12,6 +12,8 @@ from ansible_collections.osp.edpm.plugins.plugin_utils import strict_yaml
 WITH_PORTS = ("tcp", "udp", "udplite", "sctp", "dccp")
 # Protocols, each with the family to which it belongs; all others have numbers here.
 PROTOCOLS = {**dict.fromkeys(WITH_PORTS, ""), "icmp": "ip", "ipv6-icmp": "ip6", "esp": "", "ah": ""}
+# Names of others, which the kernel's front ends read from a file that a host may lack, with their numbers.
+NUMBERS = {"vrrp": "112", "gre": "47", "igmp": "2", "ospf": "89"}
 ACTIONS = ("accept", "drop", "reject")
 STATES = ("new", "established", "related", "invalid", "untracked")
 FAMILIES = {"ipv4": "ip", "ipv6": "ip6"}
@@ -160,9 +162,11 @@ def _protocol(rule):
     """The protocol, nothing for all of them, and the family that it belongs to."""
     has_ports = any(key in rule for key in ("dport", "port", "sport"))
     value = str(rule.get("proto", "tcp" if has_ports else "all")).lower().replace("icmpv6", "ipv6-icmp")
+    value = NUMBERS.get(value, value)
     is_number = re.fullmatch("[0-9]{1,3}", value) and 0 < int(value) < 256
     if value != "all" and value not in PROTOCOLS and not is_number:
-        raise RuleError(f"proto must be all, {', '.join(PROTOCOLS)} or the protocol's number, not {rule['proto']!r}.")
+        names = ", ".join([*PROTOCOLS, *NUMBERS])
+        raise RuleError(f"proto must be all, {names} or the protocol's number, not {rule['proto']!r}.")
     if has_ports and value not in WITH_PORTS:
         raise RuleError(f"ports need proto {', '.join(WITH_PORTS)}, not {value!r}.")
     value = str(int(value)) if is_number else value
