@@ -46,7 +46,7 @@ pub(super) fn off() -> Result<()> {
     Ok(())
 }
 
-/// Checks that the PodMonitor finds each operator's pods, and a port that they have.
+/// Checks that the `PodMonitor` finds each operator's pods, and a port that they have.
 pub(super) fn pods() -> Result<()> {
     let objects = rendered(&[PODS])?;
     let monitor = of_kind(&objects, "PodMonitor").next().context("no PodMonitor")?;

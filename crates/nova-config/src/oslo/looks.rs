@@ -3,9 +3,12 @@
 
 use super::parse::Entry;
 
+/// What is looked for in a value, and what is said of it.
+type Check = (fn(&str) -> bool, &'static str);
+
 /// Returns how the value of an entry is read otherwise than it looks.
 pub(super) fn differences(entry: &Entry) -> Vec<&'static str> {
-    let checks: [(fn(&str) -> bool, &str); 3] = [
+    let checks: [Check; 3] = [
         (
             has_comment,
             "has a comment that belongs to its value: put comments on lines of their own that begin \

@@ -32,8 +32,11 @@ const USE_MULTIPATH: Place = ("libvirt", "volume_use_multipath");
 const VCPU_PIN_SET: Place = ("DEFAULT", "vcpu_pin_set");
 const VIRT_TYPE: Place = ("libvirt", "virt_type");
 
-/// The formats of values that nova itself reads at its start, each with what it must be.
-const FORMATS: &[(Place, fn(&str) -> bool, &str)] = &[
+/// An option, whether its value can be read, and what it must be.
+type Format = (Place, fn(&str) -> bool, &'static str);
+
+/// The formats of values that nova itself reads at its start.
+const FORMATS: &[Format] = &[
     // nova/virt/driver.py, load_compute_driver
     (COMPUTE_DRIVER, is_driver, "libvirt.LibvirtDriver"),
     // nova/virt/hardware.py, parse_cpu_spec

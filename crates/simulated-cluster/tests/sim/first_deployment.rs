@@ -42,7 +42,10 @@ fn blocks(text: &str, language: &str) -> Vec<(String, String)> {
         let indent = before.len() - before.trim_end_matches(' ').len();
         let lines = content.lines().map(|it| it.get(indent..).unwrap_or_default());
         let names = before.split('`').skip(1).step_by(2);
-        let name = names.filter(|it| it.ends_with(".yaml")).last().unwrap_or_default();
+        let name = names
+            .filter(|it| it.rsplit_once('.').is_some_and(|(_, end)| end == "yaml"))
+            .last()
+            .unwrap_or_default();
         found.push((name.to_owned(), lines.skip(1).collect::<Vec<_>>().join("\n")));
     }
     found
