@@ -41,6 +41,16 @@ pub fn from_str<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
     Ok(serde_saphyr::from_str(text)?)
 }
 
+/// Parses a text with one YAML document that another program reads, as most do: of a key that stands
+/// twice the last value counts, and `!!binary` need not be text.
+pub fn from_foreign_str<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
+    let options = serde_saphyr::options! {
+        duplicate_keys: serde_saphyr::DuplicateKeyPolicy::LastWins,
+        ignore_binary_tag_for_string: true,
+    };
+    Ok(serde_saphyr::from_str_with_options(text, options)?)
+}
+
 /// Parses a text with several YAML documents; empty documents are skipped.
 pub fn documents<T: DeserializeOwned>(text: &str) -> Result<Vec<T>, Error> {
     Ok(serde_saphyr::from_multiple(text)?)

@@ -328,6 +328,8 @@ fn user_data_in_each_form_that_a_host_reads_is_taken() {
         "#!/bin/sh\n",
         "#cloud-config\nusers: []",
         "#Cloud-Config\n",
+        "#cloud-config\nruncmd: [a]\nruncmd: [b]\n22: x\n",
+        "#cloud-config\nwrite_files:\n- {path: /x, content: !!binary f0VMRgIBAQD/gA==}\n",
         "\n#cloud-config-archive\n- {content: x}",
         "#cloud-boothook\n#!/bin/sh",
         "#include\nhttps://a.example.org/x",

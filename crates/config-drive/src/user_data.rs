@@ -62,7 +62,7 @@ fn ignored(text: &str) -> Option<Fault> {
         return fault(cause, way);
     }
     let config = head.strip_prefix(CLOUD_CONFIG).filter(|it| !it.starts_with('-'));
-    let cause = match config.map(|_| yaml::from_str::<Value>(text))? {
+    let cause = match config.map(|_| yaml::from_foreign_str::<Value>(text))? {
         Ok(Value::Object(_) | Value::Null) => return None,
         Ok(_) => String::new(),
         // The parser's message may quote the text.
