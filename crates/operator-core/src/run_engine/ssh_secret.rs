@@ -101,7 +101,9 @@ impl KeyFault {
         let Some(body) = body.strip_suffix('\n').filter(|_| after.starts_with('\n')) else {
             return Some(Self::Damaged);
         };
-        let Ok(read) = STANDARD.decode(body.replace('\n', "")) else { return Some(Self::Damaged) };
+        // Blanks within the lines are passed over, as ssh does.
+        let body: String = body.split_whitespace().collect();
+        let Ok(read) = STANDARD.decode(body) else { return Some(Self::Damaged) };
         let Some(cipher) = read.strip_prefix(MAGIC).and_then(first_text) else {
             return Some(Self::Damaged);
         };
@@ -167,6 +169,12 @@ mod tests {
         let key = openssh("none");
         assert_eq!(KeyFault::of(key.as_bytes()), None);
         assert_eq!(KeyFault::of(format!("{key}# mine\n").as_bytes()), None);
+        let (begin, body) = key.split_once('\n').unwrap();
+        assert_eq!(
+            KeyFault::of(format!("{begin}\n \t{body}").as_bytes()),
+            None,
+            "an indented line"
+        );
         for kind in PEM {
             let pem = format!("-----BEGIN {kind}-----\nAAAA\n-----END {kind}-----");
             assert_eq!(KeyFault::of(pem.as_bytes()), None, "{kind}");
