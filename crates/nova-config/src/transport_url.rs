@@ -52,6 +52,8 @@ impl fmt::Debug for Broker {
 /// Why a text is not a `transport_url`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UrlFault {
+    /// A space or a line break at one of its ends, which would be a part of a name.
+    Blank,
     /// No `rabbit://` at its beginning.
     NotRabbit,
     /// More bytes than a URL with the most brokers needs.
@@ -76,6 +78,10 @@ impl UrlFault {
     /// Returns the cause and the correction, without any part of the URL.
     pub fn message(self) -> &'static str {
         match self {
+            Self::Blank => {
+                "begins or ends with a space or a line break, which would be a part of a name; remove \
+                 it"
+            }
             Self::NotRabbit => {
                 "does not begin with rabbit://; write rabbit://USER:PASSWORD@HOST:PORT/VHOST"
             }
@@ -105,10 +111,13 @@ impl fmt::Display for UrlFault {
 }
 
 impl TransportUrl {
-    /// Parses a URL as `oslo_messaging.TransportURL.parse` does.
+    /// Parses a URL as `oslo_messaging.TransportURL.parse` does, which takes a blank at an end too.
     pub fn parse(url: &str) -> Result<Self, UrlFault> {
         if url.len() > LONGEST {
             return Err(UrlFault::TooLong);
+        }
+        if url.trim() != url {
+            return Err(UrlFault::Blank);
         }
         let (scheme, rest) = url.split_once("://").ok_or(UrlFault::NotRabbit)?;
         if !["rabbit", "kombu"].contains(&scheme.to_ascii_lowercase().as_str()) {
@@ -307,6 +316,9 @@ mod tests {
     #[test]
     fn what_is_no_transport_url_says_why() {
         for (url, fault) in [
+            ("rabbit://u:p@h/v ", UrlFault::Blank),
+            ("rabbit://u:p@h/v\n", UrlFault::Blank),
+            (" rabbit://u:p@h/v", UrlFault::Blank),
             ("", UrlFault::NotRabbit),
             ("amqp://u:p@h/", UrlFault::NotRabbit),
             ("rabbit:u:p@h/", UrlFault::NotRabbit),

@@ -81,6 +81,12 @@ fn owned(entry: &Entry) -> Option<&'static str> {
     )
 }
 
+/// What follows where an option is of the control plane.
+const ELSEWHERE: &str =
+    "has no effect on a compute: set it where nova's scheduler and conductor run";
+/// The options of the scheduler that nova-compute reads too.
+const READ_HERE: &[&str] = &["pci_in_placement", "track_instance_changes"];
+
 /// Returns what is surprising about an entry in every release, or `None`.
 pub(super) fn surprise(entry: &Entry) -> Option<&'static str> {
     let section = entry.section.as_str();
@@ -90,12 +96,14 @@ pub(super) fn surprise(entry: &Entry) -> Option<&'static str> {
     if section != "DEFAULT" && section.eq_ignore_ascii_case("DEFAULT") {
         return Some("is never read: the section [DEFAULT] is written in capitals");
     }
-    if matches!(normalized(section).as_str(), "api_database" | "database") {
-        return Some(
-            "has no place on a compute, which reaches the database through the conductor only",
-        );
+    match normalized(section).as_str() {
+        "api_database" | "database" => {
+            Some("has no place on a compute, which reaches the database through the conductor only")
+        }
+        "conductor" | "scheduler" => Some(ELSEWHERE),
+        "filter_scheduler" if !READ_HERE.contains(&entry.key.as_str()) => Some(ELSEWHERE),
+        _ => None,
     }
-    None
 }
 
 pub(super) fn finding(source: &str, entry: &Entry, consequence: &str) -> Finding {

@@ -16,6 +16,7 @@ const CPU_DEDICATED_SET: Place = ("compute", "cpu_dedicated_set");
 const CPU_MODE: Place = ("libvirt", "cpu_mode");
 const CPU_MODELS: Place = ("libvirt", "cpu_models");
 const CPU_SHARED_SET: Place = ("compute", "cpu_shared_set");
+const DEFAULT_LOG_LEVELS: Place = ("DEFAULT", "default_log_levels");
 const DEVICE_SPEC: Place = ("pci", "device_spec");
 const ENFORCE_MULTIPATH: Place = ("libvirt", "volume_enforce_multipath");
 const FILE_BACKED_MEMORY: Place = ("libvirt", "file_backed_memory");
@@ -43,8 +44,20 @@ const FORMATS: &[Format] = &[
     (CPU_DEDICATED_SET, is_cpu_set, "a list of processors such as 4-7,^5,8"),
     (CPU_SHARED_SET, is_cpu_set, "a list of processors such as 4-7,^5,8"),
     (VCPU_PIN_SET, is_cpu_set, "a list of processors such as 4-7,^5,8"),
+    // nova/virt/libvirt/driver.py, _get_cpu_model_mapping
+    (CPU_MODELS, is_models, "names of libvirt's processors separated by commas"),
+    // oslo_log/log.py, _setup_logging_from_conf
+    (
+        DEFAULT_LOG_LEVELS,
+        has_levels,
+        "a list such as nova=DEBUG,amqp=WARN, with levels in capitals",
+    ),
     // nova/pci/whitelist.py, _parse_white_list_from_config, called by ComputeManager.init_host
-    (DEVICE_SPEC, is_device_spec, "an object of JSON, or a list of such objects"),
+    (
+        DEVICE_SPEC,
+        is_device_spec,
+        "an object of JSON, or a list of such objects, in which vendor_id and product_id are texts",
+    ),
     // nova/compute/manager.py, init_host
     (MAX_DISK_DEVICES, |it| it.trim() != "0", "-1 for no limit, or at least 1"),
     // nova/virt/libvirt/driver.py, _discover_vpmems
@@ -236,7 +249,30 @@ impl<'a> Effective<'a> {
 
 fn is_driver(value: &str) -> bool {
     let own = ["libvirt.LibvirtDriver", "libvirt.driver.LibvirtDriver"];
-    !value.starts_with("libvirt.") || own.contains(&value)
+    // nova puts nova.virt before the name itself.
+    let first = value.split('.').next().unwrap_or_default().to_ascii_lowercase();
+    !["libvirt", "libvirtdriver", "nova"].contains(&first.as_str()) || own.contains(&value)
+}
+
+/// Returns the items of a list that are not empty.
+fn items(value: &str) -> impl Iterator<Item = &str> {
+    value.split(',').map(str::trim).filter(|it| !it.is_empty())
+}
+
+fn is_models(value: &str) -> bool {
+    items(value).all(|it| it.chars().all(|it| it.is_ascii_alphanumeric() || "._-".contains(it)))
+}
+
+/// Whether each item has a level that Python's logging knows, or a number.
+fn has_levels(value: &str) -> bool {
+    const LEVELS: [&str; 10] = [
+        "AUDIT", "CRITICAL", "DEBUG", "ERROR", "FATAL", "INFO", "NOTSET", "TRACE", "WARN",
+        "WARNING",
+    ];
+    items(value).all(|it| {
+        let level = it.split_once('=').map_or("", |(_, level)| level);
+        LEVELS.contains(&level) || level.trim().parse::<i64>().is_ok()
+    })
 }
 
 /// Whether a value is a set of processors; an empty value is none, and what only Python reads as a
@@ -249,16 +285,19 @@ fn is_cpu_set(value: &str) -> bool {
 
 fn is_device_spec(value: &str) -> bool {
     use serde_json::Value;
+    let is_id = |it: Option<&Value>| it.is_none_or(Value::is_string);
+    let is_device = |it: &Value| {
+        it.is_object() && ["vendor_id", "product_id"].iter().all(|key| is_id(it.get(key)))
+    };
     match serde_json::from_str(value) {
-        Ok(Value::Object(_)) => true,
-        Ok(Value::Array(items)) => items.iter().all(Value::is_object),
-        _ => false,
+        Ok(Value::Array(items)) => items.iter().all(is_device),
+        Ok(it) => is_device(&it),
+        Err(_) => false,
     }
 }
 
 fn is_pmem(value: &str) -> bool {
-    let mut items = value.split(',').map(str::trim).filter(|it| !it.is_empty());
-    items.all(|it| it.contains(':'))
+    items(value).all(|it| it.contains(':'))
 }
 
 #[cfg(test)]

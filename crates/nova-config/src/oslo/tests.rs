@@ -251,3 +251,14 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn options_of_the_control_plane_have_no_effect_on_a_compute() {
+    let found = told(
+        "[filter_scheduler]\nenabled_filters = ComputeFilter\ntrack_instance_changes = False\n\
+         [conductor]\nworkers = 4\n[scheduler]\nmax_attempts = 5\n",
+    );
+    let options = ["[filter_scheduler] enabled_filters", "[conductor] workers"];
+    let options = options.into_iter().chain(["[scheduler] max_attempts"]);
+    assert_eq!(found, [2, 5, 7].into_iter().zip(options.map(str::to_owned)).collect::<Vec<_>>());
+}

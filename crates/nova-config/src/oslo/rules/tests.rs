@@ -120,7 +120,17 @@ fn formats_that_nova_itself_reads_are_judged() {
         ("[pci]\npassthrough_whitelist = [1]\n", "[pci] passthrough_whitelist"),
         ("[compute]\nmax_disk_devices_to_attach = 0\n", "[compute] max_disk_devices_to_attach"),
         ("[libvirt]\npmem_namespaces = a\n", "[libvirt] pmem_namespaces"),
+        ("[pci]\ndevice_spec = {\"vendor_id\": 8086}\n", "[pci] device_spec"),
         ("[DEFAULT]\ncompute_driver = libvirt.LibvirtDrive\n", "[DEFAULT] compute_driver"),
+        ("[DEFAULT]\ncompute_driver = libvirt\n", "[DEFAULT] compute_driver"),
+        (
+            "[DEFAULT]\ncompute_driver = nova.virt.libvirt.LibvirtDriver\n",
+            "[DEFAULT] compute_driver",
+        ),
+        ("[DEFAULT]\ndefault_log_levels = nova=debug\n", "[DEFAULT] default_log_levels"),
+        ("[DEFAULT]\ndefault_log_levels = a=INFO,nova:DEBUG\n", "[DEFAULT] default_log_levels"),
+        ("[libvirt]\ncpu_mode = custom\ncpu_models = Nehalem Haswell\n", "[libvirt] cpu_models"),
+        ("[libvirt]\ncpu_mode = custom\ncpu_models = [Nehalem]\n", "[libvirt] cpu_models"),
     ] {
         check(&[text], at, "it must be");
     }
@@ -129,6 +139,8 @@ fn formats_that_nova_itself_reads_are_judged() {
         "[pci]\ndevice_spec = {\"a\": \"1\"}\ndevice_spec = [{\"a\": \"1\"},\n  {\"b\": \"2\"}]\n",
         "[libvirt]\npmem_namespaces = a:x|y,b:z\n[DEFAULT]\ncompute_driver = libvirt.LibvirtDriver\n",
         "[compute]\ncpu_dedicated_set = $x$$\n",
+        "[DEFAULT]\ndefault_log_levels = nova=DEBUG, amqp=10,\ncompute_driver = my.Driver\n",
+        "[libvirt]\ncpu_mode = custom\ncpu_models = Skylake-Client-noTSX-IBRS,\n  qemu64_v1.0\n",
     ] {
         check_fine("2026.2", text);
     }
