@@ -71,9 +71,9 @@ impl KeyFault {
         if text.contains("BEGIN ENCRYPTED PRIVATE KEY") || text.contains("Proc-Type: 4,ENCRYPTED") {
             return Some(Self::Passphrase);
         }
-        let has = |edge: &str, kind: &str| text.contains(&format!("-----{edge} {kind}-----"));
-        if let Some(kind) = PEM.into_iter().find(|it| has("BEGIN", it)) {
-            return (!has("END", kind)).then_some(Self::Damaged);
+        let line = |edge: &str, kind: &str| format!("-----{edge} {kind}-----");
+        if let Some(kind) = PEM.into_iter().find(|it| text.contains(&line("BEGIN", it))) {
+            return Self::of_pem(text, &line("BEGIN", kind), &line("END", kind));
         }
         let is_public =
             ["ssh-", "ecdsa-", "sk-"].iter().any(|it| text.trim_start().starts_with(it));
@@ -83,6 +83,17 @@ impl KeyFault {
             (text.trim_start().starts_with(BEGIN_ENCODED), Self::Encoded),
         ];
         recognized.into_iter().find(|(is_it, _)| *is_it).map(|(_, fault)| fault)
+    }
+
+    /// Returns the fault of a key in PEM, of which OpenSSL reads whatever has both lines as they are.
+    fn of_pem(text: &str, begin: &str, end: &str) -> Option<Self> {
+        let has = |line: &str| {
+            text.trim_start_matches('\u{feff}').lines().any(|it| it.trim_end() == line)
+        };
+        if !has(begin) {
+            return Some(Self::FirstLine);
+        }
+        (!has(end)).then_some(Self::Damaged)
     }
 
     /// Returns the fault of a key in OpenSSH's own format, of which ssh reads nothing that is not
@@ -178,6 +189,8 @@ mod tests {
         for kind in PEM {
             let pem = format!("-----BEGIN {kind}-----\nAAAA\n-----END {kind}-----");
             assert_eq!(KeyFault::of(pem.as_bytes()), None, "{kind}");
+            let marked = format!("\u{feff}{pem}");
+            assert_eq!(KeyFault::of(marked.as_bytes()), None, "OpenSSL passes over the mark");
             let lines = pem.replace('\n', "\r\n");
             assert_eq!(KeyFault::of(lines.as_bytes()), None, "OpenSSL reads these");
         }
@@ -207,6 +220,9 @@ mod tests {
             (key[..100].into(), KeyFault::Damaged),
             (key.replacen("b3Bl", "b3B", 1), KeyFault::Damaged),
             ("-----BEGIN EC PRIVATE KEY-----\nAAAA\n".into(), KeyFault::Damaged),
+            (pem("RSA PRIVATE KEY", "").replace('\n', " "), KeyFault::FirstLine),
+            (pem("RSA PRIVATE KEY", "").replace("-----BEGIN", "  -----BEGIN"), KeyFault::FirstLine),
+            (pem("RSA PRIVATE KEY", "").replace("-----END", "  -----END"), KeyFault::Damaged),
         ] {
             assert_eq!(KeyFault::of(text.as_bytes()), Some(expected), "{text}");
         }
