@@ -92,13 +92,12 @@ impl Cluster {
         let server = config.cluster_url.authority().map(ToString::to_string).unwrap_or_default();
         let namespace = access.namespace.clone();
         let namespace = namespace.unwrap_or_else(|| config.default_namespace.clone());
-        let client = match variables.proxy_of(&config.cluster_url, proxy)? {
-            Some(proxy) => proxied_client::client(&config, &proxy),
-            None => {
-                // kube reads the environment by rules of its own.
-                config.proxy_url = None;
-                Client::try_from(config)
-            }
+        let client = if let Some(proxy) = variables.proxy_of(&config.cluster_url, proxy)? {
+            proxied_client::client(&config, &proxy)
+        } else {
+            // kube reads the environment by rules of its own.
+            config.proxy_url = None;
+            Client::try_from(config)
         };
         let client = client.map_err(|it| Error::of_client(&it, &server))?;
         Ok(Self { client, server, namespace })

@@ -126,7 +126,7 @@ impl<'a> Member<'a> {
     /// Returns the condition of the node set that keeps its deployments from beginning.
     pub fn blocked(&self) -> Option<&'a Condition> {
         let types = [INPUT_READY, SETUP_READY];
-        types.into_iter().find_map(|it| find(self.of_set(), it).filter(is_open))
+        types.into_iter().find_map(|it| find(self.of_set(), it).filter(|it| is_open(it)))
     }
 
     /// Returns the name of the node set.
@@ -292,7 +292,7 @@ impl<'a> Member<'a> {
     fn undeployed(&self) -> ConditionDraft {
         let of_waiting = || {
             let conditions = &self.waiting()?.status.as_ref()?.conditions;
-            find(conditions, READY).filter(is_open)
+            find(conditions, READY).filter(|it| is_open(it))
         };
         if let Some(ready) = self.blocked().or_else(of_waiting) {
             let mut draft = ConditionDraft::repeated(ready).with_type(READY);
@@ -310,7 +310,7 @@ impl<'a> Member<'a> {
     }
 }
 
-fn is_open(condition: &&Condition) -> bool {
+fn is_open(condition: &Condition) -> bool {
     condition.status != ConditionStatus::True
 }
 
