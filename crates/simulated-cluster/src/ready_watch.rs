@@ -32,6 +32,11 @@ const KINDS: [(&str, &str, &str); 12] = [
 /// How long before `Ready` became True a user's change may have been made that the operator had not
 /// seen by then.
 const UNSEEN: Duration = Duration::from_secs(1);
+/// The same for objects that sum up others. They are ready before they have any, and a busy machine shows
+/// a new one late.
+const UNSEEN_BY_SUMS: Duration = Duration::from_secs(10);
+/// The kinds that sum up others.
+const SUMS: [&str; 2] = ["OpenStackDataPlane ", "OpenStackDataPlaneRole "];
 
 /// The record of what became of `Ready` of all objects.
 #[derive(Clone, Default)]
@@ -107,8 +112,10 @@ impl ReadyWatch {
         let seen = self.seen.lock();
         let changes = seen.changes.get(namespace).map(Vec::as_slice).unwrap_or_default();
         let is_explained = |fall: &&Fall| {
+            let is_sum = SUMS.iter().any(|it| fall.object.starts_with(it));
+            let unseen = if is_sum { UNSEEN_BY_SUMS } else { UNSEEN };
             changes.iter().any(|it| {
-                let is_since = it.version > fall.since.version || it.at + UNSEEN > fall.since.at;
+                let is_since = it.version > fall.since.version || it.at + unseen > fall.since.at;
                 is_since && it.version < fall.to.version
             })
         };
