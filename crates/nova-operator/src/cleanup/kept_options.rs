@@ -18,6 +18,9 @@ use crate::compute::observed::{Ending, Observed};
 /// `spec.defaultConfigOverwrite`.
 const OPTIONS: &str = "customServiceConfig";
 
+/// Bytes of texts that the Secret has room for: the API server takes none above 1 MiB.
+const ROOM: usize = 900 * 1024;
+
 /// Adds to a plan that lets a compute go the Secret with what its user wrote, and an Event on the node
 /// that names it.
 ///
@@ -35,7 +38,7 @@ pub fn keep(seen: &Observed, ending: &Ending, plan: &mut Plan) {
     let node = Target::of(node);
     let name = secret_name(&seen.compute);
     plan.events.push((node.clone(), event(&seen.compute, &name)));
-    let data: BTreeMap<&str, ByteString> =
+    let data: BTreeMap<String, ByteString> =
         texts.into_iter().map(|(key, text)| (key, ByteString(text.as_bytes().to_vec()))).collect();
     // It goes with the node.
     let owner = json!({
@@ -50,11 +53,28 @@ pub fn keep(seen: &Observed, ending: &Ending, plan: &mut Plan) {
     plan.steps.insert(at, Step::apply(target, object, "what its user wrote would be lost"));
 }
 
-fn texts(compute: &ExternalCompute) -> BTreeMap<&str, &str> {
+/// Returns what the user wrote, by the key in the Secret. A Secret that the API server refuses would hold
+/// the compute for ever, so names get the letters of a key, and what has no room is left out.
+fn texts(compute: &ExternalCompute) -> BTreeMap<String, &str> {
     let spec = &compute.spec;
-    let files = spec.default_config_overwrite.iter().map(|(name, it)| (name.as_str(), it.as_str()));
     let options = spec.custom_service_config.as_deref().map(|it| (OPTIONS, it));
-    files.chain(options).filter(|(_, it)| !it.trim().is_empty()).collect()
+    let files = spec.default_config_overwrite.iter().map(|(name, it)| (name.as_str(), it.as_str()));
+    let mut room = ROOM;
+    let mut has_room = |text: &str| {
+        let left = room.checked_sub(text.len());
+        room = left.unwrap_or(room);
+        left.is_some()
+    };
+    let written = options.into_iter().chain(files).filter(|(_, it)| !it.trim().is_empty());
+    written.filter(|(_, it)| has_room(it)).map(|(name, it)| (key(name), it)).collect()
+}
+
+/// Returns the key of a Secret for a name of a file, which the definition does not bound.
+fn key(name: &str) -> String {
+    let is_plain = |it: char| it.is_ascii_alphanumeric() || "-_.".contains(it);
+    let plain = name.trim_start_matches('.').chars().take(250);
+    let plain: String = plain.map(|it| if is_plain(it) { it } else { '-' }).collect();
+    if plain.is_empty() { "file".to_owned() } else { plain }
 }
 
 /// Returns a name that no Secret of a user and no earlier compute of the node has.

@@ -286,7 +286,10 @@ fn lets_options_go(how: fn(&mut World)) -> (Vec<String>, Vec<Value>) {
     let mut world = World::new();
     let spec = &mut world.compute.as_mut().unwrap().spec;
     spec.custom_service_config = Some("[DEFAULT]\nmax_concurrent_builds = 7\n".to_owned());
-    spec.default_config_overwrite.insert("provider.yaml".to_owned(), "meta: {}\n".to_owned());
+    let files = &mut spec.default_config_overwrite;
+    files.insert("provider.yaml".to_owned(), "meta: {}\n".to_owned());
+    files.insert("../my file.yaml".to_owned(), "meta: {}\n".to_owned());
+    files.extend((0..9).map(|it| (format!("z{it}"), "x".repeat(128 * 1024))));
     how(&mut world);
     world.settle();
     world.end("Ok");
@@ -326,7 +329,10 @@ fn options_of_a_compute_that_is_deleted_are_kept_in_a_secret_of_its_node_before_
         serde_json::from_value(object["data"].clone()).unwrap();
     let text = |key: &str| String::from_utf8(data[key].0.clone()).unwrap();
     assert!(text("customServiceConfig").ends_with("max_concurrent_builds = 7\n"));
-    assert_eq!((text("provider.yaml").as_str(), data.len()), ("meta: {}\n", 2));
+    assert_eq!(text("provider.yaml"), "meta: {}\n");
+    assert_eq!(text("-my-file.yaml"), "meta: {}\n", "the API server would refuse the Secret");
+    let n_bytes: usize = data.values().map(|it| it.0.len()).sum();
+    assert_eq!((data.len(), n_bytes < 1024 * 1024), (10, true), "nine further files have no room");
 }
 
 #[test]
