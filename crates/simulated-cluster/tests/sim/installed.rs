@@ -62,7 +62,7 @@ async fn webhooks_are_as_the_chart_has_them() -> Result<()> {
             }
         }
     }
-    assert_eq!(n_webhooks, 8);
+    assert_eq!(n_webhooks, 9);
 
     // They are called: a compute gets its images, and an unreadable object is denied.
     let spec = json!({ "dataplaneNodeName": "n0", "cellName": "nova-cell1" });
