@@ -124,7 +124,7 @@ pub fn files(seen: &Observed, complete: &Complete, inputs: &Inputs, purpose: Pur
     let deployed = seen.compute.status.as_ref().map(|it| it.deployed_files.clone());
     let deployed = deployed.filter(|it| !it.is_empty());
     let intact = seen.rendered.as_ref().and_then(|it| Some((it, intact(it)?)));
-    let is_present = |it: &Rendered| digest.is_certainly(&it.hash);
+    let is_present = |it: &Rendered| !it.inputs.is_empty() && digest.is_certainly(&it.hash);
     if let Some((secret, listed)) = &intact {
         let is_as_deployed = || deployed.iter().all(|it| *it == deployed_files::digests(listed));
         if is_present(secret) && !digest.renews(&secret.hash) && is_as_deployed() {
@@ -145,7 +145,8 @@ pub fn files(seen: &Observed, complete: &Complete, inputs: &Inputs, purpose: Pur
     let changed = deployed.map(|it| changed_inputs(&it, &digests)).unwrap_or_default();
     let step = step(seen, &files, &listed, (&digest, purpose.inputs));
     let is_kept = |secret: &Rendered, listed: &[ConfigFile]| {
-        let is_for_them = purpose.inputs.is_certainly(&secret.inputs);
+        let is_for_them = purpose.inputs.is_certainly(&secret.inputs)
+            || (secret.inputs.is_empty() && deployed_files::are_on_the_host(&seen.compute, listed));
         let differs = || !changed_inputs(&deployed_files::digests(listed), &digests).is_empty();
         !purpose.is_attempt && is_for_them && differs()
     };
@@ -193,7 +194,9 @@ fn step(
 fn intact(rendered: &Rendered) -> Option<Vec<ConfigFile>> {
     let files: Vec<ConfigFile> = serde_json::from_str(&rendered.files).ok()?;
     let names = files.iter().map(|it| it.name.as_str());
-    let annotations = [CONFIG_HASH, CONFIG_FILES, CONFIG_INPUTS];
+    // The release before has not written the last one.
+    let inputs = Some(CONFIG_INPUTS).filter(|_| !rendered.inputs.is_empty());
+    let annotations = [CONFIG_HASH, CONFIG_FILES].into_iter().chain(inputs);
     rendered.managed_fields.has(annotations, names).then_some(files)
 }
 

@@ -3,6 +3,7 @@
 use super::*;
 use crate::audit::report::{Differences, LastAudit, Verdict};
 use crate::audit::request::{AuditPolicy, AuditRequest};
+use crate::deployed_files;
 
 /// The newest release of nova whose generated options differ.
 fn older() -> Chosen {
@@ -103,9 +104,8 @@ fn a_change_of_libvirt_alone_leaves_the_files_that_were_deployed() {
     assert_eq!(world.reason("ConfigurationInSync"), "NotAudited");
 }
 
-#[test]
-fn an_upgrade_from_a_release_without_records_runs_nothing_and_says_nothing_of_the_files() {
-    let mut world = world();
+/// Makes status and Secret what the release before has written.
+fn forget_records(world: &mut World) {
     let status = world.compute().status.as_mut().unwrap();
     status.deployed_files.clear();
     let secret = world.seen.rendered.as_mut().unwrap();
@@ -116,6 +116,37 @@ fn an_upgrade_from_a_release_without_records_runs_nothing_and_says_nothing_of_th
     secret.managed_fields = ManagedFields::applied(
         &json!({ "metadata": { "annotations": left }, "data": world.files }),
     );
+}
+
+#[test]
+fn an_upgrade_in_the_middle_of_a_run_records_the_files_that_the_run_brings() {
+    let mut world = world();
+    world.configure(Some("[DEFAULT]\nmax_concurrent_builds = 7\n"));
+    world.settle();
+    while world.reason("UpToDate") != "InputsChanged" || !runs_nova(&mut world) {
+        world.now += SignedDuration::from_mins(1);
+        world.end("Ok");
+        world.settle();
+    }
+    forget_records(&mut world);
+    world.seen.release = older();
+    let brought = world.seen.rendered.clone();
+    assert!(!world.settle().contains(&"files".to_owned()));
+    assert_eq!(deploy(&mut world), ["nova-registered"]);
+    assert_eq!(world.seen.rendered, brought);
+    assert_eq!(world.reason("UpToDate"), "OperatorChanged");
+}
+
+fn runs_nova(world: &mut World) -> bool {
+    let status = world.compute().status.clone().unwrap();
+    deployed_files::nova(&status.services)
+        .is_some_and(|it| it.state == api::dataplane::RunState::Running)
+}
+
+#[test]
+fn an_upgrade_from_a_release_without_records_runs_nothing_and_says_nothing_of_the_files() {
+    let mut world = world();
+    forget_records(&mut world);
     assert_eq!(world.settle(), ["files", "status"]);
     assert_eq!(audited(&mut world), [""; 0], "an audit of before counts for nothing");
     assert!(is_up_to_date(&world), "the inputs are those that were deployed");
