@@ -112,7 +112,7 @@ class TemporaryDirectoryTest(unittest.TestCase):
         return path
 
     def command(self, *words, env=None, timeout=180):
-        with self.start(*words, env=env) as process:
+        with self.begin(*words, env=env) as process:
             try:
                 stdout, stderr = process.communicate(timeout=timeout)
             except subprocess.TimeoutExpired:
@@ -120,7 +120,7 @@ class TemporaryDirectoryTest(unittest.TestCase):
                 raise
         return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
 
-    def start(self, *words, env=None):
+    def begin(self, *words, env=None):
         """Starts a command, whose output is piped; the caller awaits its end."""
         return subprocess.Popen(
             [str(word) for word in words],

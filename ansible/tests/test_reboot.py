@@ -71,7 +71,7 @@ class Reboot(TemporaryDirectoryTest):
             **more,
         }
         # In a session of its own, so that all its processes can be ended.
-        play = self.start(
+        play = self.begin(
             "setsid", BIN / "ansible-playbook", "-i", "n0,", "-e", json.dumps(given), "osp.edpm.reboot",
             env={"ANSIBLE_COLLECTIONS_PATH": collections_path(self.directory)},
         )
