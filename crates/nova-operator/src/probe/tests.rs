@@ -13,7 +13,7 @@ use nova_config::transport_url::TransportUrl;
 use operator_runtime::http_client::HttpClients;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
-    net::{TcpListener, TcpStream},
+    net::{TcpListener, TcpSocket, TcpStream},
     sync::Barrier,
 };
 
@@ -51,9 +51,12 @@ async fn silent() -> SocketAddr {
         .await
 }
 
-/// A port where no server listens.
-async fn closed() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap()
+/// A port where no server listens, while the socket is held: a free one would soon be another test's.
+fn closed() -> (TcpSocket, SocketAddr) {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let address = socket.local_addr().unwrap();
+    (socket, address)
 }
 
 fn trust() -> CaTrust {
@@ -128,7 +131,8 @@ async fn a_tls_broker_that_says_nothing_is_unreachable_in_time() {
 
 #[tokio::test]
 async fn each_host_has_an_outcome_of_its_own_in_the_order_of_the_url() {
-    let (closed, foreign) = (closed().await, answering(b"HTTP/1.1 400 Bad Request\r\n\r\n").await);
+    let (_held, closed) = closed();
+    let foreign = answering(b"HTTP/1.1 400 Bad Request\r\n\r\n").await;
     let outcome = login(&[closed, foreign], "").await;
     assert_eq!(outcome[0].address, closed.to_string());
     assert!(matches!(outcome[0].login, Login::Unreachable(_)));
@@ -243,10 +247,11 @@ async fn a_keystone_that_says_nothing_is_unreachable_in_time() {
 
 #[tokio::test]
 async fn a_closed_port_is_unreachable() {
-    let result = probed(&format!("http://{}", closed().await), &trust()).await;
+    let (_held, closed) = closed();
+    let result = probed(&format!("http://{closed}"), &trust()).await;
     assert!(matches!(result, Err(KeystoneFault::Unreachable(_))));
     let http = HttpClients::default().of("ns", trust());
-    let result = keystone_answers(&format!("http://{}", closed().await), &http).await;
+    let result = keystone_answers(&format!("http://{closed}"), &http).await;
     let Err(KeystoneFault::Unreachable(cause)) = result else { panic!("{result:?}") };
     assert!(cause.contains("loopback"), "{cause}");
     let result = probed("keystone", &trust()).await;
