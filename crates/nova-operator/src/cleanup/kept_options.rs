@@ -31,15 +31,17 @@ pub fn keep(seen: &Observed, ending: &Ending, plan: &mut Plan) {
     let Some(at) = plan.steps.iter().position(lets_go) else { return };
     let node = seen.node.as_deref().filter(|it| !is_terminating(*it) && owns(it, &seen.compute));
     let (Some(node), false) = (node, ending.namespace_goes) else { return };
-    let texts = texts(&seen.compute);
-    if texts.is_empty() {
+    let written = written(&seen.compute);
+    if written.is_empty() {
         return;
     }
+    let kept = fitting(&written);
     let node = Target::of(node);
     let name = secret_name(&seen.compute);
-    plan.events.push((node.clone(), event(&seen.compute, &name)));
+    let n_lost = written.len() - kept.len();
+    plan.events.push((node.clone(), event(&seen.compute, &name, n_lost)));
     let data: BTreeMap<String, ByteString> =
-        texts.into_iter().map(|(key, text)| (key, ByteString(text.as_bytes().to_vec()))).collect();
+        kept.into_iter().map(|(key, text)| (key, ByteString(text.as_bytes().to_vec()))).collect();
     // It goes with the node.
     let owner = json!({
         "apiVersion": node.kind.api_version(),
@@ -53,20 +55,26 @@ pub fn keep(seen: &Observed, ending: &Ending, plan: &mut Plan) {
     plan.steps.insert(at, Step::apply(target, object, "what its user wrote would be lost"));
 }
 
-/// Returns what the user wrote, by the key in the Secret. A Secret that the API server refuses would hold
-/// the compute for ever, so names get the letters of a key, and what has no room is left out.
-fn texts(compute: &ExternalCompute) -> BTreeMap<String, &str> {
+/// Returns what the user wrote, each text with its name, the options first.
+fn written(compute: &ExternalCompute) -> Vec<(&str, &str)> {
     let spec = &compute.spec;
     let options = spec.custom_service_config.as_deref().map(|it| (OPTIONS, it));
     let files = spec.default_config_overwrite.iter().map(|(name, it)| (name.as_str(), it.as_str()));
+    options.into_iter().chain(files).filter(|(_, it)| !it.trim().is_empty()).collect()
+}
+
+/// Returns the texts that a Secret takes, by key. One that the API server refuses would hold the compute
+/// for ever, so names get the letters of a key, and what has no room is left out.
+fn fitting<'a>(written: &[(&str, &'a str)]) -> BTreeMap<String, &'a str> {
     let mut room = ROOM;
-    let mut has_room = |text: &str| {
-        let left = room.checked_sub(text.len());
-        room = left.unwrap_or(room);
-        left.is_some()
-    };
-    let written = options.into_iter().chain(files).filter(|(_, it)| !it.trim().is_empty());
-    written.filter(|(_, it)| has_room(it)).map(|(name, it)| (key(name), it)).collect()
+    let mut kept = BTreeMap::new();
+    for (name, text) in written {
+        if let Some(left) = room.checked_sub(text.len()) {
+            room = left;
+            kept.entry(key(name)).or_insert(*text);
+        }
+    }
+    kept
 }
 
 /// Returns the key of a Secret for a name of a file, which the definition does not bound.
@@ -82,10 +90,16 @@ fn secret_name(compute: &ExternalCompute) -> String {
     format!("{}-options-{}", compute.name_any(), hash::short(&compute.uid().unwrap_or_default()))
 }
 
-fn event(compute: &ExternalCompute, secret: &str) -> EventDraft {
+fn event(compute: &ExternalCompute, secret: &str, n_lost: usize) -> EventDraft {
+    let lost = match n_lost {
+        0 => String::new(),
+        _ => format!(
+            ", but for {n_lost} of the files of defaultConfigOverwrite, which it cannot hold"
+        ),
+    };
     let note = format!(
         "NovaExternalCompute {} was deleted with the options in its spec. They are kept in Secret \
-         {secret}: kubectl get -n {} secret {secret} -o \
+         {secret}{lost}: kubectl get -n {} secret {secret} -o \
          go-template='{{{{range .data}}}}{{{{base64decode .}}}}{{{{end}}}}'",
         compute.name_any(),
         compute.namespace().unwrap_or_default()

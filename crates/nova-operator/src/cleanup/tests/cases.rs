@@ -299,6 +299,11 @@ fn lets_options_go(how: fn(&mut World)) -> (Vec<String>, Vec<Value>) {
         secrets.extend(plan.steps.iter().filter(kept).map(|it| json!(it)));
         writes.extend(plan.events.into_iter().map(|(on, it)| {
             assert!(it.note.contains(" secret n0-options-"), "{}", it.note);
+            assert!(
+                it.note.contains("but for 2 of the files of defaultConfigOverwrite"),
+                "{}",
+                it.note
+            );
             format!("{} on {}", it.reason, on.name)
         }));
     }
