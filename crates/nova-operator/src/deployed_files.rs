@@ -51,7 +51,7 @@ pub fn is_unrecorded(compute: &ExternalCompute) -> bool {
 
 /// Whether files that do not say for which inputs they are, as those of the release before, are on the
 /// host, or a run is bringing them there.
-pub fn are_on_the_host(compute: &ExternalCompute, files: &[ConfigFile]) -> bool {
+pub fn are_of_last_attempt(compute: &ExternalCompute, files: &[ConfigFile]) -> bool {
     compute.status.as_ref().is_some_and(|it| {
         it.deployed_files == digests(files)
             || nova(&it.services).is_some_and(|run| run.state == RunState::Running)

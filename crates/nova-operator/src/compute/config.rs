@@ -146,7 +146,8 @@ pub fn files(seen: &Observed, complete: &Complete, inputs: &Inputs, purpose: Pur
     let step = step(seen, &files, &listed, (&digest, purpose.inputs));
     let is_kept = |secret: &Rendered, listed: &[ConfigFile]| {
         let is_for_them = purpose.inputs.is_certainly(&secret.inputs)
-            || (secret.inputs.is_empty() && deployed_files::are_on_the_host(&seen.compute, listed));
+            || (secret.inputs.is_empty()
+                && deployed_files::are_of_last_attempt(&seen.compute, listed));
         let differs = || !changed_inputs(&deployed_files::digests(listed), &digests).is_empty();
         !purpose.is_attempt && is_for_them && differs()
     };
