@@ -1,7 +1,6 @@
 //! Reads everything about one run from the caches, and in two rare cases from the API server.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use api::ansibleee::AnsibleEe;
 use api::conditions::{one_line, printable};
@@ -22,6 +21,7 @@ use operator_runtime::error::Result;
 use super::decide::{self, LAG, Observed, Stage, current_job, recorded_uid, stage};
 use crate::objects::{JOB_NAME, Job, Pod, RUN, annotation};
 use crate::run::build::APP;
+use crate::run::pod_problems::left;
 use crate::run::settings::Settings;
 
 /// Index of Jobs by the key of their run.
@@ -155,7 +155,7 @@ impl Runs {
         let current = current_job(run).unwrap_or_default();
         let is_waiting = |it: &&Job| {
             let since = it.status.start_time.as_ref().map(|it| it.0);
-            let is_late = since.is_some_and(|it| has_passed(it, LAG));
+            let is_late = since.is_some_and(|it| left(it, LAG, clock::now()).is_none());
             it.name_any() == current && it.end().is_none() && is_late
         };
         let Some(job) = jobs.iter().find(is_waiting) else { return Ok(None) };
@@ -187,7 +187,7 @@ impl Runs {
         let current = current_job(run).unwrap_or_default();
         let Some(job) = jobs.iter().find(|it| it.name_any() == current) else { return Ok(None) };
         let since = job.end().and_then(|it| it.last_transition_time.as_ref());
-        let is_late = since.is_some_and(|it| has_passed(it.0, LAG));
+        let is_late = since.is_some_and(|it| left(it.0, LAG, clock::now()).is_none());
         // Its pods were deleted before it ended: there is nothing to wait for.
         let is_stopped = job.end().is_some_and(|it| it.reason == "DeadlineExceeded");
         let has_pods =
@@ -198,10 +198,6 @@ impl Runs {
         let namespace = run.namespace().unwrap_or_default();
         self.api.list(&namespace, &format!("{JOB_NAME}={current}")).await.map(Some)
     }
-}
-
-fn has_passed(since: Timestamp, pause: Duration) -> bool {
-    Duration::try_from(clock::now().duration_since(since)).is_ok_and(|it| it >= pause)
 }
 
 /// Returns the API server's words in an Event about a pod of a Job that was refused.
