@@ -8,6 +8,7 @@ from support import ANSIBLE, BIN, COLLECTION, TemporaryDirectoryTest, collection
 
 PLAYBOOKS = [
     "configure_network", "validate_network", "install_os", "configure_os", "run_os", "libvirt", "nova", "reboot",
+    "install_certs", "ssh_known_hosts",
 ]
 # Those that upstream has under no name.
 OWN_PLAYBOOKS = ["nova_audit"]
