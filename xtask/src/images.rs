@@ -47,8 +47,8 @@ enum Purpose {
     Base,
     /// Needed by every lab and every release.
     All,
-    /// Built only for bare metal.
-    BareMetal,
+    /// Built only for what asks for it: bare metal, or guests.
+    OnRequest,
 }
 
 impl Image {
@@ -57,7 +57,7 @@ impl Image {
         match self.purpose {
             Purpose::Base => false,
             Purpose::All => only.is_empty() || only.contains(&self.name),
-            Purpose::BareMetal => only.contains(&self.name),
+            Purpose::OnRequest => only.contains(&self.name),
         }
     }
 }
@@ -94,13 +94,31 @@ const IMAGES: &[Image] = &[
         name: "edpm-machine",
         from: Some("edpm-host"),
         extra: &[],
-        purpose: Purpose::BareMetal,
+        purpose: Purpose::OnRequest,
     },
     Image {
         name: "ironic",
         from: Some("openstack"),
         extra: &[Extra::Wheels],
-        purpose: Purpose::BareMetal,
+        purpose: Purpose::OnRequest,
+    },
+    Image {
+        name: "ovn-controller",
+        from: Some("kolla"),
+        extra: &[],
+        purpose: Purpose::OnRequest,
+    },
+    Image {
+        name: "neutron-metadata-agent",
+        from: Some("nova-compute"),
+        extra: &[Extra::Wheels],
+        purpose: Purpose::OnRequest,
+    },
+    Image {
+        name: "openstack-guests",
+        from: Some("openstack"),
+        extra: &[Extra::Wheels],
+        purpose: Purpose::OnRequest,
     },
     Image {
         name: "operators",
@@ -162,6 +180,9 @@ const OF_CHART: [&str; 4] = ["operators", "ansible-runner", "nova-compute", "nov
 /// The images of the lab's Ironic and of its machines.
 const OF_BARE_METAL: [&str; 2] = ["edpm-machine", "ironic"];
 
+/// The images that guests need beside all others.
+const OF_GUESTS: [&str; 3] = ["ovn-controller", "neutron-metadata-agent", "openstack-guests"];
+
 /// The images of one build, with their references.
 pub(crate) struct Set {
     references: BTreeMap<&'static str, String>,
@@ -172,6 +193,12 @@ impl Set {
     pub(crate) fn reference(&self, name: &str) -> Result<&str> {
         let found = self.references.get(name).with_context(|| format!("no image {name}"))?;
         Ok(found)
+    }
+
+    /// Returns these images and those of another build.
+    pub(crate) fn and(mut self, other: Self) -> Self {
+        self.references.extend(other.references);
+        self
     }
 
     /// Returns the chart's values for these images.
@@ -228,6 +255,11 @@ pub(crate) fn of_tree(env: &lab::Env, tree: &Tree) -> Result<Set> {
 /// Builds and pushes the images for bare metal to the lab's registry.
 pub(crate) fn for_bare_metal() -> Result<Set> {
     provide(&Tree::present(), lab::REGISTRY, true, &OF_BARE_METAL)
+}
+
+/// Builds and pushes the images that guests need beside all others.
+pub(crate) fn for_guests(env: &lab::Env) -> Result<Set> {
+    some(env, &OF_GUESTS)
 }
 
 /// Builds and pushes one image to the lab's registry, and returns its reference.
