@@ -3,7 +3,11 @@
 //! Omitted on purpose: options equal to nova's own default; options that only nova-api, the
 //! scheduler or the console proxy read (`[keystone_authtoken]`, `allow_resize_to_same_host`,
 //! `[neutron] service_metadata_proxy`); `debug`; and every option of a log file: without one nova
-//! logs to the container's output, which `podman logs` and the journal show.
+//! logs to the container's output, which `podman logs` and the journal show. How guests move live
+//! is known on the host alone, so the play writes it.
+//!
+//! Of Open vSwitch too nova's default is right: nova's user may not open the socket of its database,
+//! so the play of OVN has that listen on the loopback address, as upstream's does.
 
 use super::cell::{ApplicationCredential, CellView};
 use super::host::HostView;

@@ -256,6 +256,8 @@ fn a_compute_has_what_other_deployments_of_nova_have() {
     }
     // Nova's own default gives telemetry the memory figures of guests.
     assert_eq!(option(&cell, "mem_stats_period_seconds").len(), 0);
+    // The user nova cannot open the socket that some deployments name here.
+    assert_eq!(option(&cell, "ovsdb_connection").len(), 0);
 }
 
 #[test]

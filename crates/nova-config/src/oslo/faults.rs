@@ -58,7 +58,8 @@ pub fn faults(custom_service_config: &str) -> BoundedList<Fault> {
 /// Returns the warnings on an entry that hold for every release: it replaces an option of the
 /// operator, oslo.config reads it differently than it looks, or a compute must not have it.
 pub(super) fn of_entry(source: &str, entry: &Entry) -> Vec<Finding> {
-    let found = owned(entry).into_iter().chain(surprise(entry)).chain(differences(entry));
+    let found = owned(entry).into_iter().chain(of_migration(entry)).chain(surprise(entry));
+    let found = found.chain(differences(entry));
     found.map(|it| finding(source, entry, it)).collect()
 }
 
@@ -80,6 +81,43 @@ fn owned(entry: &Entry) -> Option<&'static str> {
          fail to start or register elsewhere: remove it unless that is intended",
     )
 }
+
+/// Returns what follows where an entry decides how guests move to other hosts, or `None`: the play
+/// sets that by what a host has, its certificate or the key for migrations.
+fn of_migration(entry: &Entry) -> Option<&'static str> {
+    if normalized(&entry.section) != "libvirt" {
+        return None;
+    }
+    match (entry.key.as_str(), entry.value.trim()) {
+        ("live_migration_scheme", "tcp") => Some(WITHOUT_LOGIN),
+        ("live_migration_uri", uri) if uri.contains("+tcp:") => Some(WITHOUT_LOGIN),
+        ("live_migration_uri", _) => Some(
+            "replaces live_migration_scheme and live_migration_inbound_addr, which the play sets by \
+             what the host has (its certificate, else the key of Secret nova-migration-ssh-key): \
+             remove it unless that is intended",
+        ),
+        (
+            "live_migration_inbound_addr"
+            | "live_migration_scheme"
+            | "live_migration_with_native_tls",
+            _,
+        ) => Some(
+            "is set by the play, by what the host has (its certificate, else the key of Secret \
+             nova-migration-ssh-key); with another value guests may not move to or from the host: \
+             remove it unless that is intended",
+        ),
+        ("live_migration_tunnelled", value) if !value.eq_ignore_ascii_case("false") => Some(
+            "excludes live_migration_with_native_tls, which the play sets on a host with a \
+             certificate, where nova-compute then does not start: remove it",
+        ),
+        _ => None,
+    }
+}
+
+/// What follows where guests are to move over TCP alone.
+const WITHOUT_LOGIN: &str =
+    "has guests moved over a connection that neither asks who calls nor encrypts, and no libvirt \
+     that the play starts listens for it: remove it";
 
 /// What follows where an option is of the control plane.
 const ELSEWHERE: &str =

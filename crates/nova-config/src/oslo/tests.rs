@@ -194,6 +194,26 @@ fn what_follows_from_another_name_of_the_host_is_told_with_novas_words() {
 }
 
 #[test]
+fn what_decides_how_guests_move_is_told_and_tcp_above_all() {
+    for (option, words) in [
+        ("live_migration_uri = qemu+tcp://%s/system", "neither asks who calls nor encrypts"),
+        ("live_migration_scheme = tcp", "neither asks who calls nor encrypts"),
+        ("live_migration_uri = qemu+ssh://nova@%s/system", "replaces live_migration_scheme"),
+        ("live_migration_scheme = tls", "is set by the play"),
+        ("live_migration_inbound_addr = 192.0.2.1", "is set by the play"),
+        ("live_migration_with_native_tls = True", "is set by the play"),
+        ("live_migration_tunnelled = True", "excludes live_migration_with_native_tls"),
+    ] {
+        let text = format!("[Libvirt]\n{option}\nlive_migration_timeout_action = abort\n");
+        let found = warnings(&[Text { source: "x", text: &text }], &[], None, 9).first;
+        assert_eq!(found.len(), 1, "{option}: {found:?}");
+        assert!(found[0].line == 2 && found[0].message.contains(words), "{found:?}");
+    }
+    assert_eq!(told("[libvirt]\nlive_migration_tunnelled = False\n"), []);
+    assert_eq!(told("[other]\nlive_migration_uri = qemu+tcp://%s/system\n"), []);
+}
+
+#[test]
 fn a_value_does_not_show_itself() {
     assert_eq!(format!("{:?}", Value::new("hunter2").unwrap()), "Value(hidden)");
 }
