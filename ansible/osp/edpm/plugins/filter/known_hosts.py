@@ -16,7 +16,7 @@ options:
     elements: str
     required: true
   given:
-    description: lines of all other hosts; without them those of the present block stay
+    description: what is known of other hosts, as ssh has it
     type: str
 """
 
@@ -45,15 +45,26 @@ def _names(line):
     return {name for name in line.partition(" ")[0].split(",") if NAME.fullmatch(name)}
 
 
-def known_hosts(present, lines, given=None):
-    """The text of the file: outside of the managed block it stays as it is."""
+def known_hosts(present, lines, given=""):
+    """The text of the file: of its managed block, lines of hosts with other keys now go, and all others stay."""
     before, block, after = _parts(present)
-    others = block if given is None else known_hosts_lines(
-        {"names": names.split(","), "answer": key} for names, _, key in (line.partition(" ") for line in given.splitlines())
-    )
-    known = set().union(*map(_names, lines)) if lines else set()
-    kept = [line for line in others if _names(line) and not _names(line) & known]
-    return "\n".join([*before, BEGIN, *sorted({*kept, *lines}), END, *after]) + "\n"
+    # Of a host with a key that stands there already, more names and keys are known than are given.
+    news = [line for line in _given_lines(given) if not any(_is_in(line, known) for known in block)]
+    for newer in (news, lines):
+        replaced = set().union(*map(_names, newer))
+        block = [*(line for line in block if not _names(line) & replaced), *newer]
+    return "\n".join([*before, BEGIN, *sorted(set(block)), END, *after]) + "\n"
+
+
+def _given_lines(text):
+    """Lines of known hosts as those that we write: without ports, patterns, marks, and names that are hashed."""
+    parts = (line.partition(" ") for line in text.splitlines())
+    hosts = [{"names": re.sub(r"\[([^]]*)\]:[0-9]+", r"\1", names).split(","), "answer": key} for names, _, key in parts]
+    return [line for line in known_hosts_lines(hosts) if _names(line)]
+
+
+def _is_in(line, known):
+    return line.partition(" ")[2] == known.partition(" ")[2] and _names(line) <= _names(known)
 
 
 def _parts(text):
