@@ -8,10 +8,10 @@ from support import ANSIBLE, BIN, COLLECTION, TemporaryDirectoryTest, collection
 
 PLAYBOOKS = [
     "configure_network", "validate_network", "install_os", "configure_os", "run_os", "libvirt", "nova", "reboot",
-    "install_certs", "ssh_known_hosts",
+    "install_certs", "ssh_known_hosts", "bootstrap", "ovn", "neutron_metadata",
 ]
 # Those that upstream has under no name.
-OWN_PLAYBOOKS = ["nova_audit"]
+OWN_PLAYBOOKS = ["nova_audit", "ovn_audit", "neutron_metadata_audit"]
 
 
 class Playbooks(TemporaryDirectoryTest):

@@ -94,7 +94,7 @@ def _spelled(name):
 
 
 def _name_faults(name):
-    if name in _mentioned():
+    if name in _mentioned() or name in _options():
         return []
     if name in FIELDS:
         return [f"{name} is a field and no variable: write it beside ansibleVars, not into it."]
