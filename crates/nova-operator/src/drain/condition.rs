@@ -184,7 +184,9 @@ fn named(stuck: &Stuck) -> String {
         StuckCause::Refused(why) => {
             format!("{server} (nova refuses: {})", why.trim_end_matches('.'))
         }
-        StuckCause::Stayed => format!("{server} (nova did not move it)"),
+        StuckCause::Stayed => format!(
+            "{server} (nova did not move it; `openstack server event list {server}` has its attempts)"
+        ),
         StuckCause::Task(task) => {
             format!("{server} (its task {task} has not ended for ten minutes)")
         }

@@ -136,7 +136,8 @@ fn servers_that_cannot_move_are_named_with_the_cause() {
     };
     let world = world(Some("migrate"), Some(HostProgress::Occupied(occupied)));
     let part = "b0 (its status is SHUTOFF), b1 (nova refuses: no valid host), b2 (nova did not \
-                move it), b3 (its task migrating has not ended for ten minutes). \
+                move it; `openstack server event list b2` has its attempts), b3 (its task \
+                migrating has not ended for ten minutes). \
                 Start, confirm, migrate or delete them";
     check(&world, ConditionStatus::False, "ServersStuck", part);
 }
