@@ -4,6 +4,7 @@
 //! codegen`, which generates docs/faults.md from it and from the transcripts of the tests.
 
 pub mod cells;
+pub mod guests;
 pub mod hosts;
 pub mod machines;
 pub mod nodes;
@@ -13,7 +14,7 @@ pub mod runs;
 use std::fmt;
 
 /// All faults, grouped by what they affect.
-pub const GROUPS: [(&str, &[Fault]); 8] = [
+pub const GROUPS: [(&str, &[Fault]); 9] = [
     ("What a node, a role or a data plane is described by", nodes::FAULTS),
     ("Between a run and its host", hosts::FAULTS),
     ("Machines: what is asked for", machines::ASKED),
@@ -22,6 +23,7 @@ pub const GROUPS: [(&str, &[Fault]); 8] = [
     ("Nova's API", nova::API),
     ("What nova reports of hosts, their drain and their removal", nova::HOSTS),
     ("Runs made by hand", runs::FAULTS),
+    ("Networks of guests", guests::FAULTS),
 ];
 
 /// A fault, and what the user reads about it.

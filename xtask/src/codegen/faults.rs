@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
-use table::{Fault, GROUPS};
+use table::{Fault, GROUPS, guests};
 
 use super::Generated;
 
@@ -49,16 +49,34 @@ fn all() -> impl Iterator<Item = &'static Fault> {
     GROUPS.iter().flat_map(|(_, faults)| faults.iter())
 }
 
+/// Whether `cargo xtask proof guests` alone injects a fault: the page keeps what that has recorded.
+fn is_of_proof(fault: &Fault) -> bool {
+    guests::FAULTS.iter().any(|it| it.name == fault.name)
+}
+
+/// Returns the transcripts in a page.
+fn transcripts_of(page: &str) -> Transcripts {
+    let sections = page.split("\n### ").skip(1);
+    let of_section = |section: &str| {
+        let (name, rest) = section.split_once('\n')?;
+        let (_, rest) = rest.split_once("```text\n")?;
+        Some((name.to_owned(), rest.split_once("\n```")?.0.to_owned()))
+    };
+    sections.filter_map(of_section).collect()
+}
+
 /// Returns the pages if every fault has a transcript; prints the missing ones if only some have.
 pub(super) fn files(root: &Path) -> Result<Vec<Generated>> {
     let (mut found, mut missing) = (Transcripts::new(), Vec::new());
+    let mut kept = transcripts_of(&fs::read_to_string(root.join(PAGE)).unwrap_or_default());
+    kept.retain(|name, _| all().any(|it| it.name == name && is_of_proof(it)));
     for fault in all() {
         let file = root.join(TRANSCRIPTS).join(format!("{}.txt", fault.name));
         if file.is_file() {
             let text = fs::read_to_string(&file);
             let text = text.with_context(|| format!("reading {}", file.display()))?;
             found.insert(fault.name.to_owned(), text);
-        } else {
+        } else if !is_of_proof(fault) {
             missing.push(fault.name);
         }
     }
@@ -68,6 +86,8 @@ pub(super) fn files(root: &Path) -> Result<Vec<Generated>> {
         }
         return Ok(Vec::new());
     }
+    kept.append(&mut found);
+    let found = kept;
     let showing = root.join(SHOWING);
     let text = fs::read_to_string(&showing);
     let text = text.with_context(|| format!("reading {}", showing.display()))?;
@@ -92,6 +112,11 @@ fn shown(text: &str, transcripts: &Transcripts) -> String {
 fn page(transcripts: &Transcripts) -> String {
     let mut text = INTRODUCTION.to_owned();
     for (title, faults) in GROUPS {
+        let is_shown = |it: &&Fault| !is_of_proof(it) || transcripts.contains_key(it.name);
+        let faults: Vec<&Fault> = faults.iter().filter(is_shown).collect();
+        if faults.is_empty() {
+            continue;
+        }
         let _ = write!(text, "\n## {title}\n");
         for fault in faults {
             let transcript = transcripts.get(fault.name).map(String::as_str);
@@ -123,17 +148,6 @@ mod tests {
 
     use super::*;
     use crate::paths;
-
-    /// Returns the transcripts in a page.
-    fn transcripts_of(page: &str) -> Transcripts {
-        let sections = page.split("\n### ").skip(1);
-        let of_section = |section: &str| {
-            let (name, rest) = section.split_once('\n')?;
-            let (_, rest) = rest.split_once("```text\n")?;
-            Some((name.to_owned(), rest.split_once("\n```")?.0.to_owned()))
-        };
-        sections.filter_map(of_section).collect()
-    }
 
     fn invented() -> Transcripts {
         let transcript =
@@ -179,6 +193,12 @@ mod tests {
         let transcript = invented()["host-unreachable"].trim_end().to_owned();
         assert_eq!(*showing, format!("first\n{begin}\n```text\n{transcript}\n```\n{end}\nlast\n"));
         assert_eq!(shown(showing, &invented()), *showing);
+        // What only a proof records is kept from the page.
+        fs::write(root.join(PAGE), found).unwrap();
+        for it in guests::FAULTS {
+            fs::remove_file(root.join(TRANSCRIPTS).join(format!("{}.txt", it.name))).unwrap();
+        }
+        assert_eq!(files(&root).unwrap()[0].1, *found);
         fs::remove_dir_all(root).unwrap();
     }
 
@@ -188,7 +208,7 @@ mod tests {
     fn the_page_has_every_fault_with_all_of_its_words() {
         let present = fs::read_to_string(paths::repo().join(PAGE)).unwrap();
         let transcripts = transcripts_of(&present);
-        for it in all() {
+        for it in all().filter(|it| !is_of_proof(it) || transcripts.contains_key(it.name)) {
             let text = transcripts.get(it.name).map(String::as_str).unwrap_or_default();
             for word in it.words {
                 assert!(text.contains(word), "{}: {word} is not in its transcript", it.name);
