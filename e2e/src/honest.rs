@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-pub use nova::{CONSUMER, NovaStage, STAGE_PROGRAM, nova, write_nova_answers};
+pub use nova::{
+    CONSUMER, GUESTS, NovaStage, RECORDS, STAGE_PROGRAM, Script, nova, write_nova_answers,
+};
 
 /// Method numbers of AMQP's class 10, `connection`.
 mod method {

@@ -24,9 +24,9 @@ async fn the_real_nova_answers_the_script_that_the_played_one_answers() -> Resul
     let password = demo_value(&ns, CELL, "ServicePassword").await?;
     let stage = &mut Stage(Demo { ns });
     if std::env::var_os("NOVA_ANSWERS_WRITE").is_some() {
-        return honest::write_nova_answers(&url, &password, stage).await;
+        return honest::write_nova_answers(honest::RECORDS, &url, &password, stage).await;
     }
-    honest::nova(&url, &password, stage).await
+    honest::nova(honest::RECORDS, &url, &password, stage).await
 }
 
 #[tokio::test]

@@ -1,5 +1,5 @@
-//! Compares a nova with its placement to the recorded answers of the lab's real ones: those themselves,
-//! and the fake of the simulated cluster.
+//! Compares a nova with its placement and neutron to the recorded answers of the lab's real ones: those
+//! themselves, and the fake of the simulated cluster.
 
 use std::collections::BTreeMap;
 
@@ -8,23 +8,52 @@ use serde_json::{Map, Value, json};
 
 use super::{ask, identity};
 
-const SCRIPT: &str = include_str!("nova_script.json");
-const ANSWERS: &str = include_str!("nova_answers.json");
+/// Requests, and the answers to them that were recorded.
+#[derive(Clone, Copy, Debug)]
+pub struct Script {
+    script: &'static str,
+    answers: &'static str,
+    /// The file of the answers.
+    file: &'static str,
+    /// What the names of its hosts begin with.
+    hosts: &'static str,
+}
+
+/// What nova and placement say of hosts on which nothing runs.
+pub const RECORDS: Script = Script {
+    script: include_str!("nova_script.json"),
+    answers: include_str!("nova_answers.json"),
+    file: "nova_answers.json",
+    hosts: "honest-",
+};
+/// What nova and neutron say of two hosts with a guest that moves.
+pub const GUESTS: Script = Script {
+    script: include_str!("guests_script.json"),
+    answers: include_str!("guests_answers.json"),
+    file: "guests_answers.json",
+    hosts: "edpm-compute-",
+};
 /// The program that sets the stage on a real nova, with the name of a cell and of a stage.
 pub const STAGE_PROGRAM: &str = include_str!("nova_stage.py");
 /// The consumer of the stage `share`, and a UUID that nothing has.
 pub const CONSUMER: &str = "00000000-0000-4000-8000-00000000000a";
 const NOBODY: &str = "00000000-0000-4000-8000-0000000000ff";
-/// What the names of all hosts of the script begin with.
-const HOSTS: &str = "honest-";
 
-/// What a test does to a nova between two requests of the script.
+/// What a test does to a nova between two requests of a script.
 pub trait NovaStage {
-    /// Sets a stage, all in one cell: `hosts` (`honest-0`, which reports, and `honest-1`, which does not,
+    /// Sets a stage, all in one cell.
+    ///
+    /// Of [`RECORDS`]: `hosts` (`honest-0`, which reports, and `honest-1`, which does not,
     /// with their providers), `unmapped` and `mapped` (of `honest-0`), `servers` (first `honest-a`, then
     /// `honest-b` on `honest-1`, with allocations), `lists-fail` and `lists-work` (the query of the cell's
-    /// servers), `no-servers`, `share` (of [`CONSUMER`] in the provider of `honest-0`), and `nothing`
-    /// (also after a failure).
+    /// servers), `no-servers`, `share` (of [`CONSUMER`] in the provider of `honest-0`).
+    ///
+    /// Of [`GUESTS`]: `guest` (`t-honest` on `edpm-compute-0`, with agents on each host; the only other
+    /// host of the cell is `edpm-compute-3`), `agents` (each that runs is listed), `moving` (its migration
+    /// is at work), `moved` (it has ended), `stopped` and `started` (the guest), `refused` (the migration
+    /// that found no host has ended).
+    ///
+    /// Of both: `nothing` (also after a failure).
     fn set(&mut self, stage: &str) -> impl Future<Output = Result<()>>;
 }
 
@@ -37,10 +66,15 @@ struct Cloud {
     unscoped: String,
 }
 
-/// Asserts that the nova and the placement in the catalog of a Keystone answer the script as recorded.
-pub async fn nova(keystone: &str, password: &str, stage: &mut impl NovaStage) -> Result<()> {
-    let found = nova_answers(keystone, password, stage).await?;
-    let recorded: BTreeMap<String, Value> = serde_json::from_str(ANSWERS)?;
+/// Asserts that what is in the catalog of a Keystone answers a script as recorded.
+pub async fn nova(
+    script: Script,
+    keystone: &str,
+    password: &str,
+    stage: &mut impl NovaStage,
+) -> Result<()> {
+    let found = nova_answers(script, keystone, password, stage).await?;
+    let recorded: BTreeMap<String, Value> = serde_json::from_str(script.answers)?;
     for (name, answer) in &found {
         let expected = recorded.get(name).with_context(|| format!("no answer to: {name}"))?;
         ensure!(answer == expected, "{name}: {answer} instead of {expected}");
@@ -49,27 +83,29 @@ pub async fn nova(keystone: &str, password: &str, stage: &mut impl NovaStage) ->
     Ok(())
 }
 
-/// Records the answers of a nova and a placement as those that are expected, in the source tree.
+/// Records the answers to a script as those that are expected, in the source tree.
 pub async fn write_nova_answers(
+    script: Script,
     keystone: &str,
     password: &str,
     stage: &mut impl NovaStage,
 ) -> Result<()> {
-    let found = nova_answers(keystone, password, stage).await?;
+    let found = nova_answers(script, keystone, password, stage).await?;
     let line = |(name, answer): (&String, &Value)| format!("{}: {answer}", json!(name));
     let lines: Vec<String> = found.iter().map(line).collect();
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/honest/nova_answers.json");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/honest/").to_owned() + script.file;
     Ok(std::fs::write(path, format!("{{\n{}\n}}\n", lines.join(",\n")))?)
 }
 
-/// Returns the answers to the script, by the name of the step; ends with nothing left.
+/// Returns the answers to a script, by the name of the step; ends with nothing left.
 async fn nova_answers(
+    script: Script,
     keystone: &str,
     password: &str,
     stage: &mut impl NovaStage,
 ) -> Result<BTreeMap<String, Value>> {
     let cloud = Cloud::of(keystone, password).await?;
-    let answers = answers(&cloud, stage).await;
+    let answers = answers(script, &cloud, stage).await;
     if answers.is_err() {
         // The first error says more than one of the cleaning.
         drop(stage.set("nothing").await);
@@ -77,8 +113,12 @@ async fn nova_answers(
     answers
 }
 
-async fn answers(cloud: &Cloud, stage: &mut impl NovaStage) -> Result<BTreeMap<String, Value>> {
-    let script: Value = serde_json::from_str(SCRIPT)?;
+async fn answers(
+    Script { script, hosts, .. }: Script,
+    cloud: &Cloud,
+    stage: &mut impl NovaStage,
+) -> Result<BTreeMap<String, Value>> {
+    let script: Value = serde_json::from_str(script)?;
     let mut words = [("consumer", CONSUMER), ("nobody", NOBODY)]
         .map(|(word, meaning)| (format!("{{{word}}}"), meaning.to_owned()))
         .to_vec();
@@ -89,7 +129,9 @@ async fn answers(cloud: &Cloud, stage: &mut impl NovaStage) -> Result<BTreeMap<S
             stage.set(set).await.with_context(|| name.to_owned())?;
             continue;
         }
-        let found = cloud.asked(step, &words).await.with_context(|| name.to_owned())?;
+        let mut found = cloud.asked(step, &words).await.with_context(|| name.to_owned())?;
+        // An error has no body.
+        found.get_mut("body").into_iter().for_each(|it| without_others(it, hosts));
         for (word, pointer) in step["learn"].as_object().into_iter().flatten() {
             let found = found["body"].pointer(pointer.as_str().unwrap_or_default());
             let meaning = found.and_then(Value::as_str);
@@ -133,8 +175,13 @@ impl Cloud {
         let host_and_path = endpoint.strip_prefix("http://").context("no http://")?;
         let (host, prefix) = host_and_path.split_once('/').unwrap_or((host_and_path, ""));
         let prefix = if prefix.is_empty() { String::new() } else { format!("/{prefix}") };
-        let used = if service == "compute" { "2.69" } else { "1.36" };
-        let version = step["version"].as_str().unwrap_or(used);
+        let used = match service {
+            "compute" => Some("2.69"),
+            "placement" => Some("1.36"),
+            _ => None,
+        };
+        let version = step["version"].as_str().or(used);
+        let version = version.map(|it| format!("OpenStack-API-Version: {service} {it}\r\n"));
         let token = match step["login"].as_str() {
             Some("none") => "",
             Some("nobody") => "made up",
@@ -143,13 +190,11 @@ impl Cloud {
         };
         let token =
             if token.is_empty() { String::new() } else { format!("X-Auth-Token: {token}\r\n") };
-        let headers = format!("OpenStack-API-Version: {service} {version}\r\n{token}");
+        let headers = version.unwrap_or_default() + &token;
         let body = step.get("body").map(|it| filled(&it.to_string(), words));
         let body = body.map(|it| serde_json::from_str(&it)).transpose()?;
         let line = format!("{method} {prefix}{path}");
-        let (head, mut body) =
-            ask(&format!("http://{host}"), (&line, &headers), body.as_ref()).await?;
-        without_others(&mut body);
+        let (head, body) = ask(&format!("http://{host}"), (&line, &headers), body.as_ref()).await?;
         let status: u16 = head.split(' ').nth(1).context("no status")?.parse()?;
         if status >= 400 {
             return Ok(json!({ "status": status, "says": said(&body) }));
@@ -219,11 +264,11 @@ fn normal(value: &Value, words: &[(String, String)], fields: &[&str]) -> Value {
     }
 }
 
-/// Takes what is about other hosts out of the lists of an answer.
-fn without_others(body: &mut Value) {
+/// Takes what is about other hosts than those of a script out of the lists of an answer.
+fn without_others(body: &mut Value, hosts: &str) {
     let is_of_script = |entry: &Value| {
         let found = [&entry["host"], &entry["service"]["host"]].into_iter().find_map(Value::as_str);
-        found.is_none_or(|it| it.starts_with(HOSTS))
+        found.is_none_or(|it| it.starts_with(hosts))
     };
     for list in body.as_object_mut().into_iter().flat_map(Map::values_mut) {
         list.as_array_mut().into_iter().for_each(|it| it.retain(is_of_script));

@@ -25,16 +25,20 @@ impl State {
     ) -> Outcome {
         match (method, parts) {
             ("GET", ["agents"]) => {
-                let host = query.get("host");
+                let (host, binary) = (query.get("host"), query.get("binary"));
                 let agents = self.agents.iter();
                 let agents = agents.filter(|(_, it)| host.is_none_or(|host| it.host == host));
+                let agents = agents.filter(|(_, it)| binary.is_none_or(|name| it.binary == name));
                 let agents: Vec<Value> = agents.map(|(id, it)| self.agent(id, it)).collect();
                 Ok(Answer::of(200, json!({ "agents": agents })))
             }
             ("DELETE", ["agents", id]) => {
                 let missing =
                     || refused(404, "AgentNotFound", &format!("Agent {id} could not be found."));
-                self.agents.remove(*id).ok_or_else(missing)?;
+                // One that runs is back with its next report.
+                if !self.is_alive(self.agents.get(*id).ok_or_else(missing)?) {
+                    self.agents.remove(*id);
+                }
                 Ok(Answer::of(204, Value::Null))
             }
             _ => Err(refused(404, "HTTPNotFound", "The resource could not be found.")),
@@ -42,12 +46,20 @@ impl State {
     }
 
     /// An agent reports as long as nova-compute of its host does, or as a test has it.
+    fn is_alive(&self, agent: &Agent) -> bool {
+        self.reporting_agents.contains(&agent.host)
+            || self.hosts.get(&agent.host).is_some_and(|it| it.reports)
+    }
+
     fn agent(&self, id: &str, agent: &Agent) -> Value {
-        let is_alive = self.reporting_agents.contains(&agent.host)
-            || self.hosts.get(&agent.host).is_some_and(|it| it.reports);
+        let type_ = match agent.binary.as_str() {
+            "ovn-controller" => "OVN Controller agent",
+            "neutron-ovn-metadata-agent" => "OVN Metadata agent",
+            other => other,
+        };
         json!({
-            "id": id, "host": agent.host, "binary": agent.binary, "agent_type": agent.binary,
-            "alive": is_alive, "admin_state_up": true,
+            "id": id, "host": agent.host, "binary": agent.binary, "agent_type": type_,
+            "alive": self.is_alive(agent), "admin_state_up": true,
         })
     }
 }

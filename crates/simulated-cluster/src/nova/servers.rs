@@ -16,17 +16,19 @@ impl State {
     /// Lists the servers of all projects, the newest first; those of cells that do not answer, or fail
     /// this query, are left out silently, and without `all_tenants` there are none, because the
     /// caller's project has none. Deleted ones that may be restored are listed only with
-    /// `soft_deleted`. Without `in_detail`, a server has only its id and its name.
+    /// `soft_deleted`. Without `in_detail`, a server has only its id and its name. Nova takes `name` for a
+    /// regular expression, and the fake for the whole name.
     pub(crate) fn list_servers(&self, query: &Query<'_>, in_detail: bool) -> Outcome {
         let is_of_all =
             query.get("all_tenants").is_some_and(|it| ["1", "True", "true"].contains(&it));
-        let host = query.get("host");
+        let (host, name) = (query.get("host"), query.get("name"));
         let has_deleted = query.get("soft_deleted").is_some();
         let listed = self
             .servers
             .iter()
             .rev()
             .filter(|(_, it)| is_of_all && host.is_none_or(|host| it.host == host))
+            .filter(|(_, it)| name.is_none_or(|name| it.name == name))
             .filter(|(_, it)| self.answers_for(&it.host) && !self.fails_to_list(&it.host))
             .filter(|(_, it)| has_deleted || it.vm_state != SOFT_DELETED)
             .map(|(id, it)| {
@@ -129,12 +131,13 @@ impl State {
     /// Lists migrations, the newest first; `host` is that of source or destination.
     pub(crate) fn list_migrations(&self, query: &Query<'_>) -> Outcome {
         let (host, source) = (query.get("host"), query.get("source_compute"));
-        let status = query.get("status");
+        let (status, server) = (query.get("status"), query.get("instance_uuid"));
         let is_asked = |it: &&Migration| {
             let is_there = |host| it.source == host || it.dest.as_deref() == Some(host);
             host.is_none_or(is_there)
                 && source.is_none_or(|source| it.source == source)
                 && status.is_none_or(|status| it.status == status)
+                && server.is_none_or(|server| it.server == server)
                 && self.answers_for(&it.source)
         };
         let listed = self.migrations.iter().rev().filter(is_asked);

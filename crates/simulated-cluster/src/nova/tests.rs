@@ -434,6 +434,12 @@ async fn agents_are_listed_by_host_and_deleted_once() -> Result<()> {
     let path = format!("/network/v2.0/agents/{agent}");
     nova.ask("DELETE", &path, None)?;
     assert_eq!(rejected(nova.ask("DELETE", &path, None)), "404");
+    // One that runs comes back.
+    nova.register("three", CELL);
+    let agent = nova.add_agent("three", "ovn-controller");
+    nova.ask("DELETE", &format!("/network/v2.0/agents/{agent}"), None)?;
+    let found = nova.ask("GET", "/network/v2.0/agents?host=three&binary=ovn-controller", None)?;
+    assert_eq!(found["agents"][0]["agent_type"], "OVN Controller agent");
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! The fake message bus, Keystone and nova answer as the lab's real ones do.
 
 use anyhow::{Context as _, Result, bail};
-use e2e::honest::{self, Bus, CONSUMER, NovaStage};
+use e2e::honest::{self, Bus, CONSUMER, NovaStage, Script};
 use simulated_cluster::{Broker, Keystone, Nova};
 
 /// A fake nova, with the servers that the script has booted.
@@ -28,6 +28,19 @@ impl NovaStage for Stage {
             "lists-fail" | "lists-work" => nova.fail_lists_of_cell(cell, stage == "lists-fail"),
             "no-servers" => self.servers.iter().for_each(|it| nova.delete_server(it)),
             "share" => nova.allocate(CONSUMER, "honest-0")?,
+            "guest" => {
+                for host in ["edpm-compute-0", "edpm-compute-3"] {
+                    nova.register(host, cell);
+                    nova.add_agent(host, "ovn-controller");
+                    nova.add_agent(host, "neutron-ovn-metadata-agent");
+                }
+                nova.hold_migrations(true);
+                self.servers.push(nova.boot("t-honest", "edpm-compute-0")?);
+            }
+            "stopped" => nova.set_vm_state(&self.servers[0], "stopped")?,
+            "started" => nova.set_vm_state(&self.servers[0], "active")?,
+            "moved" => nova.finish_migrations(),
+            "agents" | "moving" | "refused" => {}
             "nothing" => {}
             other => bail!("no such stage: {other}"),
         }
@@ -37,11 +50,21 @@ impl NovaStage for Stage {
 
 #[tokio::test]
 async fn the_played_nova_answers_the_script_that_the_real_one_answers() -> Result<()> {
+    answers(honest::RECORDS).await
+}
+
+#[tokio::test]
+async fn the_played_nova_and_neutron_move_guests_as_the_real_ones_do() -> Result<()> {
+    answers(honest::GUESTS).await
+}
+
+/// Has a fake nova answer a script.
+async fn answers(script: Script) -> Result<()> {
     let keystone = Keystone::start().await?;
     keystone.admit("nova", "secret of nova");
     let nova = Nova::start(&keystone, "regionOne").await?;
     let stage = &mut Stage { nova, servers: vec![] };
-    honest::nova(&keystone.url(), "secret of nova", stage).await
+    honest::nova(script, &keystone.url(), "secret of nova", stage).await
 }
 
 #[tokio::test]
