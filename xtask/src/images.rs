@@ -353,4 +353,18 @@ mod tests {
             );
         }
     }
+
+    #[test]
+    fn every_image_that_an_example_leaves_to_its_user_is_one_of_ours() {
+        let mut n_images = 0;
+        for file in crate::sources::files("examples", ".yaml").unwrap() {
+            let text = std::fs::read_to_string(&file).unwrap();
+            for rest in text.split("registry.example.org/team/").skip(1) {
+                let (name, _) = rest.split_once(":TAG").unwrap();
+                assert!(by_name(name).is_ok(), "{}: {name}", file.display());
+                n_images += 1;
+            }
+        }
+        assert!(n_images >= 4, "only {n_images} images");
+    }
 }

@@ -33,7 +33,7 @@ pub(crate) fn prepare(env: &lab::Env) -> Result<()> {
     hosts::up(env, images.reference("edpm-host")?)?;
     println!("the release before: {}", before.root.display());
     demo::install(env, &before.root, &demo::values_of_images(&its_images, "values-before")?)?;
-    demo::apply_example(env, &before.root, &MAIN)?;
+    demo::apply_example(env, &before.root, &MAIN, &its_images)?;
     sh::step("wait until both computes are ready", || facts::wait_until_ready(env, &MAIN))?;
     sh::step("discover the hosts, as that release asks its user to", || discover_hosts(env))
 }

@@ -15,15 +15,14 @@ use crate::{controlplane, lab, sh};
 const DEPLOYMENT: Duration = Duration::from_mins(10);
 /// The option in nova-compute's log that shows the user's configuration.
 const CONFIGURED: &str = "libvirt.cpu_models";
-const EXPECTED: &str = "['Nehalem']";
 /// The name of the fact with Ironic's state of a host's machine, if it has one.
 const MACHINE: &str = "machine";
 /// The name of the fact with the error of a host whose facts could not be collected.
-const ERROR: &str = "error";
+pub(super) const ERROR: &str = "error";
 
 /// Waits for the computes, and thereby for everything that they depend on.
 pub(crate) fn wait_until_ready(env: &lab::Env, scene: &Scene) -> Result<()> {
-    for Placed { host, .. } in &scene.hosts {
+    for Placed { host, .. } in scene.hosts {
         sh::wait_for(&format!("compute {} Ready", host.name), DEPLOYMENT, || {
             // The node's condition about its compute is written last.
             for (kind, types) in [
@@ -62,7 +61,7 @@ pub(crate) fn condition<'a>(object: &'a Value, type_: &str) -> &'a Value {
 /// Returns host → fact → value; an error of one host does not affect the others.
 pub(crate) fn collect(env: &lab::Env, scene: &Scene) -> Result<Value> {
     let mut hosts = Map::new();
-    for Placed { host, .. } in &scene.hosts {
+    for Placed { host, .. } in scene.hosts {
         let facts = of_host(env, host);
         let facts = facts.unwrap_or_else(|error| json!({ ERROR: format!("{error:#}") }));
         hosts.insert(host.name.to_owned(), facts);
@@ -171,7 +170,7 @@ fn runs(env: &lab::Env, host: &Host) -> Result<Value> {
 /// Returns the facts that are not as expected.
 pub(crate) fn wrong(facts: &Value, scene: &Scene) -> Vec<String> {
     let mut wrong = Vec::new();
-    for Placed { host: Host { name: host, .. }, cell } in &scene.hosts {
+    for Placed { host: Host { name: host, .. }, cell, cpu_model } in scene.hosts {
         let facts = &facts[*host];
         if let Some(error) = facts[ERROR].as_str() {
             wrong.push(format!("facts of {host}: {error}"));
@@ -180,11 +179,12 @@ pub(crate) fn wrong(facts: &Value, scene: &Scene) -> Vec<String> {
         let text = |name: &str| facts[name].as_str().unwrap_or_default().to_owned();
         let up = format!("nova-compute {host} up");
         let log = text("nova-compute's log");
+        let models = format!("['{cpu_model}']");
         let claims = [
             ("node Ready", text("node Ready") == "True"),
             ("compute Ready", text("compute Ready") == "True"),
             ("cell", text("cell") == *cell),
-            ("nova-compute's log", log.contains(CONFIGURED) && log.contains(EXPECTED)),
+            ("nova-compute's log", log.contains(CONFIGURED) && log.contains(&models)),
             ("services row", text("services row") == up),
             ("compute_nodes row", text("compute_nodes row").contains(" QEMU ")),
             (MACHINE, !scene.is_bare_metal() || text(MACHINE).contains(", active, power on, ")),
@@ -227,12 +227,13 @@ pub(crate) fn verdict(wrong: &[String], differences: &[String]) -> Option<String
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::demo::scene::{BARE_METAL, MAIN};
+    use crate::demo::scene::{BARE_METAL, GUESTS, MAIN};
 
     #[test]
     fn nothing_holds_where_nothing_was_found() {
         assert_eq!(wrong(&json!({}), &MAIN).len(), 12);
         assert_eq!(wrong(&json!({}), &BARE_METAL).len(), 14);
+        assert_eq!(wrong(&json!({}), &GUESTS).len(), 18);
     }
 
     #[test]

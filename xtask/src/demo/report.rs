@@ -16,8 +16,10 @@ use super::scene::Scene;
 pub(crate) struct Report {
     /// Step → seconds, in the order of the steps.
     steps: Vec<(String, f64)>,
-    /// Host → fact → value.
+    /// Host or guest → fact → value.
     pub(crate) facts: Value,
+    /// What was seen once, and cannot be collected again: guest → fact → value; null without guests.
+    pub(crate) seen: Value,
     /// The duration of the whole demo.
     pub(crate) seconds: f64,
 }
@@ -35,7 +37,9 @@ impl Report {
     pub(crate) fn write(&self, path: &Path) -> Result<()> {
         let steps: Map<String, Value> =
             self.steps.iter().map(|(name, seconds)| (name.clone(), json!(seconds))).collect();
-        let report = json!({ "seconds": self.seconds, "steps": steps, "hosts": self.facts });
+        let report = json!({
+            "seconds": self.seconds, "steps": steps, "hosts": self.facts, "seen": self.seen,
+        });
         let text = serde_json::to_string_pretty(&report)?;
         crate::sh::write_if_changed(path, &text).map(drop)
     }
@@ -61,8 +65,9 @@ impl Report {
     /// Returns the facts as text, with commands for a closer look.
     pub(crate) fn summary(&self, scene: &Scene, plugin: &Path) -> String {
         let mut text = String::from("\n=== What runs now ===\n");
-        for (host, facts) in self.facts.as_object().into_iter().flatten() {
-            let _ = writeln!(text, "\n{host}");
+        let all = [&self.facts, &self.seen].into_iter().filter_map(Value::as_object).flatten();
+        for (name, facts) in all {
+            let _ = writeln!(text, "\n{name}");
             for (name, value) in facts.as_object().into_iter().flatten() {
                 let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
                 let _ = writeln!(text, "  {name:<22} {value}");
