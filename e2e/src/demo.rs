@@ -68,6 +68,23 @@ impl Demo {
         self.ns.wait(host, what, DEPLOYMENT, is_it).await
     }
 
+    /// Changes annotations of a node.
+    pub async fn annotate(&self, node: &str, annotations: Value) -> Result<()> {
+        let change = json!({ "metadata": { "annotations": annotations } });
+        self.ns.merge::<Node>(node, change).await.map(drop)
+    }
+
+    /// Waits until the conditions of a node satisfy `is_it`.
+    pub async fn node(
+        &self,
+        node: &str,
+        what: &str,
+        is_it: impl Fn(&[Condition]) -> bool,
+    ) -> Result<()> {
+        let is_it = |it: &Node| is_it(of_node(it).1);
+        self.ns.wait::<Node>(node, what, DEPLOYMENT, is_it).await.map(drop)
+    }
+
     /// Returns the user's options of a compute.
     pub async fn options(&self, host: &str) -> Result<String> {
         let compute = self.ns.api::<ExternalCompute>().get(host).await?;
@@ -160,8 +177,14 @@ impl Demo {
         self.exec("nova-manage", &["nova-manage", "cell_v2", "list_hosts"]).await
     }
 
+    /// Has nova map the hosts that it has not mapped to cells.
+    pub async fn discover_hosts(&self) -> Result<()> {
+        let discover = ["nova-manage", "cell_v2", "discover_hosts"];
+        self.exec("nova-manage", &discover).await.map(drop)
+    }
+
     /// Runs a command in a Deployment of the control plane.
-    async fn exec(&self, deployment: &str, command: &[&str]) -> Result<String> {
+    pub(crate) async fn exec(&self, deployment: &str, command: &[&str]) -> Result<String> {
         let target = format!("deployment/{deployment}");
         let exec = ["exec", "-n", &self.ns.name, &target, "--"];
         run("kubectl", &[&exec[..], command].concat()).await

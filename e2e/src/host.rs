@@ -36,6 +36,16 @@ impl Host {
         Ok(host)
     }
 
+    /// Starts another host, which the same key opens.
+    pub async fn start_beside(&self, name: &str, address: &str) -> Result<Self> {
+        let mut host = Self::prepare(&self.client, name, address).await?;
+        for key in ["user", "user.pub"] {
+            std::fs::copy(self.folder.join(key), host.folder.join(key))?;
+        }
+        host.boot().await?;
+        Ok(host)
+    }
+
     /// Generates the keys of a host without starting it.
     pub async fn prepare(client: &Client, name: &str, address: &str) -> Result<Self> {
         let folder = std::env::temp_dir().join(format!("e2e-{name}"));
@@ -121,6 +131,7 @@ impl Host {
             .replace("{{name}}", &self.name)
             .replace("{{namespace}}", NAMESPACE)
             .replace("{{address}}", &self.address)
+            .replace("{{tenant-address}}", &self.tenant_address())
             .replace("{{state}}", STATE)
             .replace("{{image}}", &self.image().await?)
             .replace("{{public-key}}", &self.public("user")?)
@@ -129,6 +140,12 @@ impl Host {
         std::fs::write(&manifest, text)?;
         run("kubectl", &["apply", "-f", &manifest.display().to_string()]).await?;
         booted(self.pods(), &self.name).await
+    }
+
+    /// Returns its address in the lab's tenant network, which it has once `edpm-tenant.service` runs.
+    pub fn tenant_address(&self) -> String {
+        let last = self.address.rsplit_once('.').map_or("", |it| it.1);
+        format!("172.19.0.{last}")
     }
 
     /// Returns the image of the lab's own hosts.

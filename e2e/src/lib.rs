@@ -11,6 +11,7 @@ pub mod demo;
 pub mod describe;
 pub mod diagnosis;
 pub mod faults;
+pub mod guests;
 pub mod honest;
 pub mod host;
 pub mod installation;

@@ -22,7 +22,7 @@ use std::time::Instant;
 use anyhow::{Result, anyhow, bail};
 use clap::ValueEnum;
 use count::{Count, Found, Shown, counted};
-pub(crate) use e2e::prove;
+pub(crate) use e2e::{prove, prove_guests};
 use outcome::Outcome;
 use programs::Program;
 use report::Report;

@@ -2,12 +2,11 @@
 
 use anyhow::{Context as _, Result, ensure};
 use api::conditions::{Condition, ConditionStatus};
-use api::dataplane::Node;
 use api::nova::{Cell, ExternalCompute};
 use e2e::demo::{Demo, conditions};
 use e2e::journey::RUN;
 use e2e::{holds, says};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::{Alone, host, in_nova};
 
@@ -31,24 +30,6 @@ if sys.argv[1] == "create":
     made = aggregates.create_aggregate(ctx, "removal", None)
     aggregates.add_host_to_aggregate(ctx, made.id, sys.argv[2])
 "#;
-
-async fn annotate(demo: &Demo, node: &str, annotations: Value) -> Result<()> {
-    let change = json!({ "metadata": { "annotations": annotations } });
-    demo.ns.merge::<Node>(node, change).await.map(drop)
-}
-
-fn of_node(node: &Node) -> &[Condition] {
-    node.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
-}
-
-async fn wait_for_node(
-    demo: &Demo,
-    node: &str,
-    what: &str,
-    is: fn(&[Condition]) -> bool,
-) -> Result<()> {
-    demo.ns.wait::<Node>(node, what, RUN, |it| is(of_node(it))).await.map(drop)
-}
 
 /// Returns the UUID of the compute node that a compute records.
 pub(crate) async fn compute_id(demo: &Demo, host: &str) -> Result<String> {
@@ -76,7 +57,7 @@ async fn a_host_is_drained_leaves_nova_and_comes_back_as_who_it_was() -> Result<
     demo.up_and_mapped(host).await?;
     assert_eq!(compute_id(&demo, host).await?, id);
     assert_eq!(demo.hypervisor(host).await?, Some(id));
-    annotate(&demo, host, json!({ "nova.openstack.org/allow-removal": null })).await
+    demo.annotate(host, json!({ "nova.openstack.org/allow-removal": null })).await
 }
 
 async fn drained_and_enabled(demo: &Demo, host: &str) -> Result<()> {
@@ -84,18 +65,18 @@ async fn drained_and_enabled(demo: &Demo, host: &str) -> Result<()> {
     let drain = json!({
         "nova.openstack.org/drain": "wait", "nova.openstack.org/drain-reason": "new memory",
     });
-    annotate(demo, host, drain).await?;
-    wait_for_node(demo, host, "held by a server", has_servers).await?;
+    demo.annotate(host, drain).await?;
+    demo.node(host, "held by a server", has_servers).await?;
     let disabled = ("disabled".to_owned(), "nova.openstack.org/drain: new memory".to_owned());
     assert_eq!(demo.service(host).await?, Some(disabled));
     demo.server(&["delete", &server]).await?;
-    wait_for_node(demo, host, "drained", |it| holds(it, DRAINED)).await?;
+    demo.node(host, "drained", |it| holds(it, DRAINED)).await?;
     let nothing = json!({
         "nova.openstack.org/drain": null, "nova.openstack.org/drain-reason": null,
     });
-    annotate(demo, host, nothing).await?;
+    demo.annotate(host, nothing).await?;
     let is_quiet = |it: &[Condition]| it.iter().all(|it| it.type_ != DRAINED);
-    wait_for_node(demo, host, "given back", is_quiet).await?;
+    demo.node(host, "given back", is_quiet).await?;
     assert_eq!(demo.service(host).await?, Some(("enabled".to_owned(), String::new())));
     Ok(())
 }
@@ -108,7 +89,7 @@ async fn discover(demo: &Demo, who: &str) -> Result<()> {
 
 /// Until its host is mapped, nova has the service of a compute, and does not list it as a hypervisor.
 async fn unmapped(demo: &Demo, host: &str, options: &str) -> Result<()> {
-    annotate(demo, host, json!({ "nova.openstack.org/cell": CELL })).await?;
+    demo.annotate(host, json!({ "nova.openstack.org/cell": CELL })).await?;
     demo.compute(host, "made anew", |it| it.status.is_some()).await?;
     demo.configure(host, options).await?;
     let is_unmapped = |it: &ExternalCompute| {
@@ -138,11 +119,11 @@ async fn removed(demo: &Demo, host: &str) -> Result<()> {
     let removal = json!({
         "nova.openstack.org/cell": "", "nova.openstack.org/allow-removal": "true",
     });
-    annotate(demo, host, removal).await?;
+    demo.annotate(host, removal).await?;
     let is_held = |it: &[Condition]| {
         says(it, "nova.openstack.org/Compute", "ServersOnHost", &["has 1 server", "skip-cleanup"])
     };
-    wait_for_node(demo, host, "held by a server", is_held).await?;
+    demo.node(host, "held by a server", is_held).await?;
     demo.on(host, "systemctl is-active edpm_nova_compute").await?;
     demo.server(&["delete", &server]).await?;
     let words = ["nova-manage cell_v2 list_hosts has host"];

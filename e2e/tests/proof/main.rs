@@ -1,5 +1,4 @@
 //! Tests on the demo's hosts that take too long for each run of the tests: `cargo xtask proof` runs
 //! them.
 
-mod guests;
 mod refuted;

@@ -10,7 +10,7 @@ use super::outcome::Outcome;
 use super::programs::{self, Program};
 use super::{joined, journey};
 use crate::cluster::Choice;
-use crate::demo::scene::MAIN;
+use crate::demo::scene::{self, MAIN};
 use crate::{bare_metal, demo, images, lab, machines, release, upgrade};
 
 /// The test that upgrades the previous release to this one.
@@ -24,6 +24,12 @@ const MAIN_JOB: &str = "e2e main_job::";
 
 /// The program whose tests only `cargo xtask proof` runs.
 const PROOF: &str = "e2e proof::";
+
+/// The program whose tests need the demo's guests; only `cargo xtask proof` runs them.
+const GUESTS: &str = "e2e guests::";
+
+/// Its tests that take a host away, after which the others cannot run.
+const REMOVAL: &str = "e2e guests::removal::";
 
 /// The number of parallel tests of a program: they wait for hosts, and for each other.
 const TEST_THREADS: &str = "--test-threads=8";
@@ -61,7 +67,7 @@ pub(super) fn prepare(cluster: &Choice) -> Result<Prepared> {
 /// Upgrades the previous release, which has done the main job. The demo then finds everything
 /// deployed, and the disruptive tests follow.
 pub(super) fn run(cluster: &Choice, Prepared { env, values }: &Prepared) -> Result<Found> {
-    let is_of_run = |it: &&Program| it.is_end_to_end() && it.prefix != PROOF;
+    let is_of_run = |it: &&Program| it.is_end_to_end() && ![PROOF, GUESTS].contains(&&*it.prefix);
     let programs = programs::all()?.iter().filter(is_of_run);
     let mut tests = Tests { env, values: values.as_deref(), programs: named(programs)? };
     let mut found = if values.is_some() {
@@ -93,6 +99,20 @@ pub(crate) fn prove(cluster: &Choice, file: &str) -> Result<()> {
     let programs = programs::all()?.iter().filter(|it| it.prefix == PROOF);
     let tests = Tests { env: &env, values: None, programs: named(programs)? };
     let found = tests.run(|it| it.starts_with(&format!("{PROOF}{file}::")))?;
+    ensure!(found.count.passed > 0 && found.count.failed == 0, "{}", found.count);
+    Ok(())
+}
+
+/// Shows the demo with guests, verifies it, and runs the tests that need its guests.
+pub(crate) fn prove_guests(cluster: &Choice) -> Result<()> {
+    demo::show(cluster, &scene::GUESTS)?;
+    demo::verify(cluster, &scene::GUESTS)?;
+    let env = cluster.up()?;
+    let values = demo::values(&images::for_cluster(&env)?)?;
+    let programs = programs::all()?.iter().filter(|it| it.prefix == GUESTS);
+    let tests = Tests { env: &env, values: Some(&values), programs: named(programs)? };
+    let mut found = tests.run(|it| !it.starts_with(REMOVAL))?;
+    found += tests.run(|it| it.starts_with(REMOVAL))?;
     ensure!(found.count.passed > 0 && found.count.failed == 0, "{}", found.count);
     Ok(())
 }
@@ -204,7 +224,7 @@ mod tests {
 
     #[test]
     fn what_runs_beside_each_other_are_files_of_tests() {
-        for prefix in MEANWHILE.into_iter().chain([MAIN_JOB, BARE_METAL, PROOF]) {
+        for prefix in MEANWHILE.into_iter().chain([MAIN_JOB, BARE_METAL, PROOF, GUESTS]) {
             let name = prefix.strip_prefix("e2e ").and_then(|it| it.strip_suffix("::")).unwrap();
             let tests = paths::repo().join("e2e/tests");
             let files = [format!("{name}.rs"), format!("{name}/main.rs")];

@@ -1,0 +1,60 @@
+//! A host with guests leaves nova, neutron and OVN, once its guests have left it.
+
+use anyhow::{Result, ensure};
+use api::conditions::Condition;
+use api::dataplane::Node;
+use api::nova::ExternalCompute;
+use e2e::demo::{DEPLOYMENT, Demo};
+use e2e::guests::{Guest, HOSTS};
+use e2e::says;
+use kube::api::DeleteParams;
+
+use crate::{Stage, stage};
+
+const COMPUTE: &str = "nova.openstack.org/Compute";
+const CELL: &str = "nova-cell1";
+/// The guests of the demo and of other tests, which may be on the host too.
+const OTHERS: [&str; 6] = ["guest-a", "guest-b", "t-b", "t-c", "t-honest", "t-pings"];
+
+/// Has nova's database say that a server is on another host.
+async fn claim(demo: &Demo, guest: &Guest, host: &str) -> Result<()> {
+    let id = &guest.id;
+    demo.sql(CELL, &format!("UPDATE instances SET host='{host}' WHERE uuid='{id}'")).await.map(drop)
+}
+
+#[tokio::test]
+async fn a_host_leaves_when_its_guest_has_left_it_whatever_nova_says() -> Result<()> {
+    let Stage { demo, _lock } = stage().await?;
+    let [other, host] = HOSTS;
+    demo.guest(&[&["delete"][..], &OTHERS].concat()).await?;
+    let mut guest = Guest::on(&demo, "t-a", host).await?;
+    let agents = demo.agents(host).await?;
+    ensure!(agents.len() >= 2, "agents of {host}: {agents:?}");
+    assert!(demo.chassis().await?.contains(host));
+
+    demo.ns.api::<Node>().delete(host, &DeleteParams::background()).await?;
+    let is_held = |it: &[Condition]| says(it, COMPUTE, "ServersOnHost", &["has 1 server"]);
+    demo.node(host, "held by its guest", is_held).await?;
+    // The last look is on the host itself.
+    claim(&demo, &guest, "elsewhere").await?;
+    let is_seen = |it: &[Condition]| says(it, COMPUTE, "GuestsOnHost", &[&guest.id]);
+    let seen = demo.node(host, "held by what runs on the host", is_seen).await;
+    claim(&demo, &guest, host).await?;
+    seen?;
+    demo.on(host, "systemctl is-active edpm_nova_compute edpm_ovn_controller").await?;
+    guest.lives(&demo).await?;
+    demo.node(host, "held by its guest again", is_held).await?;
+
+    guest.migrate(&demo, other).await?;
+    demo.ns.gone::<Node>(host, DEPLOYMENT).await?;
+    assert!(demo.ns.api::<ExternalCompute>().get_opt(host).await?.is_none());
+    assert_eq!(demo.service(host).await?, None);
+    assert_eq!(demo.provider(host).await?, None);
+    assert!(demo.agents(host).await?.is_empty(), "agents of {host} are left");
+    assert_eq!(demo.agents(other).await?, agents, "agents of the other host");
+    let chassis = demo.chassis().await?;
+    assert!(!chassis.contains(host) && chassis.contains(other), "{chassis:?}");
+    guest.lives(&demo).await?;
+    assert_eq!(guest.host(&demo).await?, other);
+    Ok(())
+}
