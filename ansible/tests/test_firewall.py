@@ -2,10 +2,12 @@
 
 import json
 import pathlib
+import re
 import shutil
 import tempfile
 import unittest
 
+import yaml
 from support import BIN, COLLECTION, FIREWALL, NOTING_SYSTEMCTL, TemporaryDirectoryTest, collection_module, collections_path
 
 firewall = collection_module("plugin_utils.firewall")
@@ -150,6 +152,39 @@ it.sendto(b"yes", here(546))
 END
 cat <&3
 """
+
+
+class Ports(unittest.TestCase):
+    """The ports at which programs listen as the collection configures them, and those that it lets in."""
+
+    @staticmethod
+    def yaml(name):
+        return yaml.safe_load((COLLECTION / "roles" / name).read_text())
+
+    def let_in(self, rules):
+        """The ports of rules, by protocol."""
+        found = firewall.read({"rules": rules})
+        return sorted((rule["protocol"], port) for rule in found for port in rule["dports"])
+
+    def test_libvirt_and_qemu_listen_where_its_rules_let_in_and_nowhere_else(self):
+        libvirt = self.yaml("edpm_libvirt/vars/main.yml")
+        ports = libvirt["edpm_libvirt_qemu_ports"]
+        ranges = [("tcp", f"{ports[f'{of}_port_min']}-{ports[f'{of}_port_max']}") for of in ("remote_display", "migration")]
+        self.assertEqual(self.let_in(libvirt["edpm_libvirt_plain_rules"]), ranges)
+        # libvirt's own port for TLS, which its files do not change; without TLS it listens nowhere.
+        self.assertEqual(self.let_in(libvirt["edpm_libvirt_tls_rules"]), [("tcp", "16514")])
+        daemon = (COLLECTION / "roles" / "edpm_libvirt" / "templates" / "daemon.conf.j2").read_text()
+        self.assertNotRegex(daemon, "tls_port|tcp_port|listen_addr")
+        self.assertEqual(re.findall("listen_tcp = (.*)", daemon), ["0"])
+
+    def test_tunnels_end_where_the_rules_of_ovn_let_in(self):
+        ovn = self.yaml("edpm_ovn/defaults/main.yml")
+        self.assertEqual((ovn["edpm_ovn_encap_type"], ("udp", "6081") in self.let_in(ovn["edpm_ovn_firewall_rules"])), ("geneve", True))
+
+    def test_nova_leaves_the_ports_of_consoles_to_qemu(self):
+        rendered = (COLLECTION.parents[2] / "crates" / "nova-config" / "src" / "conf" / "nova.rs").read_text()
+        self.assertIn('"server_listen"', rendered)
+        self.assertNotRegex(rendered, "vnc_port|port_range|serial_console|spice")
 
 
 class FirewallTest(TemporaryDirectoryTest):

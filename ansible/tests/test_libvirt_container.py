@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import unittest
 
 from support import BIN, NOTING_SYSTEMCTL, OWN_UNITS, TemporaryDirectoryTest, collections_path
@@ -66,6 +67,7 @@ class LibvirtContainer(TemporaryDirectoryTest):
             "edpm_libvirt_config_src": f"{self.directory}/given",
             "edpm_libvirt_config_dest": f"{self.directory}/dest",
             "edpm_container_kolla_file": f"{self.directory}/kolla/libvirt.json",
+            "canonical_hostname": "h.lab",
             **more,
         }
         done = self.command(
@@ -113,6 +115,32 @@ class LibvirtContainer(TemporaryDirectoryTest):
     def test_a_users_own_handler_of_output_counts(self):
         self.deploy(edpm_libvirt_qemu_options={"stdio_handler": '"logd"'})
         self.assertEqual(self.qemu_conf().count("stdio_handler"), 1)
+
+    def test_libvirt_itself_logs_in_to_other_hosts_as_nova_and_never_takes_an_unknown_one(self):
+        self.deploy()
+        kolla = json.loads((self.directory / "kolla" / "libvirt.json").read_text())
+        self.assertIn(("/var/lib/kolla/config_files/src/ssh-config", "/root/.ssh/config"),
+                      [(entry["source"], entry["dest"]) for entry in kolla["config_files"]])
+        config = (self.directory / "dest" / "ssh-config").read_text()
+        # The key that nova's container lays out in the directory that both have mounted.
+        for line in ("User nova", "IdentityFile /var/lib/nova/.ssh/ssh-privatekey", "BatchMode yes"):
+            self.assertIn(f"  {line}\n", config)
+        # A question cannot be answered there, and is refused.
+        self.assertNotIn("StrictHostKeyChecking", config)
+
+    def test_a_users_own_port_of_qemu_stands_alone(self):
+        self.deploy(edpm_libvirt_qemu_options={"migration_port_min": 50000})
+        # libvirt takes the first of two lines.
+        self.assertEqual(re.findall("migration_port_min = (.*)", self.qemu_conf()), ["50000"])
+
+    def test_each_host_has_a_uuid_of_its_own_that_stays_unless_the_firmwares_is_wanted(self):
+        found = []
+        for more in ({}, {"edpm_libvirt_qemu_options": {"max_core": 0}}, {"canonical_hostname": "h2.lab"}, {"edpm_libvirt_host_uuid": ""}):
+            self.deploy(**more)
+            found.append(re.findall("host_uuid = (.*)", (self.directory / "dest" / "libvirtd.conf").read_text()))
+        self.assertRegex(found[0][0], r'^"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"$')
+        self.assertEqual((found[1], found[3]), (found[0], []))
+        self.assertNotEqual(found[2], found[0])
 
     def test_a_configuration_that_keeps_guests_in_the_containers_group_is_refused(self):
         code, said, lines = self.run_role(edpm_libvirt_qemu_options={"cgroup_controllers": "[]"})

@@ -75,7 +75,7 @@ esac
 START = """
 set -e
 mount -t tmpfs none /run
-for path in etc/systemd/system etc/tmpfiles.d etc/edpm-firewall usr/local/sbin home var/lib/edpm-config \
+for path in etc/ssh etc/systemd/system etc/tmpfiles.d etc/edpm-firewall usr/local/sbin home var/lib/edpm-config \
   var/lib/openstack var/lib/kolla var/lib/libvirt var/lib/nova; do
   mkdir -p "$0/$path" "/$path"
   mount --bind "$0/$path" "/$path"
@@ -131,7 +131,7 @@ class NovaAudit(TemporaryDirectoryTest):
             self.write(f"bin/{name}", "#!/bin/bash\n[ ${0##*/} = systemd-run ]\n").chmod(0o755)
         users, groups = (pathlib.Path(path).read_text() for path in ("/etc/passwd", "/etc/group"))
         self.write("root/passwd", f"{users}nova:x:42436:42436::/home/nova:/bin/sh\n")
-        self.write("root/group", f"{groups}nova:x:42436:\nlibvirt:x:42473:\n")
+        self.write("root/group", f"{groups}nova:x:42436:\nlibvirt:x:42473:nova\n")
         self.write("src/01-nova.conf", "[DEFAULT]\nhost = h\n[x]\npassword = secret-of-nova\n")
         self.write("src/ssh-publickey", "ssh-ed25519 AAAA nova\n")
         self.write("hosts", LOCAL)
@@ -148,6 +148,7 @@ class NovaAudit(TemporaryDirectoryTest):
             "edpm_nova_config_src": f"{self.directory}/src",
             "edpm_nova_compute_image": "nova:1",
             "edpm_nova_libvirt_image": "libvirt:1",
+            "canonical_hostname": "h",
             **more,
         }
         return self.command(

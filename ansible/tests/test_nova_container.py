@@ -19,7 +19,7 @@ case "$1 $2" in
 "run --rm") case "$*" in *" nova:1 "*tss*) cat "$here/lacks" ;; *" id-"*swtpm*) cat "$here/libvirt-lacks" ;; esac 2>/dev/null || true ;;
 "exec nova_compute")
     cd "$here/../dest" && sha256sum -- *nova*.conf | sort -k 2
-    cd /var/lib/edpm-config/nova && sha256sum without-vtpm.conf 2>/dev/null | sed 's/without/01-nova_without/' ;;
+    cd /var/lib/edpm-config/nova && sha256sum without-vtpm.conf live-migration.conf 2>/dev/null | sed 's/  /  01-nova_/' ;;
 "top nova_compute") echo nova-compute ;;
 *) exit 1 ;;
 esac
@@ -85,6 +85,7 @@ class NovaContainer(TemporaryDirectoryTest):
             "edpm_nova_config_src": f"{self.directory}/src",
             "edpm_nova_config_dest": f"{self.directory}/dest",
             "edpm_nova_compute_image": "nova:1",
+            "ctlplane_ip": "192.0.2.7",
             "edpm_container_kolla_file": f"{self.directory}/kolla/nova_compute.json",
             **more,
         }
@@ -114,6 +115,15 @@ class NovaContainer(TemporaryDirectoryTest):
         self.assertNotEqual(done.returncode, 0)
         said = " ".join(done.stdout.split())
         self.assertIn("does not stay up: ConfigWarnings of a NovaExternalCompute names values that nova refuses; else read", said)
+
+    def test_a_host_without_podman_is_not_asked_again_and_the_service_that_installs_it_is_named(self):
+        self.write("bin/podman", "#!/bin/sh\necho asked >>$0.notes\nexit 127\n")
+        done, _ = self.run_role()
+        self.assertNotEqual(done.returncode, 0)
+        said = " ".join(done.stdout.split())
+        self.assertIn("no podman on the host: list the service install-os, which installs it, before this one", said)
+        notes = self.directory / "bin" / "podman.notes"
+        self.assertEqual(notes.read_text().splitlines(), ["asked", "asked"])
 
     def given(self, *configurations):
         """What the role says of each of these sets of files."""
@@ -158,6 +168,24 @@ class NovaContainer(TemporaryDirectoryTest):
             (self.directory / "bin" / file).unlink()
             self.assertIn("create", self.deploy())
             self.assertFalse(off.exists())
+
+    def moves(self):
+        """How guests move, as nova reads it between its generated file and those of users; nothing: not at all."""
+        path = self.directory / "edpm" / "live-migration.conf"
+        return dict(re.findall("^(\\w+) = (.*)$", path.read_text(), re.MULTILINE)) if path.exists() else {}
+
+    def test_guests_move_over_tls_else_over_ssh_else_not_at_all_and_nova_reads_each_change(self):
+        self.assertIn("create", self.deploy())
+        self.assertEqual(self.moves(), {})
+        tls = {"edpm_tls_certs_enabled": True}
+        address = {"live_migration_inbound_addr": "192.0.2.7"}
+        key = self.write("src/ssh-privatekey", "the key of nova\n")
+        for more, scheme, native in (({}, "ssh", "False"), (tls, "tls", "True"), ({**tls, "edpm_nova_live_migration_tls": False}, "ssh", "False")):
+            self.assertIn("create", self.deploy(**more))
+            self.assertEqual(self.moves(), {"live_migration_scheme": scheme, "live_migration_with_native_tls": native, **address})
+        key.unlink()
+        self.assertIn("create", self.deploy())
+        self.assertEqual(self.moves(), {})
 
     def test_nova_gets_the_time_to_stop_that_its_files_give_it_and_the_last_file_counts(self):
         own, override = "01-nova.conf", "02-nova-override.conf"
