@@ -194,6 +194,25 @@ class NovaCleanup(TemporaryDirectoryTest):
         self.path = f"{self.directory}/bin"
         self.refused("guests cannot be looked for without ps")
 
+    def test_no_key_that_opens_other_hosts_stays_where_files_are_removed(self):
+        removed = [
+            "var/lib/openstack/config/nova/01-nova.conf", "var/lib/nova/.ssh/ssh-privatekey", "home/nova/.ssh/authorized_keys",
+            "var/lib/openstack/certs/libvirt/default/tls.key", "var/lib/edpm-config/libvirt/pki/qemu/client-key.pem",
+        ]
+        kept = ["var/lib/nova/compute_id", "var/lib/openstack/certs/ovn/default/tls.key"]
+        for path in [*removed, *kept]:
+            self.write(f"root/{path}", "")
+        self.host(edpm_nova_compute__service="enabled active")
+        mounts = "".join(f'mkdir -p /{it} && mount --bind "$0/{it}" /{it} && ' for it in ("var/lib", "home"))
+        done = self.command(
+            "unshare", "--mount", "sh", "-c", f'{mounts}exec "$@"', self.directory / "root",
+            BIN / "ansible-playbook", "-i", "localhost,", "-c", "local", "-e", "ansible_become=false",
+            "-e", json.dumps({"edpm_guests_definitions": [], "edpm_nova_remove_files": True}), self.playbook, env={"PATH": self.path},
+        )
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        found = [str(path.relative_to(self.directory / "root")) for path in (self.directory / "root").rglob("*") if path.is_file()]
+        self.assertEqual(sorted(found), sorted(kept))
+
     def test_a_unit_that_cannot_be_stopped_fails_the_play(self):
         self.host(edpm_nova_compute__service="enabled active")
         self.write("bin/stop-fails", "")
