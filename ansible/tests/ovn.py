@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 
@@ -100,6 +101,8 @@ case "$1 $2" in
     done ;;
 "start "*)
     cd "$here/containers/$2" || exit 125
+    folder=$(sed -n 's#:/etc/neutron.conf.d:ro$##p' volumes)
+    [ -z "$folder" ] || mount --bind "$folder" /etc/neutron.conf.d
     command=$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["command"])' "$(cat kolla)")
     setsid $command >>log 2>&1 </dev/null &
     echo $! >pid ;;
@@ -108,6 +111,7 @@ case "$1 $2" in
     pid=$(cat pid)
     kill "$pid" 2>/dev/null
     tail --pid="$pid" -f /dev/null
+    if grep -q :/etc/neutron.conf.d: volumes; then umount /etc/neutron.conf.d; fi
     rm -f pid ;;
 "wait "*)
     [ -e "$here/containers/$name/pid" ] || exit 0
@@ -255,6 +259,21 @@ class OvnHost(TemporaryDirectoryTest):
         done = self.ansible(playbook, **given)
         self.assertNotEqual(done.returncode, 0, done.stdout + done.stderr)
         return " ".join((done.stdout + done.stderr).split())
+
+    def refusals(self, cases, playbook="osp.edpm.ovn", **common):
+        """Runs a playbook for hosts with these variables, each of which must be refused; what was said of each."""
+        common = {"ansible_connection": "local", "ansible_become": False, "canonical_hostname": "a.example", **common}
+        self.write("cases.json", json.dumps({"all": {"hosts": {name: {**common, **given} for name, given in cases.items()}}}))
+        done = self.run_there(
+            BIN / "ansible-playbook", "-i", "cases.json", "-e", '{"edpm_any_errors_fatal": false}', playbook,
+            env={"ANSIBLE_COLLECTIONS_PATH": collections_path(self.directory)},
+        )
+        self.assertNotEqual(done.returncode, 0, done.stdout)
+        self.assertNotIn("changed: [", done.stdout)
+        said = dict.fromkeys(cases, "")
+        for name, text in re.findall(r"(?m)^(?:fatal|failed): \[(\w+)\](.*)", done.stdout):
+            said[name] += text
+        return said
 
     def audit(self, playbook, **given):
         """What an audit reports of the host."""

@@ -1,12 +1,10 @@
 """The role of OVN, with a real Open vSwitch, ovn-controller and southbound database: what it promises, and how it fails."""
 
-import json
-import re
 import unittest
 
 from certificates import Authority
 from ovn import ADDRESS, OvnHost
-from support import ANSIBLE, BIN, COLLECTION, collections_path, with_look_for_guests
+from support import ANSIBLE, COLLECTION, with_look_for_guests
 
 REMOTE = "tcp:127.0.0.1:6642"
 CERTIFICATES = "/var/lib/openstack/certs/ovn/default"
@@ -162,25 +160,13 @@ class Ovn(OvnHost):
         # This machine's kernel may have it.
         self.program("modprobe", "#!/bin/sh\nexit 1\n")
         self.ask("mount", "-t", "tmpfs", "none", "/sys/module")
-        common = {
-            "ansible_connection": "local", "ansible_become": False, "canonical_hostname": "a.example", "tenant_ip": ADDRESS,
-            "edpm_ovn_controller_agent_image": "ovn-controller:1", "edpm_ovn_config_src": f"{self.directory}/src/ovn",
-            "edpm_ovn_datapath_type": "netdev",
-        }
-        hosts = {name: {**common, **given} for name, (given, _) in cases.items()}
-        self.write("hosts.json", json.dumps({"all": {"hosts": hosts}}))
-        done = self.run_there(
-            BIN / "ansible-playbook", "-i", "hosts.json", "-e", '{"edpm_any_errors_fatal": false}', "osp.edpm.ovn",
-            env={"ANSIBLE_COLLECTIONS_PATH": collections_path(self.directory)},
+        said = self.refusals(
+            {name: given for name, (given, _) in cases.items()}, tenant_ip=ADDRESS, edpm_ovn_datapath_type="netdev",
+            edpm_ovn_controller_agent_image="ovn-controller:1", edpm_ovn_config_src=f"{self.directory}/src/ovn",
         )
-        self.assertNotEqual(done.returncode, 0)
-        said = {}
-        for name, text in re.findall(r"(?m)^(?:fatal|failed): [[](\w+)[]](.*)", done.stdout):
-            said[name] = said.get(name, "") + text
         for name, (_, words) in cases.items():
             with self.subTest(name):
-                self.assertIn(words, said.get(name, "nothing"))
-        self.assertNotIn("changed: [", done.stdout)
+                self.assertIn(words, said[name])
 
 
 if __name__ == "__main__":
