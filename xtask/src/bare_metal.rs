@@ -1,13 +1,10 @@
 //! Bare metal in the lab: a real Ironic with fake hardware, and pods that boot as its machines.
 
-use std::fs;
-use std::path::Path;
-
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
 use crate::controlplane::{self, NAMESPACE};
-use crate::{images, lab, machines, paths, sh};
+use crate::{images, lab, machines, sh};
 
 /// The resource class of the machines that [`enroll`] adds.
 pub(crate) const RESOURCE_CLASS: &str = "edpm-lab";
@@ -28,30 +25,11 @@ pub(crate) fn up(env: &lab::Env) -> Result<()> {
 fn start_ironic(env: &lab::Env, image: &str) -> Result<()> {
     let mut values = controlplane::generated(env)?;
     sh::step("apply Ironic", || {
-        make_database(env, &values["ironic-database"])?;
+        controlplane::make_database(env, "ironic", &values["ironic-database"])?;
         values.insert("image".to_owned(), image.to_owned());
-        let text = read(&paths::repo().join("lab/baremetal/ironic.yaml"))?;
-        // A pod does not notice changed inputs that it has read already: a new hash makes a new
-        // pod.
-        values.insert("inputs".to_owned(), String::new());
-        let inputs = sh::sha256(controlplane::fill(&text, &values)?.as_bytes())[..12].to_owned();
-        values.insert("inputs".to_owned(), inputs);
-        controlplane::apply(env, &controlplane::fill(&text, &values)?)
+        controlplane::apply(env, &controlplane::joining("baremetal", &["ironic"], &values)?)
     })?;
     sh::step("wait for Ironic", || controlplane::ready(env, "ironic"))
-}
-
-/// Creates Ironic's database and user, which a lab without bare metal does not have.
-fn make_database(env: &lab::Env, password: &str) -> Result<()> {
-    let statements = format!(
-        "CREATE DATABASE IF NOT EXISTS ironic CHARACTER SET utf8mb3;
-         CREATE USER IF NOT EXISTS ironic@'%';
-         ALTER USER ironic@'%' IDENTIFIED BY '{password}';
-         GRANT ALL ON ironic.* TO ironic@'%';"
-    );
-    let mut exec = env.kubectl();
-    exec.args(["-n", NAMESPACE, "exec", "-i", "deployment/mariadb", "-c", "mariadb", "--"]);
-    sh::run_with_input(exec.arg("mariadb"), statements.as_bytes()).map(drop)
 }
 
 /// Enrolls machines that Ironic does not have yet, as an administrator does, without further steps.
@@ -85,10 +63,6 @@ fn ask(env: &lab::Env, method: &str, path: &str, body: Option<&Value>) -> Result
     Ok(serde_json::from_str(&sh::run_with_input(&mut exec, body.as_bytes())?)?)
 }
 
-fn read(path: &Path) -> Result<String> {
-    fs::read_to_string(path).with_context(|| format!("read {}", path.display()))
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
@@ -97,11 +71,10 @@ mod tests {
 
     #[test]
     fn the_template_of_ironic_finds_its_values() {
-        let names = ["ironic", "ironic-database", "image", "inputs"];
+        let names = ["ironic", "ironic-database", "image"];
         let values: BTreeMap<_, _> =
             names.iter().map(|it| ((*it).to_owned(), format!("<{it}>"))).collect();
-        let text = read(&paths::repo().join("lab/baremetal/ironic.yaml")).unwrap();
-        let filled = controlplane::fill(&text, &values).unwrap();
+        let filled = controlplane::joining("baremetal", &["ironic"], &values).unwrap();
         assert!(filled.contains("ironic:<ironic-database>@10.96.10.30/ironic"));
         // The password is in Secrets only.
         assert_eq!(filled.matches("<ironic>").count(), 2);

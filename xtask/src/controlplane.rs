@@ -32,6 +32,11 @@ const PASSWORDS: &[&str] = &[
     "cell2-message-bus",
     "ironic",
     "ironic-database",
+    "glance",
+    "glance-database",
+    "neutron",
+    "neutron-database",
+    "metadata-secret",
 ];
 const FERNET_KEYS: &[&str] = &["fernet-first", "fernet-next"];
 
@@ -116,10 +121,40 @@ fn of_cell(values: &Values, cell: &str, rabbitmq: &str) -> Values {
 }
 
 /// Renders a template of `lab/controlplane`; a name without a value is an error.
-fn template(name: &str, values: &Values) -> Result<String> {
+pub(crate) fn template(name: &str, values: &Values) -> Result<String> {
     let path = paths::repo().join("lab/controlplane").join(name).with_extension("yaml");
     let text = fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
     fill(&text, values).with_context(|| format!("{}", path.display()))
+}
+
+/// Renders templates of a directory in `lab` for parts that join the control plane: `{{inputs}}` is
+/// a hash of them all, because a pod does not notice changed inputs that it has read already.
+pub(crate) fn joining(folder: &str, names: &[&str], values: &Values) -> Result<String> {
+    let mut texts = Vec::new();
+    for name in names {
+        let path = paths::repo().join("lab").join(folder).join(name).with_extension("yaml");
+        texts
+            .push(fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?);
+    }
+    let text = texts.join("\n---\n");
+    let mut values = values.clone();
+    values.insert("inputs".to_owned(), String::new());
+    let inputs = sh::sha256(fill(&text, &values)?.as_bytes())[..12].to_owned();
+    values.insert("inputs".to_owned(), inputs);
+    fill(&text, &values).with_context(|| format!("lab/{folder}"))
+}
+
+/// Creates the database and the user of a part that not every control plane has.
+pub(crate) fn make_database(env: &lab::Env, name: &str, password: &str) -> Result<()> {
+    let statements = format!(
+        "CREATE DATABASE IF NOT EXISTS {name} CHARACTER SET utf8mb3;
+         CREATE USER IF NOT EXISTS {name}@'%';
+         ALTER USER {name}@'%' IDENTIFIED BY '{password}';
+         GRANT ALL ON {name}.* TO {name}@'%';"
+    );
+    let mut exec = env.kubectl();
+    exec.args(["-n", NAMESPACE, "exec", "-i", "deployment/mariadb", "-c", "mariadb", "--"]);
+    sh::run_with_input(exec.arg("mariadb"), statements.as_bytes()).map(drop)
 }
 
 /// Replaces each `{{name}}` in a text by its value; a name without a value is an error.

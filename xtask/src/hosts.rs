@@ -33,6 +33,9 @@ pub(crate) const HOSTS: [Host; 2] = [
     Host { name: "edpm-compute-1", address: "192.168.122.101" },
 ];
 
+/// The host to which guests of the first cell move.
+pub(crate) const THIRD: Host = Host { name: "edpm-compute-3", address: "192.168.122.103" };
+
 /// Starts the hosts of the example.
 pub(crate) fn up(env: &lab::Env, image: &str) -> Result<()> {
     start(env, image, &HOSTS, controlplane::NAMESPACE)
@@ -66,6 +69,21 @@ pub(crate) fn start(env: &lab::Env, image: &str, hosts: &[Host], namespace: &str
     })
 }
 
+/// Connects hosts by a tenant network, as an administrator does before guests are wanted there.
+pub(crate) fn join_tenant_network(hosts: &[Host]) -> Result<()> {
+    sh::step("connect the hosts by a tenant network", || {
+        hosts.iter().try_for_each(|host| {
+            ssh(host, "sudo systemctl start edpm-tenant.service").map(drop)
+        })
+    })
+}
+
+/// Returns the address of a host in the tenant network.
+fn tenant_address(host: &Host) -> Result<String> {
+    let (_, last) = host.address.rsplit_once('.').context("an address without a dot")?;
+    Ok(format!("172.19.0.{last}"))
+}
+
 /// Creates a Secret with the lab's ssh key and its `authorized_keys` for hosts that are not
 /// deployed yet.
 pub(crate) fn open_to_us(env: &lab::Env, name: &str, namespace: &str) -> Result<()> {
@@ -77,6 +95,22 @@ pub(crate) fn open_to_us(env: &lab::Env, name: &str, namespace: &str) -> Result<
         "stringData": {
             "ssh-privatekey": fs::read_to_string(&user_key)?,
             "authorized_keys": public(&user_key)?,
+        },
+    });
+    controlplane::apply(env, &secret.to_string())
+}
+
+/// Creates the Secret with the key for logins between hosts during migrations; generates the key at
+/// the first call.
+pub(crate) fn migration_key(env: &lab::Env, namespace: &str) -> Result<()> {
+    let key = key("migration")?;
+    let secret = json!({
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": { "name": "nova-migration-ssh-key", "namespace": namespace },
+        "stringData": {
+            "ssh-privatekey": fs::read_to_string(&key)?,
+            "ssh-publickey": fs::read_to_string(key.with_extension("pub"))?,
         },
     });
     controlplane::apply(env, &secret.to_string())
@@ -141,6 +175,7 @@ fn manifest(host: &Host, image: &str, user_key: &Path, host_key: &Path) -> Resul
         ("name".to_owned(), host.name.to_owned()),
         ("namespace".to_owned(), NAMESPACE.to_owned()),
         ("address".to_owned(), host.address.to_owned()),
+        ("tenant-address".to_owned(), tenant_address(host)?),
         ("image".to_owned(), image.to_owned()),
         ("state".to_owned(), paths::state().display().to_string()),
         ("public-key".to_owned(), public(user_key)?),

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use clap::Subcommand;
 
-use crate::{bare_metal, machines, paths, sh};
+use crate::{bare_metal, guests, machines, paths, sh};
 
 /// The address of the node, the API server and the registry on the lab's bridge.
 pub(crate) const ADDRESS: &str = "192.168.120.1";
@@ -30,6 +30,15 @@ pub(crate) const NODE: &str = "lab";
 const BRIDGE: &str = "edpm0";
 const NETWORK: &str = "192.168.120.0/21";
 const SERVICES: &str = "10.96.0.0/16";
+/// cert-manager's kinds that its controllers read.
+const DEFINITIONS: [&str; 6] = [
+    "acme.cert-manager.io_challenges",
+    "acme.cert-manager.io_orders",
+    "cert-manager.io_certificaterequests",
+    "cert-manager.io_certificates",
+    "cert-manager.io_clusterissuers",
+    "cert-manager.io_issuers",
+];
 const ACCOUNTS_WITHIN: Duration = Duration::from_mins(1);
 
 /// What to do with the lab.
@@ -49,6 +58,8 @@ enum Action {
     Status,
     /// Start Ironic, and what makes machines of its nodes; the control plane must run.
     BareMetal,
+    /// Start what guests need: glance, OVN, neutron and more; the control plane must run.
+    Guests,
     /// What makes machines of Ironic's nodes: one of the lab's parts.
     #[command(hide = true)]
     Machines {
@@ -141,6 +152,10 @@ pub(crate) fn main(args: &Args) -> Result<()> {
         Action::BareMetal => {
             check::root()?;
             bare_metal::up(&env())
+        }
+        Action::Guests => {
+            check::root()?;
+            guests::up(&env())
         }
         Action::Machines { image } => machines::run(image),
     }
@@ -238,6 +253,27 @@ pub(crate) fn start_machines(env: &Env, image: &str) -> Result<()> {
         fs::rename(&fresh, &copy)?;
     }
     bring_up(env, &state, &[part]).map(drop)
+}
+
+/// Starts cert-manager with its definitions, unless it runs, and waits until it is ready.
+pub(crate) fn start_cert_manager(env: &Env) -> Result<()> {
+    let _lock = sh::lock("lab")?;
+    let state = paths::state();
+    let definitions = build::cert_manager(&env.bin)?;
+    for name in DEFINITIONS {
+        let file = definitions.join(format!("{name}.yaml"));
+        sh::run(env.kubectl().args(["apply", "--server-side", "-f"]).arg(file))?;
+    }
+    let mut wait = env.kubectl();
+    wait.args(["wait", "--for=condition=Established", "--timeout=60s", "crd"]);
+    wait.args(DEFINITIONS.iter().filter_map(|it| it.split_once('_')).map(of_group));
+    sh::run(&mut wait)?;
+    bring_up(env, &state, &[components::cert_manager(&state)]).map(drop)
+}
+
+/// Returns the name of a definition.
+fn of_group((group, plural): (&str, &str)) -> String {
+    format!("{plural}.{group}")
 }
 
 /// Starts the parts, then waits for each; returns those that were started.

@@ -17,6 +17,7 @@ mod demo;
 #[cfg(test)]
 mod functions;
 mod fuzz;
+mod guests;
 mod hosts;
 mod images;
 mod journey;

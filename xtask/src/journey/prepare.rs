@@ -48,7 +48,7 @@ pub(super) fn around(env: &lab::Env, images: &images::Set) -> Result<()> {
         ] {
             copy(env, kind, &name)?;
         }
-        controlplane::apply(env, &migration_key()?)?;
+        hosts::migration_key(env, NAMESPACE)?;
         controlplane::apply(env, &ca_bundle(env)?)?;
         controlplane::apply(env, &libvirt_password()?)
     })?;
@@ -76,15 +76,6 @@ fn cell_of_example() -> Result<Value> {
     let file = paths::repo().join("examples/seed-002/patch/novacell.yaml");
     let text = fs::read_to_string(&file).with_context(|| format!("read {}", file.display()))?;
     yaml::value(&text)
-}
-
-/// Returns the Secret with the key for logins between hosts during migrations; generates the key at
-/// the first call.
-fn migration_key() -> Result<String> {
-    let key = hosts::key("migration")?;
-    let public = fs::read_to_string(key.with_extension("pub"))?;
-    let data = json!({ "ssh-privatekey": fs::read_to_string(&key)?, "ssh-publickey": public });
-    Ok(secret("nova-migration-ssh-key", &data))
 }
 
 /// Returns the Secret with the CAs that hosts trust; here the cluster's own.

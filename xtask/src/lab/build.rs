@@ -93,11 +93,32 @@ const TOOLS: &[Tool] = &[
         versions: &[("helm.sh/helm/v4/internal/version.version", "helm.sh/helm/v4")],
         cgo: false,
     },
+    Tool {
+        module: CERT_MANAGER,
+        programs: &[CERT_MANAGER],
+        package: ".",
+        tags: "",
+        versions: &[],
+        cgo: false,
+    },
 ];
 
-/// Builds what the cache lacks and links all programs into `bin`.
+/// The module that is built only on request.
+const CERT_MANAGER: &str = "cert-manager";
+
+/// Builds what the cache lacks and links all programs that every lab needs into `bin`.
 pub(super) fn provide(bin: &Path) -> Result<()> {
-    provide_of(bin, |_| true)
+    provide_of(bin, |it| it != CERT_MANAGER)
+}
+
+/// Builds cert-manager if the cache lacks it, links it into `bin`, and returns the directory of its
+/// CustomResourceDefinitions.
+pub(super) fn cert_manager(bin: &Path) -> Result<PathBuf> {
+    provide_of(bin, |it| it == CERT_MANAGER)?;
+    let mut list = Command::new("go");
+    list.current_dir(paths::repo().join("lab/go").join(CERT_MANAGER));
+    list.args(["list", "-m", "-f", "{{.Dir}}", "github.com/cert-manager/cert-manager"]);
+    Ok(Path::new(sh::run(&mut list)?.trim()).join("deploy/crds"))
 }
 
 /// Returns the directory of the programs for a simulated cluster; builds what the cache lacks.
@@ -133,9 +154,12 @@ impl Tool {
     fn folder(&self) -> Result<PathBuf> {
         let source = self.source();
         let mut inputs = Vec::new();
-        for file in ["go.mod", "go.sum"] {
+        for file in ["go.mod", "go.sum", "main.go"] {
             let path = source.join(file);
-            inputs.extend(fs::read(&path).with_context(|| format!("read {}", path.display()))?);
+            // Of the others a tool of the module is built.
+            if file != "main.go" || self.package == "." {
+                inputs.extend(fs::read(&path).with_context(|| format!("read {}", path.display()))?);
+            }
         }
         let recipe = format!("{:?}{:?}{}{}", self.package, self.versions, self.tags, self.cgo);
         inputs.extend(recipe.into_bytes());

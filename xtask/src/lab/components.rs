@@ -14,6 +14,9 @@ use crate::{machines, sh};
 /// The timeout until a part is healthy on a busy machine.
 const HEALTHY_WITHIN: Duration = Duration::from_mins(2);
 
+/// Where cert-manager answers whether it runs.
+const CERT_MANAGER: &str = "127.0.0.1:9403";
+
 /// The recipe in the record of a process that is being stopped.
 const ENDING: &str = "ending";
 
@@ -183,11 +186,25 @@ pub(super) fn machines(image: &str) -> Part {
     }
 }
 
+/// Returns cert-manager.
+pub(super) fn cert_manager(state: &Path) -> Part {
+    let kubeconfig = state.join("kubeconfig/admin").display().to_string();
+    Part {
+        name: "cert-manager",
+        args: flags(&[("kubeconfig", &kubeconfig), ("health", CERT_MANAGER)]),
+        reads: &["pki/ca.crt"],
+        health: Health::Http(CERT_MANAGER, "/livez"),
+        is_optional: true,
+        grace: Duration::from_secs(5),
+    }
+}
+
 /// Returns all parts in the order of their start.
 pub(super) fn all(state: &Path) -> Vec<Part> {
     let mut parts = ground(state);
     parts.push(api_server(state));
     parts.extend(workers(state));
+    parts.push(cert_manager(state));
     parts.push(machines(""));
     parts
 }
