@@ -137,11 +137,13 @@ class NeutronMetadata(OvnHost):
             "database": f"ovn_sb_connection is {lacks}",
             "part": f"nova_metadata_host and metadata_proxy_shared_secret and ovn_sb_connection are {lacks}",
             "strange": "strange has notes.txt, which the agent would not read",
+            "image": "edpm_neutron_metadata_agent_image, the image with neutron's metadata agent, is not set",
             "taken": "taken has 01-neutron-ovn-metadata-agent.conf, which the agent would not read",
         }
         said = self.refusals(
-            {name: {"edpm_neutron_metadata_config_src": f"{self.directory}/{name}"} for name in cases},
-            "osp.edpm.neutron_metadata", edpm_neutron_metadata_agent_image="agent:1",
+            {name: {"edpm_neutron_metadata_config_src": f"{self.directory}/{name}",
+                    "edpm_neutron_metadata_agent_image": "" if name == "image" else "agent:1"} for name in cases},
+            "osp.edpm.neutron_metadata",
         )
         for name, words in cases.items():
             with self.subTest(name):

@@ -143,6 +143,7 @@ class Ovn(OvnHost):
     def test_what_cannot_be_done_is_refused_before_anything_changes(self):
         missing = "No interface of this host has 192.0.2.99, the address of its tunnels to other hosts"
         cases = {
+            "image": ({"edpm_ovn_controller_agent_image": ""}, "edpm_ovn_controller_agent_image, the image with ovn-controller, is not set"),
             "address": ({"tenant_ip": "192.0.2.99"}, missing),
             "none": ({"tenant_ip": ""}, "tenant_ip of this host is not set"),
             "unnamed": ({"canonical_hostname": ""}, "canonical_hostname of this host is not set"),
