@@ -143,13 +143,15 @@ fn a_missing_default_service_is_made_and_judged_and_then_left_alone() {
 
 #[test]
 fn a_default_service_that_needs_what_is_not_there_says_so_once_something_lists_it() {
-    let mut world = World::without("ovn");
+    let mut world = World::without("telemetry");
     world.seen.is_listed = false;
     world.settle();
     assert_eq!(world.condition("Ready").status, ConditionStatus::True);
     let sources = world.condition("DataSourcesUsed");
     assert_eq!((sources.status, sources.reason.as_str()), (ConditionStatus::Unknown, "NotUsed"));
-    for part in ["No role, node or node set lists", "ovn", "ConfigMap ovncontroller-config"] {
+    for part in
+        ["No role, node or node set lists", "telemetry", "Secret ceilometer-compute-config-data"]
+    {
         assert!(sources.message.contains(part), "{}", sources.message);
     }
     world.notices.clear();
@@ -160,17 +162,21 @@ fn a_default_service_that_needs_what_is_not_there_says_so_once_something_lists_i
         (included.status, included.reason.as_str()),
         (ConditionStatus::False, "NotIncluded")
     );
-    assert!(included.message.contains("Playbook osp.edpm.ovn is not in"), "{}", included.message);
+    assert!(
+        included.message.contains("Playbook osp.edpm.telemetry is not in"),
+        "{}",
+        included.message
+    );
     let ready = world.condition("Ready");
     assert_eq!(
         (ready.status, ready.reason.as_str()),
         (ConditionStatus::False, "DataSourceNotFound")
     );
-    for part in ["What lists", "ConfigMap ovncontroller-config", "Nothing else needs them"] {
+    for part in ["What lists", "Secret ceilometer-compute-config-data", "Nothing else needs them"] {
         assert!(ready.message.contains(part), "{}", ready.message);
     }
     assert_eq!(world.notices, [], "what lists it reports it");
-    world.seen.sources.insert(config_map("ovncontroller-config"), Vec::new());
+    world.seen.sources.insert(secret("ceilometer-compute-config-data"), Vec::new());
     assert_eq!(world.settle(), ["status"]);
     assert_eq!(
         world.condition("Ready").status,

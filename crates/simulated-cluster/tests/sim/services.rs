@@ -68,8 +68,8 @@ async fn all_default_services_are_listed_with_the_truth_about_their_playbooks() 
     };
     assert_eq!(line("NAME")[1..4], ["READY", "REASON", "INCLUDED"], "{list}");
     assert_eq!(line("run-os")[1..4], ["True", "Ready", "True"], "{list}");
-    assert_eq!(line("bootstrap")[1..4], ["True", "Ready", "False"], "{list}");
-    assert_eq!(line("ovn")[1..4], ["True", "Ready", "False"], "nothing lists it: {list}");
+    assert_eq!(line("telemetry")[1..4], ["True", "Ready", "False"], "{list}");
+    assert_eq!(line("ovn")[1..4], ["True", "Ready", "True"], "nothing lists it: {list}");
     let change = json!({ "spec": { "services": ["run-os", "ovn"] } });
     ns.merge::<Role>(ROLE, change).await?;
     let lacks = |it: &Service| says(told(it), "Ready", "DataSourceNotFound", &["ovn"]);
