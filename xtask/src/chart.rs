@@ -1,6 +1,7 @@
 //! Checks of the chart as Helm renders it: lint, rendering with all switches, and invariants of the
 //! result.
 
+mod annotation_warnings;
 mod invariants;
 mod monitoring;
 mod network_policies;
@@ -39,7 +40,7 @@ const KINDS: [&str; 11] = [
 /// A check with its name.
 type Check = (&'static str, fn() -> Result<()>);
 
-const CHECKS: [Check; 26] = [
+const CHECKS: [Check; 27] = [
     ("helm lint is content", lint),
     ("the defaults render, restricted and without a wildcard", defaults),
     ("a webhook blocks nothing but a change of cell or role", webhooks::blocking),
@@ -61,6 +62,10 @@ const CHECKS: [Check; 26] = [
         operator_policies::of_operators,
     ),
     ("the policies have the accounts and namespaces of the values", operator_policies::of_values),
+    (
+        "annotations that no operator reads are warned of, and never refused",
+        annotation_warnings::of_users,
+    ),
     ("rights about nova's API are granted only where it is read", nova_api::rights),
     ("the readiness gate of nova is listed where it is switched on", nova_api::readiness),
     ("nothing of the monitoring is rendered without its switches", monitoring::off),
@@ -128,7 +133,7 @@ fn defaults() -> Result<()> {
         ("CustomResourceDefinition", KINDS.len()),
         ("MutatingWebhookConfiguration", 1),
         ("ValidatingWebhookConfiguration", 2),
-        ("ValidatingAdmissionPolicy", 4),
+        ("ValidatingAdmissionPolicy", 5),
     ] {
         let n = of_kind(&objects, kind).count();
         ensure!(n == n_expected, "{n} objects {kind}, not {n_expected}");
@@ -332,6 +337,7 @@ fn typos() -> Result<()> {
         ("runner.uid=root", "uid"),
         ("webhooks.enabled=yes", "enabled"),
         ("operatorPolicies.enabled=yes", "enabled"),
+        ("annotationWarnings.enable=true", "enable"),
         ("operatorPolicies.excludedNamespaces={Not_A_Name}", "excludedNamespaces"),
         ("secretDigests.rewriteUnkeyed=no", "rewriteUnkeyed"),
         ("nova.nodeSetReadiness=yes", "nodeSetReadiness"),

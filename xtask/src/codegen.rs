@@ -1,6 +1,8 @@
 //! `cargo xtask codegen`: writes files that are generated from the code, or checks them.
 
 #[cfg(test)]
+mod annotations;
+#[cfg(test)]
 mod chart;
 #[cfg(test)]
 mod collection;

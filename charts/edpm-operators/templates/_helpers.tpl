@@ -25,6 +25,17 @@ app.kubernetes.io/instance: {{ .root.Release.Name }}
 {{ .operator }}-webhook
 {{- end }}
 
+{{/* The namespaces to which admission is restricted; empty where the release works in all. */}}
+{{- define "edpm.namespaceSelector" -}}
+{{- with .Values.watchNamespaces -}}
+namespaceSelector:
+  matchExpressions:
+    - key: kubernetes.io/metadata.name
+      operator: In
+      values: [{{ join ", " . }}]
+{{- end }}
+{{- end }}
+
 {{/* Whether cert-manager makes the webhook's certificate; empty where the operator does. */}}
 {{- define "edpm.certManager" -}}
 {{- if eq .Values.webhooks.certificates "cert-manager" }}true{{ end -}}

@@ -3,6 +3,7 @@
 //! No service is known to it by name.
 
 pub mod admission;
+pub mod annotations;
 pub(crate) mod caches;
 pub mod collection;
 pub mod condition_catalog;

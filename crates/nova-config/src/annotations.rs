@@ -45,3 +45,43 @@ pub const AUDIT_REPAIR: &str = "nova.openstack.org/audit-repair";
 pub const DRAIN_BEFORE: &str = "nova.openstack.org/drain-before";
 /// On a role, a node or a node set: how many servers of a drained host migrate at a time.
 pub const MAX_MIGRATIONS: &str = "nova.openstack.org/max-migrations";
+
+/// Which annotations users set on which kind, for nova-operator to read; the API server warns of
+/// others.
+pub const OF_KINDS: [(&str, &[&str]); 5] = [
+    (
+        "OpenStackDataPlaneRole",
+        &[CELL, DEFAULT_CONFIG, DRAIN_BEFORE, MAX_MIGRATIONS, AUDIT, AUDIT_REPAIR],
+    ),
+    (
+        "OpenStackDataPlaneNode",
+        &[
+            CELL,
+            ALLOW_REMOVAL,
+            SKIP_CLEANUP,
+            DRAIN,
+            DRAIN_REASON,
+            DRAIN_BEFORE,
+            MAX_MIGRATIONS,
+            AUDIT,
+            AUDIT_REPAIR,
+        ],
+    ),
+    (
+        "OpenStackDataPlaneNodeSet",
+        &[DRAIN_HOSTS, DRAIN_REASON, DRAIN_BEFORE, MAX_MIGRATIONS, SKIP_CLEANUP],
+    ),
+    (
+        "NovaCell",
+        &[
+            RELEASE,
+            HOST_DISCOVERY,
+            HOST_DISCOVERY_SECRET,
+            HOST_DISCOVERY_IMAGE,
+            RELEASE_CREDENTIALS,
+            ACCEPT_NOVA,
+            SKIP_CLEANUP,
+        ],
+    ),
+    ("NovaExternalCompute", &[REDEPLOY, SKIP_CLEANUP]),
+];

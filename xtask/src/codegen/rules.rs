@@ -14,7 +14,7 @@ use nova_operator::admission;
 use operator_core::rbac::{DIGEST_KEY, ELECTION, Rule};
 
 use super::chart::CHART;
-use super::{Generated, written_or_current};
+use super::{Generated, annotations, written_or_current};
 use crate::paths;
 
 const OPERATORS: [(&str, &[Rule], Rule); 3] = [
@@ -67,6 +67,9 @@ fn template() -> Generated {
     }
     for (name, content) in ADMISSION {
         define(&mut text, name, content);
+    }
+    for (name, content) in annotations::templates() {
+        define(&mut text, name, &content);
     }
     (PathBuf::from(format!("{CHART}/templates/_generated.tpl")), text)
 }

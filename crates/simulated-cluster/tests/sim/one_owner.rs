@@ -1,6 +1,5 @@
 //! Several nodes at one address: one of them owns the host, and the others change nothing on it.
 
-use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -10,8 +9,6 @@ use e2e::journey::{conditions, node, ready};
 use e2e::{SOON, says};
 use kube::api::DeleteParams;
 use serde_json::json;
-use tokio::io::AsyncWriteExt as _;
-use tokio::process::Command;
 
 use crate::journey::{deploy, ssh_secret, trace};
 use crate::world::World;
@@ -72,15 +69,7 @@ async fn told(ns: &World, name: &str, address: &str) -> Result<(bool, String)> {
         "metadata": { "name": name, "namespace": ns.name },
         "spec": { "ansibleHost": address },
     });
-    let mut kubectl = Command::new(ns.sim.bin.join("kubectl"));
-    kubectl.env("KUBECONFIG", &ns.sim.kubeconfig).args(["create", "--dry-run=server", "-f", "-"]);
-    kubectl.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut process = kubectl.spawn()?;
-    let mut input = process.stdin.take().context("kubectl has no input")?;
-    input.write_all(node.to_string().as_bytes()).await?;
-    drop(input);
-    let output = process.wait_with_output().await?;
-    Ok((output.status.success(), String::from_utf8(output.stderr)?))
+    ns.kubectl(&["create", "--dry-run=server", "-f", "-"], &node.to_string()).await
 }
 
 #[tokio::test]

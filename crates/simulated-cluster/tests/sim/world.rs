@@ -1,6 +1,7 @@
 //! The simulated cluster of this test program, and a namespace in it for each test.
 
 use std::ops::Deref;
+use std::process::Stdio;
 use std::sync::OnceLock;
 
 use anyhow::{Context as _, Result, ensure};
@@ -11,6 +12,8 @@ use kube::Api;
 use kube::api::PostParams;
 use serde_json::json;
 use simulated_cluster::{Host, Options, Simulation};
+use tokio::io::AsyncWriteExt as _;
+use tokio::process::Command;
 use tokio::runtime::Runtime;
 use tokio::sync::OnceCell;
 
@@ -91,6 +94,20 @@ impl World {
         let host = self.host(name, address);
         host.accept(&other.ssh_secret()[0].1);
         host
+    }
+
+    /// Runs kubectl with this input; returns whether it succeeded, and what it printed as errors and
+    /// warnings.
+    pub(crate) async fn kubectl(&self, arguments: &[&str], input: &str) -> Result<(bool, String)> {
+        let mut kubectl = Command::new(self.sim.bin.join("kubectl"));
+        kubectl.env("KUBECONFIG", &self.sim.kubeconfig).args(arguments);
+        kubectl.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut process = kubectl.spawn()?;
+        let mut stdin = process.stdin.take().context("kubectl has no input")?;
+        stdin.write_all(input.as_bytes()).await?;
+        drop(stdin);
+        let output = process.wait_with_output().await?;
+        Ok((output.status.success(), String::from_utf8(output.stderr)?))
     }
 
     /// Ends the test: no run may have been executed twice or concurrently with another one on its

@@ -1,0 +1,120 @@
+//! A slip in the name of an annotation: kubectl is warned, and nothing is refused.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use e2e::SOON;
+use serde_json::json;
+
+use crate::world::World;
+
+const DRY_RUN: &[&str] = &["create", "--dry-run=server", "-f", "-"];
+/// What each warning of the policy has.
+const IGNORED: &str = "is ignored: no operator reads it on";
+
+/// Returns a manifest of the kind with one annotation.
+fn annotated(ns: &World, kind: &str, key: &str) -> String {
+    let (group, spec) = match kind {
+        "NovaCell" => {
+            let spec = json!({
+                "cellName": "cell1", "secret": "x", "cellMessageBusSecretName": "x",
+                "keystoneAuthURL": "http://192.0.2.1:5000", "cellDatabaseHostname": "192.0.2.1",
+                "conductorServiceTemplate": {}, "noVNCProxyServiceTemplate": {},
+                "serviceAccount": "nova",
+            });
+            ("nova", spec)
+        }
+        "OpenStackDataPlaneNode" => ("dataplane", json!({ "ansibleHost": "192.168.122.70" })),
+        "OpenStackDataPlaneDeployment" => ("dataplane", json!({ "nodeSets": ["none"] })),
+        "OpenStackDataPlaneNodeSet" => {
+            let template = json!({ "ansibleSSHPrivateKeySecret": "none" });
+            ("dataplane", json!({ "nodes": {}, "nodeTemplate": template }))
+        }
+        "OpenStackDataPlaneService" => ("dataplane", json!({ "playbook": "a.b.c" })),
+        _ => ("dataplane", json!({})),
+    };
+    let object = json!({
+        "apiVersion": format!("{group}.openstack.org/v1beta1"), "kind": kind,
+        "metadata": { "name": "slip", "namespace": ns.name, "annotations": { key: "nova-cell1" } },
+        "spec": spec,
+    });
+    object.to_string()
+}
+
+/// Returns what kubectl prints for such a manifest, which must be accepted.
+async fn warnings(ns: &World, arguments: &[&str], manifest: &str) -> Result<String> {
+    let (is_accepted, said) = ns.kubectl(arguments, manifest).await?;
+    ensure!(is_accepted, "{said}");
+    Ok(said)
+}
+
+/// Waits until the API server evaluates the policy, which it reads some time after it was applied.
+async fn evaluated(ns: &World) -> Result<()> {
+    let slip = annotated(ns, "OpenStackDataPlaneNode", "nova.openstack.org/cel");
+    let mut tick = tokio::time::interval(Duration::from_millis(200));
+    let warned = async {
+        loop {
+            tick.tick().await;
+            if warnings(ns, DRY_RUN, &slip).await?.contains(IGNORED) {
+                return Ok(());
+            }
+        }
+    };
+    tokio::time::timeout(SOON, warned).await.context("there is no warning")?
+}
+
+#[tokio::test]
+async fn kubectl_is_warned_of_an_annotation_that_no_operator_reads_and_of_no_other() -> Result<()> {
+    let ns = World::new("annotations").await?;
+    evaluated(&ns).await?;
+    for (kind, wrong, right) in [
+        ("OpenStackDataPlane", "dataplane.openstack.org/redeploy", ""),
+        ("OpenStackDataPlaneRole", "nova.openstack.org/default_config", "nova.openstack.org/cell"),
+        ("OpenStackDataPlaneNode", "dataplane.openstack.org/cell", "nova.openstack.org/cell"),
+        ("OpenStackDataPlaneNodeSet", "nova.openstack.org/drain", "nova.openstack.org/drain-hosts"),
+        (
+            "OpenStackDataPlaneDeployment",
+            "dataplane.openstack.org/confirm-deletion",
+            "dataplane.openstack.org/confirm-delete",
+        ),
+        ("OpenStackDataPlaneService", "edpm.openstack.org/x", "edpm.openstack.org/content-hash"),
+        ("NovaCell", "nova.openstack.org/Release", "nova.openstack.org/release"),
+    ] {
+        let said = warnings(&ns, DRY_RUN, &annotated(&ns, kind, wrong)).await?;
+        let words = ["Warning: ", &format!("Annotation {wrong} {IGNORED} {kind}")];
+        assert!(words.iter().all(|it| said.contains(it)), "{kind}: {said}");
+        let is_listed = said.contains(right) || right == "edpm.openstack.org/content-hash";
+        assert!(is_listed, "{kind} takes {right}: {said}");
+        if !right.is_empty() {
+            let said = warnings(&ns, DRY_RUN, &annotated(&ns, kind, right)).await?;
+            assert!(!said.contains(IGNORED), "{kind}: {said}");
+        }
+    }
+    ns.done().await
+}
+
+#[tokio::test]
+async fn only_what_a_request_adds_is_warned_of_and_no_operator_is() -> Result<()> {
+    let ns = World::new("annotations-new").await?;
+    evaluated(&ns).await?;
+    let slip = annotated(&ns, "OpenStackDataPlaneNode", "nova.openstack.org/cel");
+    let said = warnings(&ns, &["create", "-f", "-"], &slip).await?;
+    assert!(said.contains(IGNORED), "{said}");
+
+    let annotate = async |further: &[&str]| {
+        let arguments = ["annotate", "-n", &ns.name, "openstackdataplanenode/slip"];
+        warnings(&ns, &[&arguments, further].concat(), "").await
+    };
+    let said = annotate(&["nova.openstack.org/drain=wait"]).await?;
+    assert!(!said.contains(IGNORED), "the slip stood there before: {said}");
+    let another = "nova.openstack.org/drian=wait";
+    for operator in ["dataplane-operator", "nova-operator"] {
+        let account = format!("--as=system:serviceaccount:edpm-system:{operator}");
+        let said = annotate(&[another, "--dry-run=server", &account]).await?;
+        assert!(!said.contains(IGNORED), "{operator}: {said}");
+    }
+    let said = annotate(&[another]).await?;
+    let words = ["Annotation nova.openstack.org/drian is", "OpenStackDataPlaneNode, which takes"];
+    assert!(words.iter().all(|it| said.contains(it)), "{said}");
+    ns.done().await
+}
