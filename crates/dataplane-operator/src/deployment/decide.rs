@@ -148,6 +148,7 @@ impl Progress {
         inputs.extend(faults::of_no_hosts(seen));
         inputs.extend(faults::of_size(seen, &services));
         for (name, list) in &services {
+            inputs.extend(faults::of_list(seen, name));
             inputs.extend(faults::of_services(seen, name, &list.services));
             inputs.extend(faults::of_certificates(seen, name, &list.services));
         }

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use api::dataplane::Service;
-use operator_core::data_sources::service_type;
 
 /// Returns whether one run of the service is for all node sets of a deployment.
 pub fn is_global(service: &Service) -> bool {
@@ -34,8 +33,7 @@ pub struct List {
 
 /// Returns node set → its services, from the lists of the node sets in the deployment's order.
 ///
-/// Of two services with the same name or type the first stays, because both would write the same
-/// files. A service that does not exist stays, so that it is reported.
+/// A service that is listed twice stays where it is first.
 ///
 /// A service for all node sets is led by the first node set that lists it and has hosts, as in
 /// upstream. If none that lists it has hosts, the first node set with hosts leads it, after all of
@@ -46,7 +44,7 @@ pub fn lists(
     services: &BTreeMap<String, Arc<Service>>,
 ) -> BTreeMap<String, List> {
     let is_for_all = |it: &String| services.get(it).is_some_and(|it| is_global(it));
-    let own: Vec<Vec<String>> = listed.iter().map(|it| once(it.names, services)).collect();
+    let own: Vec<Vec<String>> = listed.iter().map(|it| once(it.names)).collect();
     let mut leaders: Vec<(String, usize)> = Vec::new();
     for name in own.iter().flatten().filter(|it| is_for_all(it)) {
         if leaders.iter().all(|(known, _)| known != name) {
@@ -70,17 +68,9 @@ pub fn lists(
     lists
 }
 
-/// Returns the list without duplicates by name or type.
-fn once(names: &[String], services: &BTreeMap<String, Arc<Service>>) -> Vec<String> {
-    let (mut kept, mut seen) = (Vec::<String>::new(), BTreeSet::new());
-    for name in names {
-        let service = services.get(name);
-        let type_ = service.map_or_else(|| name.clone(), |it| service_type(&it.spec, name));
-        if !kept.contains(name) && seen.insert(type_) {
-            kept.push(name.clone());
-        }
-    }
-    kept
+fn once(names: &[String]) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    names.iter().filter(|it| seen.insert(*it)).cloned().collect()
 }
 
 /// Returns the index of the node set that leads a service for all node sets.
@@ -127,20 +117,12 @@ mod tests {
     }
 
     #[test]
-    fn of_one_name_or_one_type_the_first_stays() {
-        let services =
-            services(&[("own", Some("agent"), false), ("agent", None, false), ("a", None, false)]);
+    fn a_service_that_is_listed_twice_runs_once() {
+        let services = services(&[("own", Some("agent"), false), ("a", None, false)]);
         let of = |list: &[&str]| of(&services, &[("x", list, true)])["x"].services.clone();
-        assert_eq!(of(&["a", "own", "agent", "a"]), ["a", "own"]);
-        assert_eq!(of(&["agent", "own"]), ["agent"]);
+        assert_eq!(of(&["a", "own", "a"]), ["a", "own"]);
         // A service that does not exist is reported, not left out.
         assert_eq!(of(&["missing", "a", "missing"]), ["missing", "a"]);
-    }
-
-    #[test]
-    fn a_type_is_no_name() {
-        let services = services(&[("x", Some("y"), false), ("y", Some("z"), false)]);
-        assert_eq!(of(&services, &[("s", &["x", "y"], true)])["s"].services, ["x", "y"]);
     }
 
     fn list(services: &[&str], joined: &[&str]) -> List {

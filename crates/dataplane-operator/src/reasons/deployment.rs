@@ -26,7 +26,7 @@ pub(crate) const INVENTORY_NOT_FOUND: Reason = Reason::warning(
 );
 pub(crate) const LIMIT_MATCHES_NO_HOST: Reason = Reason::error(
     "LimitMatchesNoHost",
-    "`ansibleLimit` leaves out every host.",
+    "`ansibleLimit` leaves out every host, or names one that no node set has.",
     "When a host appears that it names.",
     "Delete the deployment, and create one with another limit.",
 );

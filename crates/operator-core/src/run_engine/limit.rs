@@ -28,6 +28,17 @@ pub fn leaves_out(limit: &str, host: &str, groups: &[&str]) -> bool {
         || named('!').any(|it| is_match(it) == Some(true))
 }
 
+/// Returns the names in a limit that are certainly of none of these hosts, each with its group;
+/// Ansible passes them over, and deploys a host that such a name was to exclude.
+pub fn unmatched<'a>(limit: &'a str, hosts: &[(String, &str)]) -> Vec<&'a str> {
+    let names = terms(limit).into_iter().map(|it| it.trim_start_matches(['!', '&']));
+    let is_none = |name: &&str| {
+        let is_other = |(host, group): &(String, &str)| matches(name, host, &[*group]) == Some(false);
+        !is_localhost(name) && hosts.iter().all(is_other)
+    };
+    names.filter(is_none).collect()
+}
+
 /// Returns whether a play or a failure of that host is one of the runner itself.
 pub fn is_localhost(host: &str) -> bool {
     LOCALHOST.contains(&host)
@@ -109,6 +120,22 @@ fn is_glob(pattern: &str, text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_that_no_host_has_is_found_whatever_sign_it_has() {
+        let hosts = [("n1".to_owned(), "compute"), ("n2".to_owned(), "other")];
+        for (limit, expected) in [
+            ("n1,n2", &[][..]),
+            ("compute:!n1", &[]),
+            ("all:&n?:localhost", &[]),
+            ("~n9,n[7:9],@file", &[]),
+            ("n1,n3", &["n3"]),
+            ("all:!n3", &["n3"]),
+            ("compute:&x*,n9", &["compute:&x*", "n9"]),
+        ] {
+            assert_eq!(unmatched(limit, &hosts), expected, "{limit}");
+        }
+    }
 
     #[test]
     fn a_limit_leaves_out_what_ansible_would() {

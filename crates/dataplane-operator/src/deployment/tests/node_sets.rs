@@ -222,6 +222,20 @@ fn a_limit_that_leaves_out_all_hosts_is_told() {
 }
 
 #[test]
+fn a_limit_that_names_no_host_is_told_and_no_host_is_deployed_that_it_was_to_exclude() {
+    for (limit, name) in [("a0,a7", "a7"), ("all:!a7", "a7")] {
+        let mut world = two(json!({ "ansibleLimit": limit }));
+        assert_eq!(world.settle(), ["status"], "{limit}");
+        assert_eq!(world.condition("InputReady"), is("False", "LimitMatchesNoHost"));
+        let words = format!("names {name}, which no host of its node sets is called: delete it");
+        assert!(world.message("Ready").contains(&words), "{}", world.message("Ready"));
+    }
+    let mut world = two(json!({ "ansibleLimit": "a:b:!a0" }));
+    world.run_out(|_, _| "Ok");
+    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+}
+
+#[test]
 fn a_deployment_whose_status_no_object_holds_is_refused_with_the_way_out() {
     let of = |n_sets: usize| {
         let set = |idx: usize| {

@@ -259,13 +259,13 @@ impl Claim {
         found
     }
 
-    /// Returns the hosts that the object describes twice: host, earlier host, and mark.
+    /// Returns the hosts that the object describes twice: path, earlier path, and mark.
     pub fn twice(&self) -> Vec<(&str, &str, String)> {
         let mut found = Vec::new();
         for (idx, host) in self.hosts.iter().enumerate() {
             let before = self.hosts[..idx].iter().find_map(|it| {
                 let mark = it.shared(host, true)?;
-                Some((host.name.as_str(), it.name.as_str(), mark))
+                Some((host.path.as_str(), it.path.as_str(), mark))
             });
             found.extend(before);
         }

@@ -70,10 +70,11 @@ fn of_two_objects_of_one_age_the_name_decides_and_hosts_that_differ_are_nobodys_
 fn a_host_that_stands_twice_in_one_node_set_is_found() {
     let nodes = json!({ "a": at("192.0.2.1"), "b": at("192.0.2.1"), "c": at("192.0.2.3") });
     let found = claim("set", OLD, &nodes);
-    assert_eq!(found.twice(), [("b", "a", "address 192.0.2.1".to_owned())]);
+    assert_eq!(found.twice(), [("spec.nodes[b]", "spec.nodes[a]", "address 192.0.2.1".to_owned())]);
     let mut renamed = json!({ "a": at("192.0.2.1"), "c": at("192.0.2.3") });
     renamed["c"]["hostName"] = json!("a.example.org");
-    assert_eq!(claim("set", OLD, &renamed).twice(), [("a", "a", "name a".to_owned())]);
+    let found = claim("set", OLD, &renamed);
+    assert_eq!(found.twice(), [("spec.nodes[c]", "spec.nodes[a]", "name a".to_owned())]);
 }
 
 #[test]
