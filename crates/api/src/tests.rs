@@ -807,6 +807,26 @@ fn the_example_of_a_data_plane_states_only_what_its_kinds_know() {
 }
 
 #[test]
+fn the_example_with_guests_states_only_what_its_kinds_know() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/guests");
+    let text = |file: &str| std::fs::read_to_string(folder.join(file)).unwrap();
+    let role: Role = round_trip(&text("patch/role.yaml"));
+    assert_eq!(role.spec.tls_enabled, Some(true));
+    let third: Node = round_trip(&text("node-3.yaml"));
+    let mut addresses = vec![third.spec.node.unwrap().ansible_vars];
+    for file in ["patch/node-0.yaml", "patch/node-1.yaml"] {
+        addresses.push(round_trip::<Node>(&text(file)).spec.node.unwrap().ansible_vars);
+    }
+    assert!(addresses.iter().all(|it| it.contains_key("tenant_ip")), "{addresses:?}");
+    // Guests move between hosts with one CPU model; that of the other cell is another.
+    let third: ExternalCompute = round_trip(&text("compute-3.yaml"));
+    let first = example("patch/compute-0.yaml");
+    let config = first["spec"]["customServiceConfig"].as_str();
+    assert_eq!(third.spec.custom_service_config.as_deref(), config);
+    assert!(text("patch/compute-1.yaml").contains("cpu_models = Westmere\n"));
+}
+
+#[test]
 fn services_of_both_eras_keep_every_field() {
     let new: Service = round_trip(
         "

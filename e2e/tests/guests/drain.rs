@@ -12,6 +12,8 @@ async fn a_drained_host_loses_its_running_guests_and_names_the_one_that_is_stopp
     let Stage { demo, _lock } = stage().await?;
     let [host, other] = HOSTS;
     let mut guests = [Guest::on(&demo, "t-a", host).await?, Guest::on(&demo, "t-b", host).await?];
+    // One of a test that failed is shut off, and moves nowhere.
+    demo.guest(&["delete", "t-c"]).await?;
     let stopped = Guest::on(&demo, "t-c", host).await?;
     demo.guest(&["stop", &stopped.name]).await?;
     demo.annotate(host, json!({ DRAIN: "migrate" })).await?;

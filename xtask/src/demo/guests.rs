@@ -6,6 +6,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::{Map, Value, json};
 
 use crate::demo::facts::{self, ERROR};
+use crate::demo::get;
 use crate::demo::scene::{Placed, Scene};
 use crate::hosts::{Host, ssh};
 use crate::{controlplane, lab, sh};
@@ -29,6 +30,8 @@ const SCHEME: &str = "libvirt.live_migration_scheme";
 /// value, and the facts of the migration.
 pub(super) fn show(env: &lab::Env, scene: &Scene) -> Result<Value> {
     let [first, other, last] = scene.hosts else { bail!("guests need three hosts") };
+    let what = "nova knows which cell each host is in";
+    sh::step(what, || sh::wait_for(what, BOOT, || mapped(env, scene)))?;
     sh::step("give nova an image, a flavor and a network for guests", || {
         guest(env, &["prepare"])?;
         // Those of an earlier demo.
@@ -123,6 +126,16 @@ pub(super) fn unsaid(seen: &Value, scene: &Scene) -> Vec<String> {
     let is_wrong = claims.into_iter().filter(|(_, holds)| !holds);
     wrong.extend(is_wrong.map(|(fact, _)| format!("migration: {fact} is {}", migration[fact])));
     wrong
+}
+
+/// Checks that guests can be placed on each host.
+fn mapped(env: &lab::Env, scene: &Scene) -> Result<()> {
+    for Placed { host, .. } in scene.hosts {
+        let compute = get(env, controlplane::NAMESPACE, "novaexternalcompute", host.name)?;
+        let mapped = facts::condition(&compute, "HostMapped");
+        ensure!(mapped["status"] == "True", "{}: {}", host.name, mapped["message"]);
+    }
+    Ok(())
 }
 
 /// Runs the program `guest` of the control plane, and returns what it prints.
