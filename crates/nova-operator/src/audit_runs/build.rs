@@ -25,6 +25,7 @@ use serde_json::{Value, json};
 use crate::audit::run::LABEL;
 use crate::audit_runs::observed::AuditedHost;
 use crate::compute::build::{host_connection, host_run_template};
+use crate::compute::migration_key;
 
 /// The playbook.
 const PLAYBOOK: &str = "osp.edpm.nova_audit";
@@ -104,7 +105,7 @@ pub fn run(owner: &Target, hosts: &[&AuditedHost], kind: &str, now: Timestamp) -
 fn template(owner: &Target, hosts: &[&AuditedHost]) -> Option<RunTemplate> {
     let first = hosts.first()?;
     let (inventory, beside) = inventory(first);
-    let layout = Layout::Parent { inventory, beside };
+    let layout = Layout::Parent { inventory, beside, tls: vec![] };
     let play = play(&first.audited.playbooks);
     let mut template = host_run_template(&first.compute, layout, play, NOVA_TYPE);
     template.parent = owner.clone();
@@ -136,20 +137,30 @@ fn extra_vars(host: &AuditedHost) -> BTreeMap<String, Value> {
     vars.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// Returns the mount of the rendered files: the same that the deployments of the hosts had.
+/// Returns the mount of the rendered files and of the key for migrations: the same that the deployments
+/// of the hosts had.
 fn files(hosts: &[&AuditedHost]) -> VolMounts {
-    let source = |it: &&AuditedHost| VolumeProjection {
+    let source = |name: String, items: Vec<KeyToPath>| VolumeProjection {
         secret: Some(SecretProjection {
-            name: compute_secret_name(&it.compute.name_any()),
-            items: Some(items(it)),
+            name,
+            items: Some(items),
             // A host that has just been removed does not keep the others from their audit.
             optional: Some(true),
         }),
         ..VolumeProjection::default()
     };
+    let rendered = |it: &&AuditedHost| {
+        let files = it.compute.status.as_ref().map(|it| it.config_files.as_slice());
+        let names = files.unwrap_or_default().iter().map(|it| it.name.as_str());
+        source(compute_secret_name(&it.compute.name_any()), items(it, names))
+    };
+    let key = |it: &&AuditedHost| {
+        source(migration_key::SECRET.to_owned(), items(it, migration_key::KEYS))
+    };
+    let with_key = hosts.iter().filter(|it| migration_key::is_deployed(&it.compute));
     let projected = ProjectedVolumeSource {
         default_mode: Some(FILE_MODE),
-        sources: Some(hosts.iter().map(source).collect()),
+        sources: Some(hosts.iter().map(rendered).chain(with_key.map(key)).collect()),
     };
     let volume =
         Volume { name: FILES_VOLUME.into(), projected: Some(projected), ..Volume::default() };
@@ -162,15 +173,15 @@ fn files(hosts: &[&AuditedHost]) -> VolMounts {
     VolMounts { volumes: vec![volume], mounts: vec![mount], ..VolMounts::default() }
 }
 
-fn items(host: &AuditedHost) -> Vec<KeyToPath> {
+/// Returns the keys of these names, below the folder of a host.
+fn items<'a>(host: &AuditedHost, names: impl IntoIterator<Item = &'a str>) -> Vec<KeyToPath> {
     let node = host.node.name_any();
-    let files = host.compute.status.as_ref().map(|it| it.config_files.as_slice());
     let item = |name: &str| KeyToPath {
         key: name.to_owned(),
         path: format!("{node}/{name}"),
         ..KeyToPath::default()
     };
-    files.unwrap_or_default().iter().map(|it| item(&it.name)).collect()
+    names.into_iter().map(item).collect()
 }
 
 fn connection(host: &AuditedHost) -> HostConnection {

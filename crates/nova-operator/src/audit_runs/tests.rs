@@ -21,6 +21,7 @@ use crate::audit::condition::Audited;
 use crate::audit::report::last;
 use crate::audit::request::{AuditPolicy, AuditRequest};
 use crate::audit::run::is_open;
+use crate::compute::migration_key;
 
 const HOUR: SignedDuration = SignedDuration::from_hours(1);
 const MINUTE: SignedDuration = SignedDuration::from_mins(1);
@@ -424,4 +425,20 @@ fn audits_go_when_they_are_no_longer_requested() {
     world.seen.hosts.clear();
     assert_eq!(world.pass(), (None, 0));
     assert!(world.seen.audits.is_empty());
+}
+
+#[test]
+fn the_key_for_migrations_is_given_where_the_host_was_deployed_with_it() {
+    let mut world = World::new(&["n1", "n2"]);
+    let compute = Arc::make_mut(&mut world.host("n2").compute);
+    let key = (migration_key::SECRET.to_owned(), "h".to_owned());
+    compute.status.as_mut().unwrap().deployed_inputs = [key].into();
+    let plan = recorded(decide(&world.seen, None, world.now));
+    let created = plan.steps.iter().find_map(|it| match &it.write {
+        Write::Create { object, .. } => Some(object.to_string()),
+        _ => None,
+    });
+    let created = created.unwrap();
+    assert!(created.contains("n2/ssh-privatekey") && created.contains("n2/ssh-publickey"));
+    assert!(!created.contains("n1/ssh-"), "{created}");
 }

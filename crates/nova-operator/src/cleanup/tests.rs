@@ -179,6 +179,7 @@ impl World {
             default_config: None,
             release: Chosen::Release(Release::newest()),
             ssh: self.ssh.clone(),
+            migration_key: None,
             inventory: compute::observed::Inventory::Found,
             rendered: None,
             default_images: Images::default(),

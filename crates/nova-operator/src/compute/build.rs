@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use api::dataplane::Node;
-use api::nova::{ConfigFile, ExternalCompute};
+use api::nova::ExternalCompute;
 use api::shared::SourceKind;
 use kube::ResourceExt;
 use nova_config::rendered_secret::compute_secret_name;
@@ -17,9 +17,10 @@ use operator_core::run_engine::run_template::{
 use operator_runtime::source_cache::Digests;
 use serde_json::{Value, json};
 
+use crate::compute::evaluation::Evaluation;
 use crate::compute::host_drain::drains_before;
-use crate::compute::identity;
 use crate::compute::observed::Observed;
+use crate::compute::{identity, migration_key};
 
 /// The operator's own play that checks the registration, so that it works with any collection.
 const REGISTERED_PLAY: &str = include_str!("../../plays/nova-registered.yaml");
@@ -32,7 +33,7 @@ const REBOOT_PLAY: &str = "- import_playbook: osp.edpm.reboot\n";
 pub fn run_template(
     seen: &Observed,
     service: &str,
-    files: &[ConfigFile],
+    evaluated: &Evaluation,
     restarts: bool,
 ) -> RunTemplate {
     let (play, service_type) = match service {
@@ -44,7 +45,7 @@ pub fn run_template(
         _ => (Play::Contents(REGISTERED_PLAY.to_owned()), NOVA_TYPE),
     };
     RunTemplate {
-        sources: sources(seen, service, files),
+        sources: sources(seen, service, evaluated),
         extra_vars: extra_vars(seen, service, restarts),
         ..plain_run_template(seen, play, service_type)
     }
@@ -95,16 +96,17 @@ fn inventory_secret(seen: &Observed) -> Option<String> {
 }
 
 /// Only the play that copies the files to the host gets them mounted.
-fn sources(seen: &Observed, service: &str, files: &[ConfigFile]) -> Vec<MountedSource> {
+fn sources(seen: &Observed, service: &str, evaluated: &Evaluation) -> Vec<MountedSource> {
     if service != NOVA {
         return vec![];
     }
-    let keys = files.iter().map(|it| it.name.clone()).collect();
-    vec![MountedSource {
+    let rendered = MountedSource {
         kind: SourceKind::Secret,
         name: compute_secret_name(&seen.compute.name_any()),
-        keys,
-    }]
+        keys: evaluated.files.iter().map(|it| it.name.clone()).collect(),
+    };
+    let has_key = evaluated.inputs.as_ref().is_some_and(|it| it.contains_key(migration_key::SECRET));
+    std::iter::once(rendered).chain(has_key.then(migration_key::source)).collect()
 }
 
 fn extra_vars(seen: &Observed, service: &str, restarts: bool) -> BTreeMap<String, Value> {

@@ -321,7 +321,7 @@ fn restarts(seen: &Observed, evaluated: &Evaluation) -> bool {
 
 fn new_run(seen: &Observed, need: &NeededRun, evaluated: &Evaluation) -> Vec<Step> {
     let host = seen.compute.spec.dataplane_node_name.clone();
-    let template = run_template(seen, &need.service, &evaluated.files, restarts(seen, evaluated));
+    let template = run_template(seen, &need.service, evaluated, restarts(seen, evaluated));
     let connection =
         BTreeMap::from([(host.clone(), connection(seen, evaluated.sequence.was_key_refused()))]);
     let needs = BTreeMap::from([(host, need.clone())]);

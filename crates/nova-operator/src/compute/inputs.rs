@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use kube::ResourceExt;
 use nova_config::annotations::REDEPLOY;
+use nova_config::services::NOVA;
 use operator_core::hash;
 use operator_core::keyed::Digest;
 use serde_json::{Value, json};
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 use crate::cell::credentials::of_cell;
 use crate::compute::config_inputs::Complete;
 use crate::compute::observed::Observed;
-use crate::compute::repair;
+use crate::compute::{migration_key, repair};
 
 /// Version of the list of fields below. A new version would change the hash of every compute, so it
 /// never changes: new fields are included only when they are set.
@@ -66,6 +67,9 @@ pub fn service_inputs(seen: &Observed, complete: &Complete) -> OfServices {
     }
     if let Some(cell) = &seen.cell {
         nova.extend(of_cell(cell, seen.cell_secret.as_ref(), seen.message_bus.as_ref()));
+    }
+    if let Some(key) = migration_key::input(seen, &hash(NOVA, &[&nova])) {
+        nova.insert(migration_key::SECRET.to_owned(), key);
     }
     OfServices { libvirt, nova, requested: requested(seen) }
 }

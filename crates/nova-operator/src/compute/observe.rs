@@ -1,8 +1,9 @@
 //! Reads everything that the decisions on a compute need.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use api::dataplane::Role;
+use api::dataplane::{Node, Role};
 use api::nova::{Cell, ExternalCompute};
 use kube::ResourceExt;
 use nova_config::annotations::DEFAULT_CONFIG;
@@ -21,8 +22,8 @@ use crate::audit::observe::audited;
 use crate::caches::Caches;
 use crate::cell_immutability::owns;
 use crate::compute::host_order::host_order;
-use crate::compute::nova_matches;
 use crate::compute::observed::{DefaultConfig, Ending, Inventory, Observed, Rendered};
+use crate::compute::{migration_key, nova_matches};
 use crate::controller_names::COMPUTE;
 use crate::drain::progress::HostProgress;
 use crate::finalizers;
@@ -39,6 +40,7 @@ struct Named {
     cell_secret: Option<SourceRef>,
     message_bus: Option<SourceRef>,
     ssh: Option<SourceRef>,
+    migration_key: SourceRef,
     default_config: Option<SourceRef>,
     /// Only an inventory that a user names: the node's own belongs to the operator of the node.
     inventory: Option<SourceRef>,
@@ -54,7 +56,8 @@ impl Named {
             &self.default_config,
             &self.inventory,
         ];
-        optional.into_iter().flatten().chain([&self.rendered]).cloned().collect()
+        let named = [&self.rendered, &self.migration_key];
+        optional.into_iter().flatten().chain(named).cloned().collect()
     }
 }
 
@@ -70,9 +73,7 @@ pub async fn observe(
         return Ok(None);
     };
     let at = |name: &str| Key::new(&key.namespace, name);
-    let node = caches.nodes.try_get(&at(&compute.spec.dataplane_node_name))?;
-    let role = node.as_ref().and_then(|it| it.spec.role.as_deref());
-    let role = role.map(|it| caches.roles.try_get(&at(it))).transpose()?.flatten();
+    let (node, role) = node_and_role(caches, &at(&compute.spec.dataplane_node_name))?;
     let cell = caches.cells.try_get(&at(&compute.spec.cell_name))?;
     let mut named = named(key, &compute, role.as_deref(), cell.as_deref());
     if node.as_ref().is_some_and(|it| owns(it, &compute)) {
@@ -82,6 +83,7 @@ pub async fn observe(
     // Registered before reading, so that a change in between enqueues the compute again.
     sources.depends(COMPUTE, key, named.all());
     let ssh = digests(caches, named.ssh.as_ref()).await?;
+    let migration_key = digests(caches, Some(&named.migration_key)).await?;
     let default_config = default_config(caches, named.default_config.as_ref()).await?;
     let inventory = inventory(caches, named.inventory.as_ref()).await?;
     let ending = ending(caches, &compute).await?;
@@ -107,6 +109,7 @@ pub async fn observe(
         message_bus,
         default_config,
         ssh,
+        migration_key,
         inventory,
         rendered: rendered(sources, &named.rendered),
         default_images: images.clone(),
@@ -118,6 +121,13 @@ pub async fn observe(
         held,
     };
     Ok(Some(with_audits(caches, with_drain(caches, seen))))
+}
+
+fn node_and_role(caches: &Caches, node: &Key) -> Result<(Option<Arc<Node>>, Option<Arc<Role>>)> {
+    let found = caches.nodes.try_get(node)?;
+    let role = found.as_ref().and_then(|it| it.spec.role.as_deref());
+    let role = role.map(|it| caches.roles.try_get(&Key::new(&node.namespace, it)));
+    Ok((found, role.transpose()?.flatten()))
 }
 
 /// Returns the names of the cells of a namespace, for one that has a slip in its name.
@@ -224,6 +234,7 @@ fn named(key: &Key, compute: &ExternalCompute, role: Option<&Role>, cell: Option
         cell_secret: cell.map(|it| secret(&it.spec.secret)),
         message_bus: cell.map(|it| secret(&it.spec.cell_message_bus_secret_name)),
         ssh: compute.spec.ssh_key_secret_name.as_deref().map(secret),
+        migration_key: secret(migration_key::SECRET),
         default_config: default_config
             .filter(|it| !it.is_empty())
             .map(|it| SourceRef::config_map(&key.namespace, it)),

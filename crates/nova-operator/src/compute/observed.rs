@@ -90,6 +90,8 @@ pub struct Observed {
     pub release: Chosen,
     /// The digests of the ssh Secret, or `None` when it does not exist.
     pub ssh: Option<Digests>,
+    /// The digests of the Secret with the key for migrations, or `None` when it does not exist.
+    pub migration_key: Option<Digests>,
     /// The state of the ConfigMap with the inventory.
     pub inventory: Inventory,
     /// The rendered Secret, or `None` when it does not exist.

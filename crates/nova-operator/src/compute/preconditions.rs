@@ -22,6 +22,7 @@ use crate::cell::credentials::{CREDENTIALS, of_cell};
 use crate::cell_immutability::owns;
 use crate::compute::config_inputs::{self, Complete};
 use crate::compute::host_drain::drains_before;
+use crate::compute::migration_key;
 use crate::compute::observed::{Inventory, Observed};
 use crate::compute_lifecycle::effective::{DesiredCompute, desired};
 use crate::drain::before::{DrainBefore, drain_before};
@@ -39,6 +40,7 @@ pub fn input(seen: &Observed) -> (ConditionDraft, Option<Complete>) {
     faults.extend(role_fault(seen));
     faults.extend(conflict_fault(seen));
     faults.extend(image_faults(seen));
+    faults.extend(migration_key::fault(seen));
     let complete = match (cell, host, faults.is_empty()) {
         (Some(cell), Some(host), true) => Some(Complete { cell, host, default_config }),
         _ => None,

@@ -26,7 +26,7 @@ use crate::compute::messages::redeploy_command;
 use crate::compute::nova_matches::noticed;
 use crate::compute::observed::Observed;
 use crate::compute::preconditions::previous;
-use crate::compute::{inputs, repair};
+use crate::compute::{inputs, migration_key, repair};
 use crate::compute_lifecycle::effective::desired;
 use crate::deployed_files;
 use crate::held_credentials::decide::{Stage, used};
@@ -374,8 +374,9 @@ fn up_to_date(seen: &Observed, evaluated: &Evaluation) -> ConditionDraft {
         return reasons::compute::INPUTS_UNKNOWN.condition(UP_TO_DATE, text);
     };
     if evaluated.sequence.state == SequenceState::Done {
-        if !evaluated.changed_files.is_empty() {
-            return operator_changed(seen, &evaluated.changed_files);
+        let due = migration_key::due(seen, present);
+        if !evaluated.changed_files.is_empty() || !due.is_empty() {
+            return operator_changed(seen, &evaluated.changed_files, &due);
         }
         let text = "The last deployment used the present inputs.";
         return reasons::UP_TO_DATE.condition(UP_TO_DATE, text);
@@ -392,13 +393,15 @@ fn up_to_date(seen: &Observed, evaluated: &Evaluation) -> ConditionDraft {
 }
 
 /// Says that another release renders files otherwise than they were deployed, although no input of the
-/// user has changed.
-fn operator_changed(seen: &Observed, changed: &[String]) -> ConditionDraft {
+/// user has changed; `due` are those of the key for migrations that it was deployed without.
+fn operator_changed(seen: &Observed, changed: &[String], due: &[String]) -> ConditionDraft {
+    let since = format!(", or since Secret {} is there", migration_key::SECRET);
     let text = format!(
         "Other files are rendered from the present inputs than were deployed, by another release of \
-         the operator or for another release of nova: {}. Nothing runs for that: they are deployed with \
-         the next change, or by: {}",
-        truncated(&changed.join(", "), NAMES_LIMIT),
+         the operator or for another release of nova{}: {}. Nothing runs for that: they are deployed \
+         with the next change, or by: {}",
+        if due.is_empty() { "" } else { &since },
+        truncated(&[changed, due].concat().join(", "), NAMES_LIMIT),
         redeploy_command(&seen.compute)
     );
     reasons::compute::OPERATOR_CHANGED.condition(UP_TO_DATE, text)

@@ -45,6 +45,7 @@ mod drained_rollout;
 mod golden;
 mod health;
 mod identity;
+mod migration_key;
 mod nova_matches;
 mod other_release;
 mod phase_zero;
@@ -163,6 +164,7 @@ impl World {
                 keys: keys.into_iter().collect(),
                 ..Digests::default()
             }),
+            migration_key: None,
             inventory: Inventory::Found,
             rendered: None,
             default_images: Images::default(),

@@ -40,7 +40,8 @@ pub(crate) const OTHER_IDENTITY_UNKNOWN: Reason = Reason::unknown(
 pub(crate) const OPERATOR_CHANGED: Reason = Reason::waiting(
     "OperatorChanged",
     "Another release of the operator, or of nova, has the named files rendered otherwise than they were \
-     deployed; no input of the user has changed, and nothing runs for that.",
+     deployed, or the host was deployed before the Secret with the key for migrations was made; no input \
+     of its deployment has changed, and nothing runs for that.",
     "With the next deployment.",
     "Deploy, if you want it before the next change; the message has the command.",
 );
@@ -106,7 +107,8 @@ pub(crate) const INVENTORY_INCOMPLETE: Reason = Reason::warning(
 );
 pub(crate) const SECRET_NOT_FOUND: Reason = Reason::warning(
     "SecretNotFound",
-    "A Secret that the `NovaCell` names does not exist.",
+    "A Secret that the `NovaCell` names, or the one with the key for migrations that the host was \
+     deployed with, does not exist.",
     "When it appears.",
     "Create it.",
 );

@@ -25,6 +25,7 @@ mod manifests;
 mod membership;
 mod metal;
 mod metal3;
+mod migration_key;
 mod neighbours_honest;
 mod node_inputs;
 mod node_set;
