@@ -25,8 +25,10 @@ use crate::compute::host_drain::drains_before;
 use crate::compute::migration_key;
 use crate::compute::observed::{Inventory, Observed};
 use crate::compute_lifecycle::effective::{DesiredCompute, desired};
+use crate::conflicting_service::listed;
 use crate::drain::before::{DrainBefore, drain_before};
 use crate::reasons;
+use crate::registration::has_registered;
 
 /// Returns whether every input is present, and the inputs of the configuration.
 ///
@@ -332,6 +334,13 @@ pub fn node(seen: &Observed) -> ConditionDraft {
         return previous(seen, NODE_READY).unwrap_or_else(not_ready);
     }
     let conditions = node.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default();
+    if let Some(service) = awaited_service(seen, node) {
+        let text = format!(
+            "OpenStackDataPlaneService {service} has not succeeded yet on the host of \
+             OpenStackDataPlaneNode {name}, which lists it: nova-compute first runs there after it."
+        );
+        return reasons::compute::NODE_NOT_READY.condition(NODE_READY, text);
+    }
     if conditions::is_true(conditions, READY) {
         let text = format!("OpenStackDataPlaneNode {name} is Ready.");
         return reasons::compute::NODE_READY.condition(NODE_READY, text);
@@ -342,7 +351,21 @@ pub fn node(seen: &Observed) -> ConditionDraft {
 /// Whether a run may rely on the node: Ready, for its current generation and role (D1).
 pub fn is_node_usable(seen: &Observed) -> bool {
     let Some(node) = seen.node.as_deref() else { return false };
-    matches!(node_lag(seen, node), Lag::No) && node_condition_holds(node)
+    matches!(node_lag(seen, node), Lag::No)
+        && node_condition_holds(node)
+        && awaited_service(seen, node).is_none()
+}
+
+/// Returns a service that the host has yet to get before the compute registers for the first time: a node
+/// stays Ready while it awaits its turn in a rollout of new services, and without a network guests would
+/// fail on a compute that nova knows.
+fn awaited_service<'a>(seen: &'a Observed, node: &'a Node) -> Option<&'a String> {
+    if has_registered(&seen.compute) {
+        return None;
+    }
+    let runs = node.status.as_ref().map(|it| it.services.as_slice()).unwrap_or_default();
+    let has = |name: &str| runs.iter().any(|it| it.name == name && it.deployed_hash.is_some());
+    listed(seen.role.as_deref(), node).iter().find(|it| !has(it))
 }
 
 fn node_condition_holds(node: &Node) -> bool {

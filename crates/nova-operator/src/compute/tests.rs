@@ -143,7 +143,8 @@ impl World {
         let mut compute: ExternalCompute = object("nova", "NovaExternalCompute", name, &spec);
         // As the operator creates it.
         compute.metadata.finalizers = Some(vec![finalizers::COMPUTE.to_owned()]);
-        let role: Role = object("dataplane", "OpenStackDataPlaneRole", "compute", &json!({}));
+        let role = json!({ "services": [] });
+        let role: Role = object("dataplane", "OpenStackDataPlaneRole", "compute", &role);
         let keys = ["ssh-privatekey", "known_hosts"].map(|it| (it.to_owned(), "d".into()));
         let seen = Observed {
             compute: Arc::new(compute),

@@ -36,6 +36,36 @@ fn a_deployed_compute_stays_ready_and_runs_nothing_beside_such_a_service_until_i
     assert!(world.settle().contains(&"run nova".to_owned()));
 }
 
+/// Has the role list services, of which these have succeeded on the host.
+fn list(world: &mut World, services: &[&str], succeeded: &[&str]) {
+    let names = services.iter().map(|it| (*it).to_owned()).collect();
+    Arc::make_mut(world.seen.role.as_mut().unwrap()).spec.services = names;
+    let run = |name: &&str| {
+        json!({
+            "name": name, "state": "Succeeded", "hash": "h", "deployedHash": "h", "attempt": 1,
+            "since": "2025-12-31T00:00:00Z",
+        })
+    };
+    let runs: Vec<Value> = succeeded.iter().map(run).collect();
+    world.node().status.as_mut().unwrap().services = serde_json::from_value(json!(runs)).unwrap();
+}
+
+/// A node that awaits its turn to get a new service of its role stays Ready meanwhile.
+#[test]
+fn a_first_run_waits_for_each_service_that_the_host_lists_and_a_deployed_compute_does_not() {
+    let mut world = World::new();
+    list(&mut world, &["run-os", "ovn"], &["run-os"]);
+    assert_eq!(world.settle(), ["files", "status"]);
+    let told = world.condition("NodeReady");
+    assert_eq!((told.reason.as_str(), world.n_runs()), ("NodeNotReady", 0));
+    assert!(told.message.starts_with("OpenStackDataPlaneService ovn has not"), "{}", told.message);
+    list(&mut world, &["run-os", "ovn"], &["run-os", "ovn"]);
+    let mut world = world.deploy();
+    list(&mut world, &["run-os", "ovn", "new"], &["run-os", "ovn"]);
+    world.configure(Some("[DEFAULT]\ndebug = true\n"));
+    assert!(world.settle().contains(&"run nova".to_owned()));
+}
+
 /// The volumes and mounts of the first run of a compute with this inventory.
 fn mounts_of_a_run(inventory: &str, secret: Option<&str>) -> (String, Vec<String>) {
     let mut world = World::new();
