@@ -28,6 +28,15 @@ case "$*" in
 esac
 """
 
+# It begins as Debian's kernels do.
+SYSCTL = r"""#!/bin/bash
+here=$(dirname "$0")
+case $1 in
+--ignore) cat "$here/userfaultfd" 2>/dev/null || echo 0 ;;
+--load=*) [ ! -e "$here/read-only" ] && sed -n 's/^vm.unprivileged_userfaultfd = //p' "${1#*=}" >"$here/userfaultfd" ;;
+*) exit 1 ;;
+esac
+"""
 NETCAT = "#!/bin/sh\necho 'usage: nc [-46CDdFhklNnrStUuvZz]' >&2\n"
 AUDIT = """
 - hosts: all
@@ -53,7 +62,7 @@ class Host(TemporaryDirectoryTest):
         super().setUp()
         programs = {
             "podman": MIGRATING_PODMAN, "podman-of-audits": PODMAN.replace('$(dirname "$0")', f"{self.directory}/bin"),
-            "systemctl": SYSTEMCTL, "nft": NFT, "nc": NETCAT,
+            "systemctl": SYSTEMCTL, "nft": NFT, "nc": NETCAT, "sysctl": SYSCTL,
         }
         for name in ("systemd-run", "iptables-nft", "iptables-legacy"):
             programs[name] = "#!/bin/bash\n[ ${0##*/} = systemd-run ]\n"
@@ -130,7 +139,9 @@ class Host(TemporaryDirectoryTest):
 
 class NotAtAll(Host):
     def test_without_certificate_and_key_nothing_listens_and_the_rest_agrees_with_the_firewall(self):
-        _, notes = self.deploy("libvirt")
+        self.write("bin/read-only", "")
+        said, notes = self.deploy("libvirt")
+        self.assertIn("vm.unprivileged_userfaultfd cannot be set on this host, so no guest can be moved from or to it", said)
         [created] = [line for line in notes if line.startswith("podman create")]
         self.assertNotIn("/etc/pki", created)
         self.assertIn(" --volume=/etc/ssh/ssh_known_hosts:/etc/ssh/ssh_known_hosts:ro ", created)
@@ -189,6 +200,7 @@ class OverTls(Host):
         self.assertEqual(self.nova_options(), {
             "live_migration_scheme": "tls", "live_migration_with_native_tls": "True", "live_migration_inbound_addr": ADDRESS,
         })
+        self.assertEqual((self.directory / "bin" / "userfaultfd").read_text(), "1\n")
         self.assertTrue(any(f"virsh --connect qemu+tls://{ADDRESS}/system" in line for line in self.notes))
 
     def test_keys_are_for_those_who_use_them_alone(self):

@@ -75,7 +75,7 @@ esac
 START = """
 set -e
 mount -t tmpfs none /run
-for path in etc/ssh etc/systemd/system etc/tmpfiles.d etc/edpm-firewall usr/local/sbin home var/lib/edpm-config \
+for path in etc/ssh etc/sysctl.d etc/systemd/system etc/tmpfiles.d etc/edpm-firewall usr/local/sbin home var/lib/edpm-config \
   var/lib/openstack var/lib/kolla var/lib/libvirt var/lib/nova; do
   mkdir -p "$0/$path" "/$path"
   mount --bind "$0/$path" "/$path"
@@ -127,8 +127,8 @@ class NovaAudit(TemporaryDirectoryTest):
     def deploy(self):
         for name, text in {"podman": PODMAN, "systemctl": SYSTEMCTL, "nft": NFT}.items():
             self.write(f"bin/{name}", text).chmod(0o755)
-        for name in ("systemd-run", "iptables-nft", "iptables-legacy"):
-            self.write(f"bin/{name}", "#!/bin/bash\n[ ${0##*/} = systemd-run ]\n").chmod(0o755)
+        for name in ("systemd-run", "sysctl", "iptables-nft", "iptables-legacy"):
+            self.write(f"bin/{name}", "#!/bin/bash\n[[ ${0##*/} = sys* ]]\n").chmod(0o755)
         users, groups = (pathlib.Path(path).read_text() for path in ("/etc/passwd", "/etc/group"))
         self.write("root/passwd", f"{users}nova:x:42436:42436::/home/nova:/bin/sh\n")
         self.write("root/group", f"{groups}nova:x:42436:\nlibvirt:x:42473:nova\n")
