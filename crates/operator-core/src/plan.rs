@@ -78,6 +78,13 @@ impl Target {
             uid: meta.uid.clone(),
         }
     }
+
+    /// Returns whether this object, which was read, is the controller of another one.
+    pub fn controls<K: Resource>(&self, object: &K) -> bool {
+        let mut owners = object.meta().owner_references.iter().flatten();
+        self.uid.is_some()
+            && owners.any(|it| it.controller == Some(true) && Some(&it.uid) == self.uid.as_ref())
+    }
 }
 
 /// An Event on an object, most often the one whose status a step writes.

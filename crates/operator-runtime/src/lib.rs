@@ -9,6 +9,7 @@ pub mod args;
 pub mod backoff;
 pub mod cache;
 pub mod cache_registry;
+pub mod cert_manager;
 pub mod change_filter;
 pub mod client;
 pub mod clock;
