@@ -30,11 +30,12 @@ use crate::host::attachments::Attachments;
 use crate::host::conflicts::ClaimCaches;
 use crate::host::machines::observe::Machines;
 use crate::indexes::{
-    BY_HOST_KEY, BY_LABEL, BY_NAMESPACE, BY_NODE_SET, BY_OWNER, addresses_with_keys, namespace_of,
-    node_set_of_report, node_sets_of, owner_of,
+    BY_HOST_KEY, BY_LABEL, BY_NAMESPACE, BY_NODE_SET, BY_OWNER, BY_ROLE_LABEL, addresses_with_keys,
+    namespace_of, node_set_of_report, node_sets_of, owner_of,
 };
+use crate::node_set::certificates::node_set_of;
 use crate::node_set::external_apis::ExternalApis;
-use crate::node_set::tls::node_set_of;
+use crate::role::certificates::role_of_secret;
 
 /// What the operator's options set: the networks whose addresses may become endpoints, the content
 /// of the default services, and what is known of the runner image.
@@ -58,7 +59,7 @@ pub struct Caches {
     pub exposed: Arc<Cache<CoreService>>,
     /// The operator's EndpointSlices, indexed [`BY_OWNER`].
     pub slices: Arc<Cache<EndpointSlice>>,
-    /// The metadata of all Secrets, indexed [`BY_LABEL`].
+    /// The metadata of all Secrets, indexed [`BY_LABEL`] and [`BY_ROLE_LABEL`].
     pub secrets: Arc<MetadataCache<Secret>>,
     /// All ConfigMaps and Secrets.
     pub sources: Arc<SourceCache>,
@@ -113,6 +114,7 @@ impl Caches {
             manager,
             vec![
                 (BY_LABEL, Box::new(node_set_of)),
+                (BY_ROLE_LABEL, Box::new(role_of_secret)),
                 (list_hosts::BY_SET, Box::new(list_hosts::set_of)),
             ],
         );

@@ -22,10 +22,10 @@ use serde_json::json;
 
 /// Annotation with the hash of the written spec: it distinguishes a user's edit from the spec that
 /// another version of the operator wrote.
-const CONTENT_HASH: &str = "edpm.openstack.org/content-hash";
+pub(crate) const CONTENT_HASH: &str = "edpm.openstack.org/content-hash";
 
 /// Annotation with the times at which edits were last taken back.
-const RESTORED: &str = "edpm.openstack.org/restored";
+pub(crate) const RESTORED: &str = "edpm.openstack.org/restored";
 /// How many edits are taken back within [`PERIOD`]: a client that applies the service again and again
 /// would never stop.
 const RESTORATIONS: usize = 3;
@@ -34,7 +34,8 @@ const PERIOD: SignedDuration = SignedDuration::from_mins(10);
 
 const FILES: &[&str] = &include!(concat!(env!("OUT_DIR"), "/default_services.rs"));
 
-static AS_SHIPPED: LazyLock<BTreeMap<String, Service>> = LazyLock::new(|| {
+/// The services as their files have them, by name.
+pub(crate) static AS_SHIPPED: LazyLock<BTreeMap<String, Service>> = LazyLock::new(|| {
     let parse = |text: &&str| yaml::from_str(text).expect("the files are checked by a test");
     FILES.iter().map(parse).map(|it: Service| (it.name_any(), it)).collect()
 });

@@ -27,6 +27,9 @@ pub const BY_NODE_SET: &str = "node set";
 /// Index of Secrets that hold certificates by the node set that their label names.
 pub const BY_LABEL: &str = "label";
 
+/// Index of Secrets that hold certificates by the role that their label names.
+pub const BY_ROLE_LABEL: &str = "role label";
+
 /// Index of data planes by their namespace.
 pub const BY_NAMESPACE: &str = "namespace";
 

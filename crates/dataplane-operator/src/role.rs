@@ -7,6 +7,7 @@
 
 pub mod blocked_rollout;
 pub mod build;
+pub mod certificates;
 pub mod decide;
 pub mod deletion;
 pub mod evaluate;

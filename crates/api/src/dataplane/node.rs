@@ -226,9 +226,22 @@ pub struct NodeStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
     pub services: Vec<ServiceRun>,
+    /// What the host's certificates carry; absent unless `tlsEnabled` of its role is true.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls: Option<HostTls>,
     /// Digest of each input of the last completed deployment, by the input's name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub deployed_inputs: BTreeMap<String, String>,
+}
+
+/// What the certificates of a host carry.
+#[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HostTls {
+    /// The host's name on each network, by the network's name in lower case.
+    pub names: BTreeMap<String, String>,
+    /// The host's address on each network, by the network's name in lower case.
+    pub addresses: BTreeMap<String, String>,
 }
 
 /// The role that a node's status describes.

@@ -80,6 +80,10 @@ pub struct RoleSpec {
     #[x_kube(validation = Rule::new("self.all(it, self.exists_one(other, other == it))")
         .message("each service may be listed once"))]
     pub services: Vec<String>,
+    /// Whether the hosts get the certificates that the services name, from cert-manager: those of
+    /// listed services, which one with `addCertMounts` brings, and libvirt's of computes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls_enabled: Option<bool>,
 }
 
 impl Default for RoleSpec {

@@ -111,11 +111,12 @@ pub struct ServiceSpec {
     #[serde(rename = "openStackAnsibleEERunnerImage", skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 1024))]
     pub open_stack_ansible_ee_runner_image: Option<String>,
-    /// Certificates for each host, by name; accepted from node set manifests, not issued yet.
+    /// Certificates for each host, by name; roles issue them where their `tlsEnabled` is true.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = 32))]
     pub tls_certs: BTreeMap<String, TlsCert>,
-    /// A Secret with the CA bundle that the hosts trust; deployments of node sets mount it.
+    /// A Secret with the CA bundle that the hosts trust; runs of roles mount it where their
+    /// `tlsEnabled` is true.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
     pub ca_certs: Option<String>,
@@ -123,8 +124,8 @@ pub struct ServiceSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
     pub certs_from: Option<String>,
-    /// Whether deployments of node sets mount the certificates and CA bundles of all services of the
-    /// node set; roles do not use it.
+    /// Whether the runs mount the certificates and CA bundles of all services of the node set, or of
+    /// the role.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub add_cert_mounts: Option<bool>,
     /// Whether one run covers all node sets of a deployment; roles do not use it.

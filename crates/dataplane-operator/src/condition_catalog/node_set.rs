@@ -95,7 +95,9 @@ const SERVICE_INPUTS: &[Reason] = &[
     reasons::inputs::SERVICE_NOT_FOUND,
     reasons::inputs::SERVICE_UNREADABLE,
     reasons::inputs::SERVICE_INVALID,
+    reasons::inputs::SERVICE_TYPE_TWICE,
     reasons::inputs::DATA_SOURCE_NOT_FOUND,
+    reasons::inputs::DATA_SOURCE_INCOMPLETE,
     reasons::inputs::DATA_SOURCE_INVALID,
     reasons::service::NOT_INCLUDED,
 ];

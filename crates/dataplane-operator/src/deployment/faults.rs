@@ -12,15 +12,16 @@ use api::problem::Problem;
 use kube::{Resource as _, ResourceExt};
 use operator_core::data_sources::{NamedSource, sources_of};
 use operator_core::finalizers::is_terminating;
+use operator_core::run_engine::limit;
 use operator_core::run_engine::mounts::node_sets;
 
 use crate::conditions::NAMED;
-use crate::deployment::hosts::{has_machine, hosts_of, ssh_digests};
+use crate::deployment::hosts::{by_name, has_machine, hosts_of, ssh_digests};
 use crate::deployment::observed::Observed;
 use crate::deployment::services::{List, is_global};
 use crate::deployment::tls;
 use crate::host::networks;
-use crate::host::services::{invalid, missing_source, sources, unreadable_service};
+use crate::host::services::{invalid, of_one_type, source_fault, sources, unreadable_service};
 use crate::host::ssh_trust::secret_fault;
 use crate::node_set::machine_request::PROVISION_READY;
 use crate::reasons;
@@ -141,6 +142,11 @@ pub fn of_machines(
     Some(Problem::new(&reasons::deployment::MACHINES_NOT_READY, conditions::shortened(&text, 1000)))
 }
 
+/// Returns the faults of a node set's list of services.
+pub fn of_list(seen: &Observed, node_set: &str) -> Vec<Problem> {
+    of_one_type(&place(seen, node_set), seen.listed(node_set), &seen.services)
+}
+
 /// Returns the faults of a node set's services and of what they need.
 pub fn of_services(seen: &Observed, node_set: &str, services: &[String]) -> Vec<Problem> {
     let mut problems = Vec::new();
@@ -153,15 +159,17 @@ pub fn of_services(seen: &Observed, node_set: &str, services: &[String]) -> Vec<
     problems
 }
 
+/// Returns the path of the list of services that a node set gets from the deployment.
+fn place(seen: &Observed, node_set: &str) -> String {
+    if seen.deployment.spec.services_override.is_empty() {
+        return format!("spec.services of OpenStackDataPlaneNodeSet {node_set}");
+    }
+    let deployment = seen.deployment.name_any();
+    format!("spec.servicesOverride of OpenStackDataPlaneDeployment {deployment}")
+}
+
 fn absent_service(seen: &Observed, node_set: &str, name: &str) -> Problem {
-    let place = if seen.deployment.spec.services_override.is_empty() {
-        format!("spec.services of OpenStackDataPlaneNodeSet {node_set}")
-    } else {
-        format!(
-            "spec.servicesOverride of OpenStackDataPlaneDeployment {}",
-            seen.deployment.name_any()
-        )
-    };
+    let place = place(seen, node_set);
     if let Some(why) = seen.unreadable.get(name) {
         return unreadable_service(name, &place, why);
     }
@@ -173,12 +181,13 @@ fn absent_service(seen: &Observed, node_set: &str, name: &str) -> Problem {
 }
 
 fn of_service(seen: &Observed, node_set: &str, name: &str, service: &Service) -> Vec<Problem> {
-    let is_missing = |it: &NamedSource| {
-        !it.is_optional && !seen.sources.contains_key(&it.source(&seen.namespace))
+    let fault = |it: NamedSource| {
+        let found = seen.sources.get(&it.source(&seen.namespace));
+        source_fault(&seen.namespace, name, &it, found)
     };
     let tls = tls::needed(seen, node_set, (name, service));
-    let missing = sources_of(&service.spec).into_iter().chain(tls).filter(is_missing);
-    let mut problems: Vec<Problem> = missing.map(|it| missing_source(name, &it)).collect();
+    let needed = sources_of(&service.spec).into_iter().chain(tls);
+    let mut problems: Vec<Problem> = needed.filter_map(fault).collect();
     problems.extend(invalid(service));
     let found = sources(&seen.sources, &seen.namespace, service);
     problems.extend(node_sets::faults(&found).iter().map(|it| {
@@ -298,20 +307,35 @@ pub fn of_no_hosts(seen: &Observed) -> Option<Problem> {
     })
 }
 
-/// Returns the fault of a limit that excludes every host of all node sets: nothing would ever run.
+/// Returns the fault of a limit that excludes every host of all node sets, so that nothing would
+/// ever run, or that names a host which none of them has.
 pub fn of_limit(seen: &Observed) -> Option<Problem> {
     let limit = seen.deployment.spec.ansible_limit.as_deref()?;
-    let mut sets = seen.node_sets.iter().filter(|(_, it)| !it.spec.nodes.is_empty()).peekable();
-    let is_any = sets.peek().is_some();
-    (is_any && sets.all(|(name, _)| hosts_of(seen, name).next().is_none())).then(|| {
-        let text = format!(
-            "spec.ansibleLimit ({limit}) of OpenStackDataPlaneDeployment {} leaves out every host \
-             of its node sets: delete it and create one with another limit.",
-            seen.deployment.name_any()
-        );
-        Problem::new(
-            &reasons::deployment::LIMIT_MATCHES_NO_HOST,
-            conditions::shortened(&text, 1000),
-        )
-    })
+    let hosts: Vec<(String, &str)> = seen
+        .node_sets
+        .iter()
+        .flat_map(|(name, it)| by_name(it).into_keys().map(move |host| (host, name.as_str())))
+        .collect();
+    let is_known = seen.named().iter().all(|it| seen.node_sets.contains_key(*it));
+    if hosts.is_empty() || !is_known {
+        return None;
+    }
+    let unmatched = limit::unmatched(limit, &hosts);
+    let what = if seen.node_sets.keys().all(|it| hosts_of(seen, it).next().is_none()) {
+        "leaves out every host of its node sets".to_owned()
+    } else if unmatched.is_empty() {
+        return None;
+    } else {
+        let names = conditions::first_names(&unmatched, NAMED);
+        format!("names {names}, which no host of its node sets is called")
+    };
+    let text = format!(
+        "spec.ansibleLimit ({limit}) of OpenStackDataPlaneDeployment {} {what}: delete it and create \
+         one with another limit.",
+        seen.deployment.name_any()
+    );
+    Some(Problem::new(
+        &reasons::deployment::LIMIT_MATCHES_NO_HOST,
+        conditions::shortened(&text, 1000),
+    ))
 }

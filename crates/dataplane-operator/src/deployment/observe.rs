@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use api::dataplane::{Deployment, NodeSet, Service};
 use kube::ResourceExt;
+use operator_core::certificates::certificate_source;
 use operator_core::data_sources::{SourceRef, sources_of};
 use operator_core::object_key::Key;
 use operator_core::run_engine::mounts::node_sets::inventory_name;
@@ -20,9 +21,9 @@ use crate::deployment::observed::{Observed, listed, named};
 use crate::deployment::services::is_global;
 use crate::deployment::tls::certificate_secrets;
 use crate::host::services::ca_bundle;
+use crate::host::tls::brings_certificates;
 use crate::indexes::{BY_NODE_SET, BY_OWNER};
-use crate::node_set::observed::{brings_certificates, sources_of_vars};
-use crate::node_set::tls::certificate_source;
+use crate::node_set::observed::sources_of_vars;
 
 /// Returns the services of a deployment, and the ConfigMaps and Secrets that its runs mount.
 fn services_and_sources(

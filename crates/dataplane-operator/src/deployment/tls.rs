@@ -5,55 +5,37 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use api::conditions::{self, ConditionStatus};
 use api::dataplane::{NodeSet, Service};
-use operator_core::data_sources::{NamedSource, SourceRef, service_type};
+use operator_core::certificates::certificate_source_beside;
+use operator_core::data_sources::{NamedSource, SourceRef};
 use operator_core::run_engine::layout::Tls;
 
 use crate::deployment::observed::Observed;
-use crate::host::services::ca_bundle;
-use crate::node_set::observed::brings_certificates;
-use crate::node_set::tls::{CERTIFICATES_READY, certificate_source_beside};
+use crate::host::tls::{self, brings_certificates};
+use crate::node_set::tls::CERTIFICATES_READY;
 use crate::reasons;
 
-/// Returns the mounts of a service's run on the hosts of these node sets, in upstream's order: for
-/// each service its certificates, then its CA bundle.
+/// Returns the mounts of a service's run on the hosts of these node sets.
 pub fn mounts<'a>(
     seen: &Observed,
-    (name, service): (&str, &Service),
+    service: (&str, &Service),
     node_sets: impl IntoIterator<Item = &'a NodeSet>,
 ) -> Vec<Tls> {
-    if !brings_certificates(service) {
-        return bundle(seen, name, service).into_iter().collect();
-    }
     let node_sets: Vec<&NodeSet> = node_sets.into_iter().collect();
-    let (mut folders, mut all) = (BTreeSet::new(), Vec::new());
-    for (name, service) in listed(seen, &node_sets) {
-        let brought = certificates(name, &node_sets).into_iter().chain(bundle(seen, name, service));
-        all.extend(brought.filter(|it| folders.insert(folder(it))));
-    }
-    all
-}
-
-/// Returns the folder of a mount; of two mounts with the same folder only the first is mounted.
-fn folder(mount: &Tls) -> (String, Option<String>) {
-    match mount {
-        Tls::Bundle { service_type, .. } => (service_type.clone(), None),
-        Tls::Certificates { service_type, key, .. } => (service_type.clone(), Some(key.clone())),
-    }
+    let exists =
+        |secret: &str| seen.sources.contains_key(&SourceRef::secret(&seen.namespace, secret));
+    tls::mounts(service, listed(seen, &node_sets), |it| certificates(it, &node_sets), exists)
 }
 
 /// Returns the Secrets that a service needs for these mounts, in addition to its data sources.
 pub fn needed(seen: &Observed, node_set: &str, service: (&str, &Service)) -> Vec<NamedSource> {
     let node_set = seen.node_sets.get(node_set).map(|it| &**it);
     let mounts = mounts(seen, service, node_set);
-    let secrets: BTreeSet<String> = mounts.into_iter().flat_map(secrets).collect();
-    secrets.iter().map(|it| NamedSource::secret(it)).collect()
-}
-
-fn secrets(mount: Tls) -> Vec<String> {
-    match mount {
-        Tls::Bundle { secret, .. } => vec![secret],
-        Tls::Certificates { secrets, .. } => secrets,
-    }
+    let secrets = mounts.iter().flat_map(|it| {
+        let certificates = tls::certificate_secrets(it).into_iter().map(String::as_str);
+        certificates.chain(tls::bundle_secret(it)).collect::<Vec<_>>()
+    });
+    let secrets: BTreeSet<&str> = secrets.collect();
+    secrets.into_iter().map(NamedSource::secret).collect()
 }
 
 /// Returns why a service cannot run yet on the hosts of a node set; `None` when all certificates of
@@ -99,12 +81,9 @@ fn keys<'a>(
 
 /// Returns the Secrets with certificates that the runs of a service mount, of all node sets.
 pub fn brought(seen: &Observed, service: (&str, &Service)) -> Vec<String> {
-    let of_hosts = |it| match it {
-        Tls::Certificates { secrets, .. } => secrets,
-        Tls::Bundle { .. } => Vec::new(),
-    };
     let sets = seen.node_sets.values().map(|it| &**it);
-    mounts(seen, service, sets).into_iter().flat_map(of_hosts).collect()
+    let mounts = mounts(seen, service, sets);
+    mounts.iter().flat_map(tls::certificate_secrets).cloned().collect()
 }
 
 /// Returns the Secrets with a node set's certificates.
@@ -119,16 +98,6 @@ fn listed<'a>(seen: &'a Observed, node_sets: &[&'a NodeSet]) -> Vec<(&'a str, &'
     let mut known = BTreeSet::new();
     let names = names.filter(|it| known.insert(it.as_str()));
     names.filter_map(|it| Some((it.as_str(), &**seen.services.get(it)?))).collect()
-}
-
-fn bundle(seen: &Observed, name: &str, service: &Service) -> Option<Tls> {
-    let (secret, is_demanded) = ca_bundle(service)?;
-    let exists = || seen.sources.contains_key(&SourceRef::secret(&seen.namespace, secret));
-    (is_demanded || exists()).then(|| Tls::Bundle {
-        service: name.to_owned(),
-        service_type: service_type(&service.spec, name),
-        secret: secret.to_owned(),
-    })
 }
 
 /// Returns the certificates of a service on the hosts of all node sets, grouped by folder and name.

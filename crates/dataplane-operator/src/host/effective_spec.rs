@@ -1,11 +1,13 @@
 //! The effective spec of a node: its own values over its role's and its data plane's, per field.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
-use api::dataplane::{DataPlane, DeployStrategy, Node, NodeSection, Role};
+use api::dataplane::{DataPlane, DeployStrategy, HostTls, Node, NodeSection, Role};
 use api::shared::{AnyMap, SourceKind, VolMounts};
 use k8s_openapi::api::core::v1::EnvVar;
 use kube::ResourceExt;
+use operator_core::node_set_host::CTLPLANE;
 use operator_core::run_engine::connection_vars::{
     CLOUD_USER, HOST_VAR, PORT_VAR, SSH_PORT, plain_host, plain_port,
 };
@@ -61,6 +63,8 @@ pub struct EffectiveSpec {
     pub deploy: bool,
     /// Tags, skipped tags and limit of the runs.
     pub options: AnsibleOptions,
+    /// What its certificates carry; `None` unless its role has `tlsEnabled: true`.
+    pub tls: Option<HostTls>,
 }
 
 impl EffectiveSpec {
@@ -86,10 +90,14 @@ impl EffectiveSpec {
         let host =
             host.or_else(|| machine_address(role, node)).or_else(|| node.spec.host_name.clone());
         let from_role = |list: fn(&Role) -> Vec<String>| role.map(list).unwrap_or_default();
+        let ansible_host = host_var.or(host).unwrap_or_default();
+        let host_name = node.spec.host_name.clone().unwrap_or_else(|| node.name_any());
+        let tls = host_tls(role, (&host_name, &ansible_host), &vars, &networks);
+        vars.extend(tls_var(tls.as_ref(), &vars, &origins));
         Self {
             name: node.name_any(),
-            ansible_host: host_var.or(host).unwrap_or_default(),
-            host_name: node.spec.host_name.clone().unwrap_or_else(|| node.name_any()),
+            ansible_host,
+            host_name,
             ansible_port: port_var
                 .or(own.ansible_port)
                 .or(template.ansible_port)
@@ -119,6 +127,7 @@ impl EffectiveSpec {
             ),
             deploy: strategy.deploy.unwrap_or(false),
             options: options(strategy),
+            tls,
         }
     }
 
@@ -269,6 +278,33 @@ fn take_port(vars: &mut AnyMap) -> Option<i32> {
     Some(port)
 }
 
+/// Returns what the certificates of a host carry: its name, and its addresses as plays see them.
+///
+/// Returns `None` unless its role has `tlsEnabled: true`.
+fn host_tls(
+    role: Option<&Role>,
+    (host_name, ansible_host): (&str, &str),
+    vars: &AnyMap,
+    networks: &Value,
+) -> Option<HostTls> {
+    role.filter(|it| it.spec.tls_enabled == Some(true))?;
+    let fixed = networks.as_array().into_iter().flatten().filter_map(|it| {
+        Some((it.get("name")?.as_str()?.to_lowercase(), it.get("fixedIP")?.as_str()?.to_owned()))
+    });
+    let mut addresses: BTreeMap<String, String> = fixed.collect();
+    let own = vars.get(CTLPLANE_IP).and_then(Value::as_str).unwrap_or(ansible_host);
+    if own.parse::<IpAddr>().is_ok() {
+        addresses.insert(CTLPLANE.to_owned(), own.to_owned());
+    }
+    Some(HostTls { names: [(CTLPLANE.to_owned(), host_name.to_owned())].into(), addresses })
+}
+
+/// Returns the variable by which plays know that a host has certificates; a user's own value wins.
+fn tls_var(tls: Option<&HostTls>, vars: &AnyMap, origins: &Origins) -> Option<(String, Value)> {
+    let is_given = vars.contains_key(TLS_VAR) || origins.contains_key(TLS_VAR);
+    tls.filter(|_| !is_given).map(|_| (TLS_VAR.to_owned(), true.into()))
+}
+
 fn networks(template: &NodeSection, own: &NodeSection) -> Value {
     let networks = if own.networks.is_empty() { &template.networks } else { &own.networks };
     serde_json::to_value(networks).unwrap_or_default()
@@ -290,6 +326,14 @@ pub fn role_strategy(data_plane: Option<&DataPlane>, role: Option<&Role>) -> Dep
     let inherited = data_plane.and_then(|it| it.spec.deploy_strategy.clone()).unwrap_or_default();
     own.over(inherited)
 }
+
+/// The variable by which plays know that a host has certificates.
+const TLS_VAR: &str = "edpm_tls_certs_enabled";
+/// The variable with a host's address on the control plane network.
+const CTLPLANE_IP: &str = "ctlplane_ip";
+/// The variable with the name under which a host's services register, and which its certificates
+/// carry.
+pub const HOST_NAME_VAR: &str = "canonical_hostname";
 
 /// Variables by which a user overrides ssh's options, or the connection as a whole.
 pub const OWN_OPTIONS: [&str; 2] = ["ansible_connection", "ansible_ssh_common_args"];

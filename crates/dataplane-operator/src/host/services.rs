@@ -2,11 +2,12 @@
 //! its data sources, and their faults.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use api::dataplane::{Service, service};
 use api::problem::Problem;
 use kube::ResourceExt;
-use operator_core::data_sources::{NamedSource, SourceRef, sources_of};
+use operator_core::data_sources::{NamedSource, SourceRef, service_type, sources_of};
 use operator_core::plan::Target;
 use operator_core::run_engine::run_template::{MountedSource, Play};
 use operator_core::run_engine::sources::mounted;
@@ -15,6 +16,7 @@ use operator_runtime::source_cache::Digests;
 use crate::collection::{self, RunnerImage};
 use crate::default_services;
 use crate::host::inputs::contents;
+use crate::host::known_inputs;
 use crate::reasons;
 
 /// The Secret with the CA bundle of a user's service that names none; upstream's default.
@@ -90,15 +92,49 @@ pub fn unreadable_service(name: &str, place: &str, why: &str) -> Problem {
     Problem::new(&reasons::inputs::SERVICE_UNREADABLE, text)
 }
 
-/// Returns the fault of an object that a service needs and that does not exist.
-pub fn missing_source(service: &str, named: &NamedSource) -> Problem {
-    Problem::new(
-        &reasons::inputs::DATA_SOURCE_NOT_FOUND,
-        format!(
-            "{}, named by OpenStackDataPlaneService {service}, does not exist: create it.",
-            named.title()
-        ),
-    )
+/// Returns the faults of services that are listed at `place` after another one of their type: both
+/// would write the same files.
+pub fn of_one_type(
+    place: &str,
+    names: &[String],
+    services: &BTreeMap<String, Arc<Service>>,
+) -> Vec<Problem> {
+    let mut first: BTreeMap<String, &String> = BTreeMap::new();
+    let mut problems = Vec::new();
+    for name in names {
+        let Some(service) = services.get(name) else { continue };
+        let type_ = service_type(&service.spec, name);
+        let before = *first.entry(type_.clone()).or_insert(name);
+        if before != name {
+            let text = format!(
+                "OpenStackDataPlaneServices {before} and {name}, listed in {place}, both have the \
+                 edpmServiceType {type_}, and would write the same files: list only one of them, or \
+                 give one of them another edpmServiceType."
+            );
+            problems.push(Problem::new(&reasons::inputs::SERVICE_TYPE_TWICE, text));
+        }
+    }
+    problems
+}
+
+/// Returns the fault of an object that a service needs: it does not exist, or lacks a key without
+/// which the service's plays fail. `found` are its digests, if it exists.
+pub fn source_fault(
+    namespace: &str,
+    service: &str,
+    named: &NamedSource,
+    found: Option<&Digests>,
+) -> Option<Problem> {
+    let what = format!("{}, named by OpenStackDataPlaneService {service},", named.title());
+    let Some(digests) = found else {
+        let way = known_inputs::way_to_make(namespace, named);
+        let text = format!("{what} does not exist: {way}.");
+        let problem = Problem::new(&reasons::inputs::DATA_SOURCE_NOT_FOUND, text);
+        return (!named.is_optional).then_some(problem);
+    };
+    let key = known_inputs::missing_key(named, |it| digests.keys.contains_key(it))?;
+    let text = format!("{what} has no key {key}: add it.");
+    Some(Problem::new(&reasons::inputs::DATA_SOURCE_INCOMPLETE, text))
 }
 
 /// Returns the fault of a service whose playbook or role the installation's runner image lacks.

@@ -10,15 +10,16 @@ use api::dataplane::NodeSet;
 use api::names;
 use k8s_openapi::ByteString;
 use kube::ResourceExt;
+use operator_core::certificates::{
+    CertificateRequest, FILES, HOST, Hosts, Issued, name_of, secret_of,
+};
 use operator_core::hash;
 use operator_core::node_set_host::CTLPLANE;
 use operator_core::plan::{Step, Target};
 use operator_core::run_engine::build::owner;
 use serde_json::json;
 
-use crate::node_set::certificates::{
-    CertificateBundle, CertificateRequest, HOST, Hosts, Issued, name_of, secret, secret_of,
-};
+use crate::node_set::certificates::{Bundles, CertificateBundle, owner_of};
 
 /// Annotation with the number of Secrets and a digest of what they were made from.
 pub const MADE_FROM: &str = "dataplane.openstack.org/certificates";
@@ -29,10 +30,6 @@ const NUMBER: &str = "secretNumber";
 
 /// Size limit of an object in bytes, whatever the node set says.
 const MAX_SIZE: usize = 1_048_576;
-
-/// Files of one host: the CA that signed the certificate (if cert-manager knows it), the
-/// certificate and the key.
-const FILES: [&str; 3] = ["ca.crt", "tls.crt", "tls.key"];
 
 /// The files of one Secret, by name.
 pub type Files = BTreeMap<String, Vec<u8>>;
@@ -45,19 +42,20 @@ pub fn bundle_secrets(
     set: &NodeSet,
     desired: &CertificateRequest<'_>,
     hosts: &Hosts<'_>,
-    issued: &Issued,
+    (issued, bundles): (&Issued, &Bundles),
 ) -> Option<(Vec<String>, Vec<Step>)> {
     let set_name = set.name_any();
-    let state = state(&set_name, desired, issued);
-    let digest = outdated(set, desired, hosts, issued);
-    let read = || content(set, desired, hosts, issued);
-    let Some((digest, bundles)) = digest.and_then(|it| Some((it, read()?))) else {
+    let state = state(&set_name, desired, bundles);
+    let digest = outdated(set, desired, hosts, (issued, bundles));
+    let read = || content(set, desired, hosts, bundles);
+    let Some((digest, contents)) = digest.and_then(|it| Some((it, read()?))) else {
         return Some((state?.names, Vec::new()));
     };
-    let names: Vec<String> = (0..bundles.len()).map(|it| name(&set_name, desired, it)).collect();
-    let made_from = format!("{}-{digest}", bundles.len());
+    let names: Vec<String> = (0..contents.len()).map(|it| name(&set_name, desired, it)).collect();
+    let made_from = format!("{}-{digest}", contents.len());
+    let owned = owner_of(set);
     let step = |(idx, (name, files)): (usize, (&String, Files))| {
-        let mut labels = desired.labels(&set_name);
+        let mut labels = desired.labels(&owned);
         labels.insert(COUNT.to_owned(), names.len().to_string());
         labels.insert(NUMBER.to_owned(), idx.to_string());
         let data: BTreeMap<String, ByteString> =
@@ -71,9 +69,9 @@ pub fn bundle_secrets(
             "type": "Opaque",
             "data": data,
         });
-        Step::apply(secret(set, name), object, "runs are to get the hosts' certificates")
+        Step::apply(owned.secret(name), object, "runs are to get the hosts' certificates")
     };
-    let steps = names.iter().zip(bundles).enumerate().map(step).collect();
+    let steps = names.iter().zip(contents).enumerate().map(step).collect();
     Some((names, steps))
 }
 
@@ -82,24 +80,25 @@ pub fn needed(
     set: &NodeSet,
     requested: &[CertificateRequest<'_>],
     hosts: &Hosts<'_>,
-    issued: &Issued,
+    read: (&Issued, &Bundles),
 ) -> Vec<String> {
+    let owned = owner_of(set);
     let selector = |desired: &CertificateRequest<'_>| {
-        let labels = desired.labels(&set.name_any()).into_iter();
+        let labels = desired.labels(&owned).into_iter();
         let mut terms: Vec<String> = labels.map(|(name, it)| format!("{name}={it}")).collect();
         terms.push(HOST.to_owned());
         terms.join(",")
     };
-    let is_needed = |it: &&CertificateRequest<'_>| outdated(set, it, hosts, issued).is_some();
+    let is_needed = |it: &&CertificateRequest<'_>| outdated(set, it, hosts, read).is_some();
     requested.iter().filter(is_needed).map(selector).collect()
 }
 
 /// Returns the steps that delete the Secrets that are not in `kept`.
-pub fn left(set: &NodeSet, kept: &[&str], issued: &Issued) -> Vec<Step> {
+pub fn left(set: &NodeSet, kept: &[&str], bundles: &Bundles) -> Vec<Step> {
     let is_left = |it: &&String| !kept.contains(&it.as_str());
     let because = "no certificate of the node set is in it any more";
-    let left = issued.bundles.keys().filter(is_left);
-    left.map(|it| Step::delete(secret(set, it), because)).collect()
+    let (owned, left) = (owner_of(set), bundles.existing.keys().filter(is_left));
+    left.map(|it| Step::delete(owned.secret(it), because)).collect()
 }
 
 /// Returns the name of one of the Secrets.
@@ -118,12 +117,13 @@ struct BundleState<'a> {
 fn state<'a>(
     set: &str,
     desired: &CertificateRequest<'_>,
-    issued: &'a Issued,
+    bundles: &'a Bundles,
 ) -> Option<BundleState<'a>> {
-    let first = issued.bundles.get(&name(set, desired, 0))?;
+    let first = bundles.existing.get(&name(set, desired, 0))?;
     let (count, digest) = first.made_from.split_once('-')?;
     let names: Vec<String> = (0..count.parse().ok()?).map(|it| name(set, desired, it)).collect();
-    let of_name = |it: &String| issued.bundles.get(it).filter(|it| it.made_from == first.made_from);
+    let of_name =
+        |it: &String| bundles.existing.get(it).filter(|it| it.made_from == first.made_from);
     let bundles: Option<Vec<&CertificateBundle>> = names.iter().map(of_name).collect();
     Some(BundleState { names, digest, bundles: bundles? })
 }
@@ -134,7 +134,7 @@ fn outdated(
     set: &NodeSet,
     desired: &CertificateRequest<'_>,
     hosts: &Hosts<'_>,
-    issued: &Issued,
+    (issued, bundles): (&Issued, &Bundles),
 ) -> Option<String> {
     if hosts.all.is_empty() || !hosts.are_complete() {
         return None;
@@ -145,7 +145,7 @@ fn outdated(
     };
     let made_from: Option<Vec<(&str, &String)>> = hosts.all.iter().map(of_host).collect();
     let digest = hash::short(&(max_size(set), made_from?));
-    let state = state(&set.name_any(), desired, issued);
+    let state = state(&set.name_any(), desired, bundles);
     let is_current = state.is_some_and(|it| it.digest == digest && is_whole(&it, hosts));
     (!is_current).then_some(digest)
 }
@@ -175,11 +175,11 @@ fn content(
     set: &NodeSet,
     desired: &CertificateRequest<'_>,
     hosts: &Hosts<'_>,
-    issued: &Issued,
+    bundles: &Bundles,
 ) -> Option<Vec<Files>> {
-    let read = |host: &str, file: &str| issued.files.get(&secret_of(desired, host))?.bytes(file);
+    let read = |host: &str, file: &str| bundles.files.get(&secret_of(desired, host))?.bytes(file);
     let has_all = |it: &&str| FILES[1..].iter().all(|file| read(it, file).is_some());
-    hosts.all.iter().all(has_all).then(|| bundles(hosts, max_size(set), read))
+    hosts.all.iter().all(has_all).then(|| packed(hosts, max_size(set), read))
 }
 
 /// Packs the certificates of all hosts into as few Secrets as possible, in the order of the hosts.
@@ -187,7 +187,7 @@ fn content(
 /// network.
 ///
 /// `read` returns a file of a host's own Secret.
-fn bundles<'a>(
+fn packed<'a>(
     hosts: &Hosts<'_>,
     max_size: usize,
     read: impl Fn(&str, &str) -> Option<&'a [u8]>,

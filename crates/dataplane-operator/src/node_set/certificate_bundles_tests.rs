@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use api::cert_manager::Certificate;
 use api::dataplane::Service;
+use operator_core::certificates::requested;
 use operator_core::node_set_host::HostNetworkValues;
 use operator_core::plan::Write;
 use operator_runtime::managed_fields::ManagedFields;
@@ -13,7 +14,7 @@ use serde_json::Value;
 
 use super::*;
 use crate::node_set::ipam::tests::{object, two};
-use crate::node_set::tls::{requested, tests};
+use crate::node_set::tls::tests;
 
 fn service() -> Service {
     let cert = json!({ "contents": ["dnsnames"] });
@@ -28,8 +29,11 @@ fn names() -> HostNetworkValues {
     [("n0", "n0.ctl.example.com"), ("n1.example.org", "n1.example.org")].map(of).into()
 }
 
+/// What was observed of certificates, and of the Secrets with those of all hosts.
+type Read = (Issued, Bundles);
+
 /// All certificates are issued, as of these versions of their Secrets.
-fn issued(versions: [&str; 2]) -> Issued {
+fn issued(versions: [&str; 2]) -> Read {
     let mut issued = Issued { is_served: true, ..Issued::default() };
     for (host, version) in ["n0", "n1.example.org"].into_iter().zip(versions) {
         let name = format!("agent-default-{host}");
@@ -40,23 +44,23 @@ fn issued(versions: [&str; 2]) -> Issued {
         issued.certificates.insert(name.clone(), Arc::new(certificate));
         issued.secrets.insert(format!("cert-{name}"), version.to_owned());
     }
-    issued
+    (issued, Bundles::default())
 }
 
 /// The content of all Secrets of single hosts is read.
-fn read(issued: &mut Issued) {
+fn read((issued, bundles): &mut Read) {
     for (name, version) in &issued.secrets {
         let files = FILES.map(|it| (it.to_owned(), format!("{name} {it} {version}").into_bytes()));
         let content = Content::from(Values::new(version.clone(), files.into()));
-        issued.files.insert(name.clone(), content);
+        bundles.files.insert(name.clone(), content);
     }
 }
 
 /// Returns the names and the written objects, with their content by key.
-fn written(set: &NodeSet, issued: &Issued) -> Option<(Vec<String>, Vec<Value>)> {
+fn written(set: &NodeSet, (issued, bundles): &Read) -> Option<(Vec<String>, Vec<Value>)> {
     let (names, service) = (names(), service());
     let (hosts, requests) = (tests::hosts(&names, &names), requested([("agent", &service)]));
-    let (names, steps) = bundle_secrets(set, &requests[0], &hosts, issued)?;
+    let (names, steps) = bundle_secrets(set, &requests[0], &hosts, (issued, bundles))?;
     let object = |it: Step| {
         let Write::Apply { object, .. } = it.write else { panic!("{:?}", it.write) };
         object
@@ -64,28 +68,28 @@ fn written(set: &NodeSet, issued: &Issued) -> Option<(Vec<String>, Vec<Value>)> 
     Some((names, steps.into_iter().map(object).collect()))
 }
 
-fn is_needed(issued: &Issued) -> bool {
+fn is_needed((issued, bundles): &Read) -> bool {
     let (names, service) = (names(), service());
     let (hosts, requests) = (tests::hosts(&names, &names), requested([("agent", &service)]));
-    let found = needed(&two(), &requests, &hosts, issued);
+    let found = needed(&two(), &requests, &hosts, (issued, bundles));
     let selector = "osdp-service=agent,osdp-service-cert-key=default,osdpns=edpm,hostname";
     assert!(found.iter().all(|it| it == selector), "{found:?}");
     !found.is_empty()
 }
 
 /// Stores the requested objects, as the API server would, and returns their number.
-fn write(issued: &mut Issued) -> usize {
+fn write(issued: &mut Read) -> usize {
     read(issued);
     let (_, objects) = written(&two(), issued).unwrap();
     for it in &objects {
         let made_from = it["metadata"]["annotations"][MADE_FROM].as_str().unwrap().to_owned();
         let name = it["metadata"]["name"].as_str().unwrap().to_owned();
-        issued.bundles.insert(
+        issued.1.existing.insert(
             name,
             CertificateBundle { made_from, managed_fields: ManagedFields::applied(it) },
         );
     }
-    issued.files.clear();
+    issued.1.files.clear();
     objects.len()
 }
 
@@ -129,12 +133,12 @@ fn nobody_reads_a_key_while_they_are_made_from_what_there_is() {
     let (names, objects) = written(&two(), &issued).unwrap();
     assert_eq!((names.len(), objects.len()), (1, 0));
     // A certificate is renewed.
-    issued.secrets.insert("cert-agent-default-n0".into(), "2".into());
+    issued.0.secrets.insert("cert-agent-default-n0".into(), "2".into());
     assert!(is_needed(&issued));
     assert_eq!(write(&mut issued), 1);
     assert!(!is_needed(&issued));
     // A user removes a key.
-    issued.bundles.values_mut().next().unwrap().managed_fields = ManagedFields::default();
+    issued.1.existing.values_mut().next().unwrap().managed_fields = ManagedFields::default();
     assert!(is_needed(&issued));
     assert_eq!(write(&mut issued), 1);
 }
@@ -147,8 +151,8 @@ fn they_stay_as_they_are_while_one_of_a_host_is_missing_or_being_renewed() {
         { "type": "Issuing", "status": "True" }] });
     let spoil = |change: &dyn Fn(&mut Issued)| {
         let mut issued = issued.clone();
-        issued.secrets.insert("cert-agent-default-n1.example.org".into(), "2".into());
-        change(&mut issued);
+        issued.0.secrets.insert("cert-agent-default-n1.example.org".into(), "2".into());
+        change(&mut issued.0);
         assert!(!is_needed(&issued));
         let (names, objects) = written(&two(), &issued).unwrap();
         assert_eq!((names.len(), objects.len()), (1, 0));
@@ -165,16 +169,16 @@ fn they_stay_as_they_are_while_one_of_a_host_is_missing_or_being_renewed() {
 fn one_that_was_made_with_others_that_went_is_made_again_and_one_too_many_goes() {
     let mut issued = issued(["1", "1"]);
     write(&mut issued);
-    let first = issued.bundles.values().next().unwrap().clone();
+    let first = issued.1.existing.values().next().unwrap().clone();
     // One of two: the other one is gone.
     let made_from = first.made_from.replacen('1', "2", 1);
     let name = "edpm-agent-default-certs-0".to_owned();
-    issued.bundles.insert(name.clone(), CertificateBundle { made_from, ..first.clone() });
+    issued.1.existing.insert(name.clone(), CertificateBundle { made_from, ..first.clone() });
     assert!(is_needed(&issued));
-    issued.bundles.insert(name.clone(), first.clone());
-    issued.bundles.insert("edpm-agent-default-certs-1".into(), first);
+    issued.1.existing.insert(name.clone(), first.clone());
+    issued.1.existing.insert("edpm-agent-default-certs-1".into(), first);
     assert!(!is_needed(&issued));
-    let steps = left(&two(), &[&name], &issued);
+    let steps = left(&two(), &[&name], &issued.1);
     assert!(matches!(&steps[..], [it] if it.target.name == "edpm-agent-default-certs-1"));
 }
 

@@ -1,6 +1,7 @@
 //! The decision on a node set: its inventory, the objects it requests, and its status.
 
 use jiff::Timestamp;
+use operator_core::certificates::removals;
 use operator_core::finalizers::{
     add_finalizer, has_finalizer, is_only_finalizer, is_terminating, remove_finalizer,
 };
@@ -10,6 +11,7 @@ use operator_core::rejected_write::{self, RejectedWrite};
 use crate::finalizers::INVENTORY_FINALIZER;
 use crate::host::machines::{observed, provisioning_state, set};
 use crate::host::networks;
+use crate::node_set::certificates::owner_of;
 use crate::node_set::deployment_history;
 use crate::node_set::observed::{Observed, own_set};
 use crate::node_set::resolve::resolve;
@@ -101,7 +103,7 @@ fn releases(seen: &Observed) -> Vec<Step> {
         return set::deletion(set).into_iter().collect();
     }
     let because = "its inventory is gone, and it has no other finalizer";
-    let mut steps = tls::removals(&seen.set, &seen.issued);
+    let mut steps = removals(&owner_of(&seen.set), &seen.issued);
     steps.extend(build::removal(seen));
     steps.extend(remove_finalizer(&*seen.set, INVENTORY_FINALIZER, because));
     steps

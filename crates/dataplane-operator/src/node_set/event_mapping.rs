@@ -5,6 +5,7 @@ use std::sync::Arc;
 use api::ansibleee::AnsibleEe;
 use api::dataplane::{NodeSet, Service};
 use kube::{Resource, ResourceExt};
+use operator_core::certificates::certificate_source;
 use operator_core::node_set_host;
 use operator_core::object_key::Key;
 use operator_runtime::event_mapping::EventMapping;
@@ -14,7 +15,7 @@ use crate::caches::Caches;
 use crate::controller_names::NODE_SET;
 use crate::host::conflicts::Claim;
 use crate::indexes::{BY_HOST, BY_NODE_SET, node_set_of_report, node_sets_of};
-use crate::node_set::tls::{certificate_source, node_set_of};
+use crate::node_set::certificates::node_set_of;
 
 /// Registers the event handlers that enqueue node sets in `queue`.
 pub fn map_events(queue: &Arc<WorkQueue>, caches: &Arc<Caches>) {

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use api::cert_manager::{Certificate, Issuer};
 use api::dataplane::NodeSet;
 use api::infra::{DnsData, DnsMasq, IpSet, NetConfig};
 use kube::ResourceExt;
@@ -11,22 +10,20 @@ use operator_core::object_key::Key;
 use operator_core::rbac::Rule;
 use operator_runtime::api::Api;
 use operator_runtime::cache_registry::CacheRegistry;
+use operator_runtime::cert_manager::CertManager;
 use operator_runtime::error::Result;
 use operator_runtime::manager::ManagerBuilder;
 use operator_runtime::optional_informer::OptionalInformer;
 
 use crate::node_set::ipam::{Infra, names_networks};
-use crate::node_set::observed::Issuing;
 
 const READ: &[&str] = &["get", "list", "watch"];
 const WRITE: &[&str] = &["create", "delete", "get", "list", "patch", "watch"];
 
-/// The RBAC rules for these kinds.
-pub const RULES: [Rule; 4] = [
+/// The RBAC rules for addresses and names.
+pub const RULES: [Rule; 2] = [
     Rule::of(&["network.openstack.org"], &["netconfigs", "dnsmasqs"], READ),
     Rule::of(&["network.openstack.org"], &["ipsets", "dnsdata"], WRITE),
-    Rule::of(&["cert-manager.io"], &["issuers"], READ),
-    Rule::of(&["cert-manager.io"], &["certificates"], WRITE),
 ];
 
 /// Informers for these kinds, started only if the cluster has them.
@@ -35,8 +32,8 @@ pub struct ExternalApis {
     ip_sets: OptionalInformer<IpSet>,
     dns_masqs: OptionalInformer<DnsMasq>,
     dns_data: OptionalInformer<DnsData>,
-    issuers: OptionalInformer<Issuer>,
-    certificates: OptionalInformer<Certificate>,
+    /// Certificates, which roles use too.
+    pub cert_manager: CertManager,
 }
 
 impl ExternalApis {
@@ -47,8 +44,7 @@ impl ExternalApis {
             ip_sets: OptionalInformer::new(builder, registry),
             dns_masqs: OptionalInformer::new(builder, registry),
             dns_data: OptionalInformer::new(builder, registry),
-            issuers: OptionalInformer::new(builder, registry),
-            certificates: OptionalInformer::new(builder, registry),
+            cert_manager: CertManager::new(builder, registry),
         }
     }
 
@@ -58,8 +54,7 @@ impl ExternalApis {
         self.ip_sets.on_change(enqueue.clone());
         self.dns_masqs.on_change(enqueue.clone());
         self.dns_data.on_change(enqueue.clone());
-        self.issuers.on_change(enqueue.clone());
-        self.certificates.on_change(enqueue.clone());
+        self.cert_manager.on_change(enqueue);
     }
 
     /// Returns the observed address and DNS objects of a node set. Reads nothing if the node set
@@ -82,13 +77,5 @@ impl ExternalApis {
         let is_own = |it: &Arc<DnsData>| it.metadata.name == set.metadata.name;
         let dns_data = dns_data.into_iter().find(is_own);
         Ok(Infra { is_used: is_named, is_missed: false, net_configs, ip_sets, dns_masqs, dns_data })
-    }
-
-    /// Returns the issuers and certificates of a namespace; `None` if the cluster has no
-    /// cert-manager.
-    pub async fn certificates(&self, api: &Api, namespace: &str) -> Result<Option<Issuing>> {
-        let certificates = self.certificates.seen(api, namespace).await?;
-        let issuers = self.issuers.seen(api, namespace).await?;
-        Ok(issuers.zip(certificates))
     }
 }

@@ -2,13 +2,13 @@
 //! certificates.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use api::conditions::ConditionDraft;
 use api::dataplane::node_set::NodeSetCertificates;
 use api::dataplane::{NodeSetStatus, Service};
 use api::problem::Problem;
 use kube::ResourceExt;
+use operator_core::certificates::{self, CertificateRequest, DesiredCertificates, Hosts};
 use operator_core::finalizers::is_terminating;
 use operator_core::node_set_host;
 use operator_core::node_set_host::{Host, HostNetworkValues};
@@ -17,13 +17,11 @@ use operator_core::run_engine::host_progress::count;
 use serde_json::{Value, json};
 
 use crate::host::inputs::{Inputs, insert_unless_empty};
-use crate::node_set::certificates::{CertificateRequest, Hosts};
 use crate::node_set::deployment_history::is_under_way;
 use crate::node_set::ipam::{self, Asked, Member, networks_of};
 use crate::node_set::kept_hosts::KeptHosts;
 use crate::node_set::observed::Observed;
-use crate::node_set::tls::{self, DesiredCertificates};
-use crate::node_set::{certificate_bundles, dns};
+use crate::node_set::{certificate_bundles, dns, tls};
 use crate::reasons;
 
 /// Limit of writes per pass. The events that they cause enqueue the next pass, which continues.
@@ -92,7 +90,7 @@ pub fn needed_secrets(seen: &Observed) -> Vec<String> {
     if !tls::is_enabled(&seen.set, &hosts, &seen.issued) {
         return Vec::new();
     }
-    certificate_bundles::needed(&seen.set, &requested, &hosts, &seen.issued)
+    certificate_bundles::needed(&seen.set, &requested, &hosts, (&seen.issued, &seen.bundles))
 }
 
 /// Evaluates the external resources. Requests nothing if there are `problems`, i.e. while the hosts
@@ -155,7 +153,7 @@ pub fn evaluate(
     if may_remove && are_bundled {
         let secrets = served.certificates.iter().flat_map(|it| &it.secrets);
         let kept: Vec<&str> = secrets.map(String::as_str).collect();
-        served.bundles.extend(certificate_bundles::left(set, &kept, issued));
+        served.bundles.extend(certificate_bundles::left(set, &kept, &seen.bundles));
     }
     served
 }
@@ -264,7 +262,7 @@ fn requested(seen: &Observed) -> Vec<CertificateRequest<'_>> {
     let mut known = BTreeSet::new();
     let brought = seen.brought.keys().filter(|it| !is_busy || recorded.contains(it.as_str()));
     let names = seen.set.spec.services.iter().chain(brought);
-    tls::requested(names.filter(|it| known.insert(it.as_str())).filter_map(of))
+    certificates::requested(names.filter(|it| known.insert(it.as_str())).filter_map(of))
 }
 
 /// Returns the Secrets of all certificates, the steps that write them, and whether every
@@ -278,8 +276,9 @@ fn bundled(
     let (mut certificates, mut steps) = (Vec::new(), Vec::new());
     let asked = desired.names();
     for wanted in requested {
+        let read = (&seen.issued, &seen.bundles);
         let Some((secrets, written)) =
-            certificate_bundles::bundle_secrets(&seen.set, wanted, hosts, &seen.issued)
+            certificate_bundles::bundle_secrets(&seen.set, wanted, hosts, read)
         else {
             continue;
         };
@@ -289,7 +288,7 @@ fn bundled(
             key,
             directory: wanted.directory(),
             secrets,
-            waiting_hosts: count(tls::open(wanted, hosts, &seen.issued, &asked).len()),
+            waiting_hosts: count(certificates::open(wanted, hosts, &seen.issued, &asked).len()),
         });
         steps.extend(written);
     }
@@ -334,17 +333,4 @@ pub fn inputs(seen: &Observed, served: &ExternalResources) -> Inputs {
         insert_unless_empty(&mut found, CERTIFICATES.to_owned(), &json!(true));
     }
     found
-}
-
-/// For services that define no certificates, maps the service to the one whose certificates it
-/// uses. Services that the node set lists itself are not used this way.
-pub fn certificate_sources<'a>(
-    services: impl IntoIterator<Item = (&'a String, &'a Arc<Service>)>,
-    listed: &[String],
-    mut find: impl FnMut(&str) -> Option<Arc<Service>>,
-) -> BTreeMap<String, Arc<Service>> {
-    let of = |(name, service): (&String, &Arc<Service>)| {
-        Some((name.clone(), find(tls::certificate_source_beside(service, listed)?)?))
-    };
-    services.into_iter().filter_map(of).collect()
 }

@@ -16,7 +16,9 @@ use operator_core::run_engine::run_template::MountedSource;
 use operator_core::run_engine::ssh_secret::{KeyFault, PRIVATE_KEY};
 
 use crate::host::conflicts::Claim;
-use crate::host::services::{absent_service, ca_bundle, invalid, missing_source, not_included};
+use crate::host::services::{
+    absent_service, ca_bundle, invalid, not_included, of_one_type, source_fault,
+};
 use crate::host::ssh_trust::secret_fault;
 use crate::host::{networks, vars};
 use crate::node_set::inventory::given;
@@ -71,7 +73,8 @@ pub fn of_networks(seen: &Observed) -> Vec<Problem> {
 /// may go on.
 pub fn of_services(seen: &Observed) -> Vec<Problem> {
     let set = &seen.set;
-    let mut problems = Vec::new();
+    let place = format!("spec.services of {KIND} {}", set.name_any());
+    let mut problems = of_one_type(&place, &set.spec.services, &seen.services);
     for name in &set.spec.services {
         match seen.services.get(name) {
             None => {
@@ -89,19 +92,16 @@ fn of_sources(seen: &Observed, name: &str, service: &Service) -> Vec<Problem> {
     problems.extend(not_included(service, seen.runner));
     let bundle = ca_bundle(service).filter(|(_, is_demanded)| *is_demanded);
     let bundle = bundle.map(|(name, _)| NamedSource::secret(name));
-    let is_absent = |it: &NamedSource| !seen.sources.contains_key(&it.source(&seen.namespace));
-    problems.extend(bundle.filter(is_absent).map(|it| missing_source(name, &it)));
+    let found = |it: &NamedSource| seen.sources.get(&it.source(&seen.namespace));
+    let fault = |it: &NamedSource| source_fault(&seen.namespace, name, it, found(it));
+    problems.extend(bundle.and_then(|it| fault(&it)));
     let mut sources = Vec::new();
     for named in sources_of(&service.spec) {
-        match seen.sources.get(&named.source(&seen.namespace)) {
-            None if named.is_optional => {}
-            None => problems.push(missing_source(name, &named)),
-            Some(digests) => {
-                problems.extend(digests.ssh_key_fault.map(|it| unusable_key(name, &named, it)));
-                let keys = digests.keys.keys().cloned().collect();
-                sources.push(MountedSource { kind: named.kind, name: named.name, keys });
-            }
-        }
+        problems.extend(fault(&named));
+        let Some(digests) = found(&named) else { continue };
+        problems.extend(digests.ssh_key_fault.map(|it| unusable_key(name, &named, it)));
+        let keys = digests.keys.keys().cloned().collect();
+        sources.push(MountedSource { kind: named.kind, name: named.name, keys });
     }
     problems.extend(source_faults(&sources).into_iter().map(|it| {
         Problem::new(
@@ -194,8 +194,8 @@ fn of_claims(seen: &Observed, terminating: &TerminatingHosts) -> Vec<Problem> {
     let claim = all.without_terminating();
     let twice = claim.twice().into_iter().map(|(host, before, mark)| {
         let text = format!(
-            "Hosts {before} and {host} of {KIND} {name} are one host, for both have the {mark}: \
-             take one of them out, or correct it."
+            "{before} and {host} of {KIND} {name} are one host, for both have the {mark}: take one \
+             of them out, or correct it."
         );
         Problem::new(&reasons::node_set::HOST_TWICE, text)
     });

@@ -138,12 +138,7 @@ pub fn desired(set: &NodeSet, members: &[Member<'_>], infra: &Infra, kept: KeptH
 
 /// Returns whether a node set is the controller of an object.
 pub fn is_of<K: Resource>(object: &K, set: &NodeSet) -> bool {
-    object
-        .meta()
-        .owner_references
-        .iter()
-        .flatten()
-        .any(|it| it.controller == Some(true) && Some(&it.uid) == set.metadata.uid.as_ref())
+    Target::of(set).controls(object)
 }
 
 /// Returns whether a node set controls an object that is not being deleted already, so that each

@@ -7,6 +7,7 @@ use api::ansibleee::AnsibleEe;
 use api::dataplane::{Deployment, HostReadiness, HostState, NodeSet, Service};
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Resource as _, ResourceExt};
+use operator_core::certificates::{HOST, Issued, certificate_sources, label_value};
 use operator_core::data_sources::{SourceRef, sources_of};
 use operator_core::finalizers::is_terminating;
 use operator_core::node_set_host;
@@ -26,12 +27,11 @@ use crate::host::inventory_metadata::Inventory;
 use crate::host::last_look::LAST_LOOK;
 use crate::host::machines::Seen;
 use crate::host::services::ca_bundle;
+use crate::host::tls::brings_certificates;
 use crate::indexes::{BY_LABEL, BY_NODE_SET, BY_OWNER};
-use crate::node_set::certificates::{CertificateBundle, HOST, Issued};
+use crate::node_set::certificates::{Bundles, CertificateBundle};
 use crate::node_set::machine_request::awaited;
-use crate::node_set::observed::{
-    Observed, UnreadableDeployment, brings_certificates, sources_of_vars,
-};
+use crate::node_set::observed::{Observed, UnreadableDeployment, sources_of_vars};
 use crate::node_set::{
     certificate_bundles, deployment_history, external_resources, last_looks, terminating,
 };
@@ -55,8 +55,7 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     caches.sources.depends(NODE_SET, key, all);
     let unreadable_deployments = unreadable_deployments(caches, &set, &deployments);
     let machines = machines(caches, key, &set).await?;
-    let has_machines = machines.set.is_some();
-    let (readiness, is_namespace_terminating) = reports(caches, key, &set, has_machines).await?;
+    let (readiness, is_namespace_terminating) = reports(caches, key, &set, &machines).await?;
     let is_needed =
         deployment_history::is_inventory_in_use(&set, &deployments, &unreadable_deployments)
             || is_needed_by_leaving(&set, &readiness, &machines);
@@ -67,8 +66,8 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     let networks = caches.attachments.seen(&caches.api, &namespace, names_any).await?;
     let (runs, neighbours) = around(caches, &namespace, &set);
     let infra = caches.external_apis.infra(&caches.api, &set).await?;
-    let are_named = name_certificates([&services, &brought, &certificate_sources]);
-    let issued = issued(caches, key, &set, are_named).await?;
+    let known = [&services, &brought, &certificate_sources];
+    let (issued, bundles) = issued(caches, key, &set, name_certificates(known)).await?;
     let seen = Observed {
         looks: looks(caches, &set),
         readiness,
@@ -91,6 +90,7 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
         certificate_sources,
         infra,
         issued,
+        bundles,
         machines,
         written,
         keys: caches.sources.keys().clone(),
@@ -123,11 +123,11 @@ async fn reports(
     caches: &Caches,
     key: &Key,
     set: &NodeSet,
-    has_machines: bool,
+    machines: &Seen,
 ) -> Result<(Vec<Arc<HostReadiness>>, bool)> {
     let reports = caches.reports_of(set).await?;
     let is_held = reports.iter().any(|it| !it.spec.host_finalizers.is_empty());
-    let is_namespace_terminating = (is_held || has_machines)
+    let is_namespace_terminating = (is_held || machines.set.is_some())
         && is_terminating(set)
         && caches.api.is_namespace_terminating(&key.namespace).await?;
     Ok((reports, is_namespace_terminating))
@@ -151,7 +151,7 @@ async fn complete(caches: &Caches, mut seen: Observed) -> Result<Observed> {
         let read: Vec<Secret> = caches.api.list(&seen.namespace, &labels).await?;
         let content =
             |it: Secret| (it.name_any(), Content::from(Values::of_secret(it, &seen.keys)));
-        seen.issued.files.extend(read.into_iter().map(content));
+        seen.bundles.files.extend(read.into_iter().map(content));
     }
     Ok(seen)
 }
@@ -186,11 +186,8 @@ fn known_services(
         lent.lookup(caches.known_services(), namespace, [name.to_owned()]);
         lent.services.get(name).cloned()
     };
-    let certificate_sources = external_resources::certificate_sources(
-        services.iter().chain(&brought),
-        &set.spec.services,
-        get,
-    );
+    let certificate_sources =
+        certificate_sources(services.iter().chain(&brought), &set.spec.services, get);
     unreadable.append(&mut lent.unreadable);
     KnownServices { services, brought, certificate_sources, unreadable }
 }
@@ -229,23 +226,28 @@ async fn machines(caches: &Caches, key: &Key, set: &NodeSet) -> Result<Seen> {
 
 /// Reads the issuers and the issued certificates. Reads nothing if the node set wants no
 /// certificates and has none.
-async fn issued(caches: &Caches, key: &Key, set: &NodeSet, are_named: bool) -> Result<Issued> {
-    let secrets = caches.secrets.indexed(BY_LABEL, key);
+async fn issued(
+    caches: &Caches,
+    key: &Key,
+    set: &NodeSet,
+    are_named: bool,
+) -> Result<(Issued, Bundles)> {
+    let labelled = Key::new(&key.namespace, label_value(&key.name));
+    let secrets = caches.secrets.indexed(BY_LABEL, &labelled);
     let wants_some = are_named && set.spec.tls_enabled != Some(false);
     if !wants_some && secrets.is_empty() {
-        return Ok(Issued::default());
+        return Ok((Issued::default(), Bundles::default()));
     }
-    let Some((issuers, certificates)) =
-        caches.external_apis.certificates(&caches.api, &key.namespace).await?
-    else {
-        return Ok(Issued::default());
-    };
-    let certificates = certificates.into_iter().map(|it| (it.name_any(), it)).collect();
-    let mut issued = Issued { is_served: true, issuers, certificates, ..Issued::default() };
+    let cert_manager = &caches.external_apis.cert_manager;
+    let mut issued = cert_manager.issued(&caches.api, &key.namespace).await?;
+    let mut bundles = Bundles::default();
+    if !issued.is_served {
+        return Ok((issued, bundles));
+    }
     for secret in secrets {
         let name = secret.name_any();
         if let Some(made_from) = secret.annotations().get(certificate_bundles::MADE_FROM).cloned() {
-            issued.bundles.insert(
+            bundles.existing.insert(
                 name,
                 CertificateBundle { made_from, managed_fields: ManagedFields::of(secret.meta()) },
             );
@@ -253,7 +255,7 @@ async fn issued(caches: &Caches, key: &Key, set: &NodeSet, are_named: bool) -> R
             issued.secrets.insert(name, secret.resource_version().unwrap_or_default());
         }
     }
-    Ok(issued)
+    Ok((issued, bundles))
 }
 
 /// Returns the Secrets that the status has a hash of, or gets one of in this pass.

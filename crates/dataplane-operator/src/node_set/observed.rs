@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use api::ansibleee::AnsibleEe;
 use api::baremetal::BaremetalSet;
-use api::cert_manager::{Certificate, Issuer};
 use api::dataplane::{Deployment, HostReadiness, NodeSet, Service};
+use operator_core::certificates::Issued;
 use operator_core::data_sources::{NamedSource, SourceRef};
 use operator_core::keyed::Keys;
 use operator_core::plan::Target;
@@ -21,7 +21,7 @@ use crate::host::inventory_metadata::Inventory;
 use crate::host::machines::Seen;
 use crate::host::networks::Networks;
 use crate::host::vars::{Objects, named};
-use crate::node_set::certificates::Issued;
+use crate::node_set::certificates::Bundles;
 use crate::node_set::ipam::Infra;
 
 /// Plain copies of everything that was observed.
@@ -68,6 +68,8 @@ pub struct Observed {
     pub infra: Infra,
     /// What was observed of cert-manager.
     pub issued: Issued,
+    /// The Secrets with the certificates of all its hosts.
+    pub bundles: Bundles,
     /// What was observed of the baremetal sets.
     pub machines: Seen,
     /// Whether its namespace is being deleted, looked up only when the node set is as well and a
@@ -98,11 +100,6 @@ pub fn own_set(seen: &Observed) -> Option<&Arc<BaremetalSet>> {
     seen.machines.set_of(&Target::of(&*seen.set))
 }
 
-/// Returns whether a service's runs mount the certificates of all services.
-pub fn brings_certificates(service: &Service) -> bool {
-    service.spec.add_cert_mounts.unwrap_or(false)
-}
-
 /// Returns the objects named in `ansibleVarsFrom`.
 pub fn sources_of_vars(set: &NodeSet) -> Vec<NamedSource> {
     let template = set.spec.node_template.ansible.as_ref();
@@ -114,6 +111,3 @@ pub fn sources_of_vars(set: &NodeSet) -> Vec<NamedSource> {
 /// Requeue interval while CRDs that a node set would use are missing: no watch reports their
 /// arrival.
 pub const CRD_POLL_INTERVAL: Duration = Duration::from_mins(1);
-
-/// The issuers and certificates of a namespace.
-pub type Issuing = (Vec<Arc<Issuer>>, Vec<Arc<Certificate>>);

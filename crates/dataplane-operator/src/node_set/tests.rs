@@ -27,7 +27,6 @@ use crate::host::inventory_metadata::Inventory;
 use crate::host::last_look::LAST_LOOK;
 use crate::host::networks::Networks;
 use crate::host::vars::Objects;
-use crate::node_set::certificates::Issued;
 use crate::node_set::observed::{Observed, UnreadableDeployment};
 
 mod crashes;

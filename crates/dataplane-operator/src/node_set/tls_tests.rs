@@ -1,9 +1,17 @@
 //! Tests: which certificates are requested, and how runs get them.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use api::cert_manager::{Certificate, Issuer};
 use api::conditions::ConditionStatus;
+use api::dataplane::Service;
+use operator_core::certificates::{
+    DEFAULT_ISSUER, ISSUES_FOR_HOSTS, certificate_source, label_value, requested, secret_of,
+};
 use operator_core::node_set_host::HostNetworkValues;
-use operator_core::plan::Write;
-use serde_json::Value;
+use operator_core::plan::{Step, Write};
+use serde_json::{Value, json};
 
 use super::*;
 use crate::node_set::ipam::tests::{object, two};
@@ -240,7 +248,8 @@ fn names_and_labels_of_any_length_are_ones_that_kubernetes_takes() {
     let request =
         CertificateRequest { service: &long, ..requested([("agent", &service)]).remove(0) };
     assert!(secret_of(&request, "n0").len() <= 253);
-    assert!(labels(&two(), &request, &long).values().all(|it| it.len() <= 63));
+    assert!(request.labels(&owner_of(&two())).values().all(|it| it.len() <= 63));
+    assert!(label_value(&long).len() <= 63);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use baremetal::metal3;
 use operator_core::rbac::{EVENTS, Rule, definitions};
+use operator_runtime::cert_manager;
 
 use crate::node_set::external_apis;
 
@@ -83,11 +84,12 @@ pub const RULES: &[Rule] = &[
     // Variables from Secrets are written into Secrets beside the inventories.
     Rule::of(&[""], &["secrets"], &["create", "delete", "get", "list", "patch", "watch"]),
     Rule::of(&["k8s.cni.cncf.io"], &["network-attachment-definitions"], &["get", "list", "watch"]),
-    // Addresses, names and certificates of node sets, if the cluster has operators for them.
+    // Addresses and names of node sets, if the cluster has operators for them.
     external_apis::RULES[0],
     external_apis::RULES[1],
-    external_apis::RULES[2],
-    external_apis::RULES[3],
+    // Certificates of hosts, if the cluster has cert-manager.
+    cert_manager::RULES[0],
+    cert_manager::RULES[1],
     // Machines of Metal3, if the cluster has it.
     metal3::RULES[0],
     metal3::RULES[1],

@@ -74,28 +74,3 @@ pub(crate) const NOT_ENABLED: Reason = Reason::good(
      names.",
 );
 pub(crate) const ISSUED: Reason = Reason::good("Issued", "Every host has its certificates.");
-pub(crate) const ISSUING: Reason = Reason::waiting(
-    "Issuing",
-    "Certificates are not issued yet; the message names the first one.",
-    "When they are issued.",
-    "Wait, or look at the Certificate.",
-);
-pub(crate) const CERT_MANAGER_NOT_FOUND: Reason = Reason::warning(
-    "CertManagerNotFound",
-    "`tlsEnabled` is true, and no operator issues certificates.",
-    "Within a minute of cert-manager's installation.",
-    "Install cert-manager, or set `tlsEnabled: false`.",
-);
-pub(crate) const ISSUER_NOT_FOUND: Reason = Reason::warning(
-    "IssuerNotFound",
-    "No Issuer, or several, carry the label that a certificate names.",
-    "When exactly one does.",
-    "Label one, name another in `tlsCerts`, or set `tlsEnabled: false`.",
-);
-pub(crate) const ISSUER_NOT_PERMITTED: Reason = Reason::warning(
-    "IssuerNotPermitted",
-    "The Issuer with that label is not meant for hosts.",
-    "With the Issuer's next change.",
-    "Annotate it with `dataplane.openstack.org/issues-for-hosts: \"true\"`, or name a label that \
-     begins with `osp-rootca-issuer-`.",
-);

@@ -66,6 +66,12 @@ pub(crate) const SERVICE_INVALID: Reason = Reason::error(
     "When it is corrected.",
     "Correct the field that the message names.",
 );
+pub(crate) const SERVICE_TYPE_TWICE: Reason = Reason::error(
+    "ServiceTypeTwice",
+    "Two services of a list have one `edpmServiceType`, and both would write the same files.",
+    "When the list or a service is corrected.",
+    "List only one of them, or give one of them another `edpmServiceType`.",
+);
 pub(crate) const DATA_SOURCE_NOT_FOUND: Reason = Reason::warning(
     "DataSourceNotFound",
     "A ConfigMap or Secret that a service names does not exist.",
@@ -95,6 +101,12 @@ pub(crate) const NETWORK_ATTACHMENTS_NOT_SERVED: Reason = Reason::warning(
     "`networkAttachments` are set, and the cluster has no kind `NetworkAttachmentDefinition`.",
     "Within half a minute of the kind's installation.",
     "Install Multus, or empty the list.",
+);
+pub(crate) const DATA_SOURCE_INCOMPLETE: Reason = Reason::warning(
+    "DataSourceIncomplete",
+    "An object that a service names lacks a key without which the service's plays fail.",
+    "When the key appears.",
+    "Add the key.",
 );
 pub(crate) const DATA_SOURCE_INVALID: Reason = Reason::error(
     "DataSourceInvalid",

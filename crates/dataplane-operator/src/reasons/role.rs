@@ -80,3 +80,17 @@ pub(crate) const LEFT_OUT: Reason = Reason::waiting(
     "No.",
     "Widen or remove the limit.",
 );
+pub(crate) const CERTIFICATES_NOT_BROUGHT: Reason = Reason::error(
+    "CertificatesNotBrought",
+    "`tlsEnabled` is true, and a service with `tlsCerts` is listed without one before it that brings \
+     certificates to hosts.",
+    "No.",
+    "List `install-certs` before it, or set `tlsEnabled: false`.",
+);
+pub(crate) const HOST_NAME_DIFFERS: Reason = Reason::error(
+    "HostNameDiffers",
+    "`tlsEnabled` is true, and the variable `canonical_hostname` is another name than the host's, \
+     which its certificates carry.",
+    "No.",
+    "Set `spec.hostName`, and take the variable out.",
+);

@@ -13,7 +13,7 @@ use operator_core::run_engine::inventory::{
     HostEntry, INVENTORY_KEY, KNOWN_HOSTS_KEY, NETWORK_DIR, NETWORK_KEY, inventory,
 };
 use operator_core::run_engine::known_hosts::line;
-use operator_core::run_engine::layout::Layout;
+use operator_core::run_engine::layout::{Layout, Tls};
 use operator_core::run_engine::run_template::{DeploymentOptions, HostConnection, RunTemplate};
 use operator_runtime::source_cache::Digests;
 use serde_json::json;
@@ -177,14 +177,14 @@ pub fn inventory_name(seen: &Observed, shard: usize) -> String {
     }
 }
 
-/// Returns the run template of a service; `host` is any host of the run.
+/// Returns the run template of a service; `host` is any host of the run, which mounts `tls`.
 ///
 /// Returns `None` when the service does not exist or the runs have no parent.
 pub fn run_template(
     seen: &Observed,
     name: &str,
     host: &ResolvedHost<'_>,
-    all: &[&ResolvedHost<'_>],
+    (all, tls): (&[&ResolvedHost<'_>], Vec<Tls>),
 ) -> Option<RunTemplate> {
     let service = seen.services.get(name)?;
     let effective = &host.effective;
@@ -203,6 +203,7 @@ pub fn run_template(
         layout: Layout::Parent {
             beside: secret_vars::is_mounted(&beside).then(|| inventory.clone()),
             inventory,
+            tls,
         },
         sources: sources(&seen.sources, &seen.namespace, service),
         options: effective.options.clone(),

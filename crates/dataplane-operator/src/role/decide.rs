@@ -18,6 +18,7 @@ use crate::host::machines::{observed, provisioning_state};
 use crate::host::{networks, runs};
 use crate::role::blocked_rollout::BlockedRollout;
 use crate::role::build::{connection, inventories, run_template};
+use crate::role::certificates::RoleCertificates;
 use crate::role::evaluate::{EvaluatedHost, evaluate};
 use crate::role::faults::OfGroup;
 use crate::role::machine_request::MachineRequest;
@@ -68,9 +69,10 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
         resolved.hosts.iter().filter(|it| !is_terminating(it.node)).collect();
     let (hosts, is_failing) = evaluate_all(seen, &present, (&resolved.problems, &runs), now);
     plan.steps.extend(withdrawn(seen, &runs, &hosts, is_failing));
+    plan.independent.extend(resolved.certificates.steps());
     plan.steps.extend(finalizer::additions(seen, &present));
     plan.steps.extend(inventories(seen, &present));
-    let new_runs = new_runs(seen, &hosts, &present);
+    let new_runs = new_runs(seen, &hosts, (&present, &resolved.certificates));
     let superseded = superseded(seen, &runs);
     let is_waiting = !new_runs.is_empty() || !superseded.is_empty() || asks.is_some();
     let is_reportable = seen.parent().is_some() || request.is_some();
@@ -136,6 +138,10 @@ fn requeue(
         if networks::are_unserved(&host.problems) {
             plan.requeue_in(networks::CRD_POLL_INTERVAL);
         }
+    }
+    if resolved.certificates.are_unserved() {
+        // No watch reports its arrival.
+        plan.requeue_in(observed::CRD_POLL_INTERVAL);
     }
     if resolved.machine_request.as_ref().is_some_and(MachineRequest::has_migrating_nodes) {
         plan.requeue_in(observed::CRD_POLL_INTERVAL);
@@ -205,7 +211,7 @@ fn withdrawn(
 fn new_runs(
     seen: &Observed,
     evaluated: &[EvaluatedHost<'_>],
-    hosts: &[&ResolvedHost<'_>],
+    (hosts, certificates): (&[&ResolvedHost<'_>], &RoleCertificates<'_>),
 ) -> Vec<Step> {
     let need = |it: &EvaluatedHost<'_>| match &it.sequence.state {
         SequenceState::NeedsRun(need) => Some((it.host.effective.name.clone(), need.clone())),
@@ -220,7 +226,11 @@ fn new_runs(
     let template = |batch: &Batch| {
         let first = batch.attempts.keys().next()?;
         let host = hosts.iter().find(|it| it.effective.name == *first)?;
-        run_template(seen, &batch.service, host, hosts)
+        let service = (batch.service.as_str(), &**seen.services.get(&batch.service)?);
+        let own = hosts.iter().filter(|it| batch.attempts.contains_key(&it.effective.name));
+        let own = own.filter_map(|it| Some((&*it.effective.name, it.effective.tls.as_ref()?)));
+        let tls = certificates.mounts(seen, service, &own.collect());
+        run_template(seen, &batch.service, host, (hosts, tls))
     };
     let strategy = role_strategy(seen.data_plane.as_deref(), seen.role.as_deref());
     let runs = runs::new_runs(needs, &connections, strategy.batch_size(), template);

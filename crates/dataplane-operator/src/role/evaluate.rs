@@ -101,7 +101,8 @@ pub fn evaluate<'a>(
 ) -> EvaluatedHost<'a> {
     let may_run = host.may_run && blocked.is_none();
     let mut sequence = sequence(host, runs, may_run, now);
-    if matches!(&sequence.state, SequenceState::NeedsRun(need) if problems.blocks(&need.service)) {
+    let waits = |it: &str| problems.blocks(it) || host.uncertified.contains(it);
+    if matches!(&sequence.state, SequenceState::NeedsRun(need) if waits(&need.service)) {
         sequence = self::sequence(host, runs, false, now);
     }
     let unlisted = unlisted(host.node, &host.desired).filter(|_| host.has_services);

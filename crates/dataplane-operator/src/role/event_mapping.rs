@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use api::ansibleee::AnsibleEe;
+use api::cert_manager::Certificate;
 use api::dataplane::{Node, NodeSpec, Role, RoleSpec};
-use kube::ResourceExt;
+use kube::{Resource as _, ResourceExt};
 use operator_core::object_key::Key;
 use operator_runtime::event_mapping::EventMapping;
 use operator_runtime::workqueue::WorkQueue;
@@ -40,6 +41,12 @@ pub(crate) fn map_events(queue: &Arc<WorkQueue>, caches: &Arc<Caches>) {
     caches.machines.on_change(groups.debounced().handler(|_, Key { namespace, name }| {
         [NodeGroup::Role(name.clone()), NodeGroup::Node(name)].map(|it| it.key(&namespace))
     }));
+    let (debounced, cert_manager) = (groups.debounced(), &caches.external_apis.cert_manager);
+    debounced.watches(cert_manager.issuers.cache(), |caches, issuer| {
+        let of_role = |it: &RoleSpec| it.tls_enabled == Some(true);
+        keys_of(caches, &namespace(issuer), of_role, |_| false)
+    });
+    debounced.watches(cert_manager.certificates.cache(), |_, certificate| owners(certificate));
     caches.sources.on_change(GROUP, groups.handler(|_, reader| [reader]));
 }
 
@@ -71,6 +78,13 @@ fn keys_of(
     let nodes = caches.hosts.nodes.all();
     let nodes = nodes.iter().filter(|it| is_here(it.namespace()) && of_node(&it.spec));
     roles.map(|it| key_of_role(it)).chain(nodes.map(|it| key_of_node(it))).collect()
+}
+
+/// Returns the groups of the roles that own a certificate.
+fn owners(certificate: &Certificate) -> Vec<Key> {
+    let owners = certificate.owner_references().iter().filter(|it| it.kind == Role::kind(&()));
+    let role = |name: &str| NodeGroup::Role(name.to_owned()).key(&namespace(certificate));
+    owners.map(|it| role(&it.name)).collect()
 }
 
 /// Returns the groups of the hosts whose keys a run reports, of any owner, and of its owners.

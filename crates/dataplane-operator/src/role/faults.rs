@@ -8,11 +8,12 @@ use kube::ResourceExt;
 use operator_core::data_sources::{NamedSource, SourceRef, sources_of};
 
 use crate::host::conflicts::AddressTaken;
-use crate::host::effective_spec::EffectiveSpec;
-use crate::host::services::{absent_service, invalid, missing_source, not_included};
+use crate::host::effective_spec::{EffectiveSpec, HOST_NAME_VAR};
+use crate::host::services::{absent_service, invalid, not_included, source_fault};
 use crate::host::ssh_trust::secret_fault;
 use crate::host::{networks, vars};
 use crate::reasons;
+use crate::role::certificates::RoleCertificates;
 use crate::role::observed::{NodeGroup, Observed, own_ssh_secret};
 use crate::role::resolved::ResolvedHost;
 
@@ -42,7 +43,7 @@ impl OfGroup {
 }
 
 /// Returns the faults that keep the services of the group from running on any host.
-pub fn of_group(seen: &Observed) -> OfGroup {
+pub fn of_group(seen: &Observed, certificates: &RoleCertificates<'_>) -> OfGroup {
     let mut problems = OfGroup::default();
     for name in seen.listed() {
         // Nothing of an incomplete list is run.
@@ -53,11 +54,15 @@ pub fn of_group(seen: &Observed) -> OfGroup {
         };
         problems.of_all.extend(invalid(service));
         problems.not_included.extend(not_included(service, seen.runner));
-        let sources = sources_of(&service.spec);
-        let is_there = |it: &NamedSource| seen.sources.contains_key(&it.source(&seen.namespace));
-        let missing = sources.iter().filter(|it| !is_there(it) && !it.is_optional);
-        problems.of_services.extend(missing.map(|it| (name.clone(), missing_source(name, it))));
+        let sources = sources_of(&service.spec).into_iter().map(|it| (name.clone(), it));
+        let sources = sources.chain(certificates.bundles(seen, (name, service)));
+        let fault = |(by, it): (String, NamedSource)| {
+            let found = seen.sources.get(&it.source(&seen.namespace));
+            Some((name.clone(), source_fault(&seen.namespace, &by, &it, found)?))
+        };
+        problems.of_services.extend(sources.filter_map(fault));
     }
+    problems.of_services.extend(certificates.faults(seen));
     problems.of_all.extend(of_role(seen));
     problems
 }
@@ -144,12 +149,29 @@ pub fn of_node(
             problems.extend(secret_fault(&seen.namespace, secret, digests));
         }
     }
+    problems.extend(other_name(&object, effective));
     let place = format!("spec.node.ansibleVarsFrom of {object}");
     problems.extend(of_variables(seen, node.spec.node.as_ref(), &place));
     let own = &node.spec.network_attachments;
     problems.extend(networks::missing(&seen.networks, own, "OpenStackDataPlaneNode", &name));
     problems.extend(disagreement(seen, node));
     problems
+}
+
+/// Returns the fault of a host whose services register under another name than its certificates
+/// carry.
+fn other_name(object: &str, effective: &EffectiveSpec) -> Option<Problem> {
+    let own = &effective.host_name;
+    let is_same = effective.vars.get(HOST_NAME_VAR).is_none_or(|it| it == own.as_str());
+    let is_known = is_same && !effective.origins.contains_key(HOST_NAME_VAR);
+    (effective.tls.is_some() && !is_known).then(|| {
+        let text = format!(
+            "The variable {HOST_NAME_VAR} of {object} is not the host's name {own}, which its \
+             certificates carry: set spec.hostName to the name under which its services register, \
+             and take the variable out."
+        );
+        Problem::new(&reasons::role::HOST_NAME_DIFFERS, text)
+    })
 }
 
 fn role_fault(seen: &Observed, node: &str) -> Option<Problem> {

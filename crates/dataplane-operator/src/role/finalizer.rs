@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use api::dataplane::Role;
 use kube::ResourceExt;
+use operator_core::certificates;
 use operator_core::finalizers::{
     add_finalizer, is_only_finalizer, is_terminating, remove_finalizer,
 };
@@ -12,6 +13,7 @@ use operator_core::plan::Step;
 
 use crate::finalizers::INVENTORY_FINALIZER;
 use crate::role::build::removal;
+use crate::role::certificates::owner_of;
 use crate::role::inventory_shards;
 use crate::role::inventory_shards::node_inventory_name;
 use crate::role::machine_request::MachineRequest;
@@ -50,6 +52,7 @@ pub fn removals(seen: &Observed, machine_request: Option<&MachineRequest<'_>>) -
     if let Some(role) = seen.role.as_ref().filter(goes).filter(|_| !has_set) {
         let names = inventory_shards::names(&role.name_any(), seen.nodes.len());
         steps.extend(names.iter().flat_map(|it| removal(seen, it)));
+        steps.extend(certificates::removals(&owner_of(role), &seen.issued));
         steps.extend(remove_finalizer(&**role, INVENTORY_FINALIZER, because));
     }
     steps

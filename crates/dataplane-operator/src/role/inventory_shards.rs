@@ -73,9 +73,7 @@ pub fn names(role: &str, n_hosts: usize) -> BTreeSet<String> {
 /// Returns none while a run has not ended, because the run may still mount one.
 pub fn left_over(seen: &Observed) -> Vec<String> {
     let Some(role) = seen.role.as_ref().map(|it| it.name_any()) else { return Vec::new() };
-    let has_open_run =
-        seen.runs.iter().any(|it| it.status.as_ref().is_none_or(|it| it.completion_time.is_none()));
-    if has_open_run {
+    if seen.has_open_run() {
         return Vec::new();
     }
     let n_parts = count(seen);

@@ -129,6 +129,7 @@ fn run(seen: &Observed, node: &Node, (need, was_key_refused): (NeededRun, bool))
     let layout = Layout::Parent {
         beside: seen.inventory_secrets.contains_key(&inventory).then(|| inventory.clone()),
         inventory,
+        tls: vec![],
     };
     let template = RunTemplate {
         env: effective.env,

@@ -282,6 +282,7 @@ pub fn node_step(
         host_instance: instance(&findings.evaluated),
         machine: host.record.clone(),
         services: sequence.services.clone(),
+        tls: host.effective.tls.clone(),
         deployed_inputs: if is_complete { kept(&deployed, &host.inputs) } else { deployed },
     };
     let next = desired.conditions.clone();

@@ -7,6 +7,7 @@ use api::ansibleee::AnsibleEe;
 use api::dataplane::{DataPlane, Node, Role, Service};
 use api::shared::SourceKind;
 use kube::{Resource as _, ResourceExt};
+use operator_core::certificates::{Issued, certificate_sources};
 use operator_core::data_sources::{SourceRef, sources_of};
 use operator_core::finalizers::is_terminating;
 use operator_core::object_key::Key;
@@ -23,8 +24,10 @@ use crate::host::inventory_metadata::Inventory;
 use crate::host::last_look::LAST_LOOK;
 use crate::host::machines::Seen;
 use crate::host::machines::machine_names::known_name;
+use crate::host::services::ca_bundle;
 use crate::host::vars::{Objects, named};
-use crate::indexes::{BY_OWNER, BY_ROLE, data_plane_of};
+use crate::indexes::{BY_OWNER, BY_ROLE, BY_ROLE_LABEL, data_plane_of};
+use crate::role::certificates::{is_enabled, label_key, wanted_secrets, with_sources};
 use crate::role::inventory_shards;
 use crate::role::inventory_shards::node_inventory_name;
 use crate::role::machine_request::{MachineRequest, names_of};
@@ -47,6 +50,7 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
         looks(caches, &seen.namespace, leaving, &machines).await?;
     (seen.machines, seen.migrating_nodes) = (machines, movers);
     seen.machines.answering = caches.machines.answering(&awaited(&seen)).await;
+    with_certificates(caches, key, &mut seen).await?;
     Ok(Some(seen))
 }
 
@@ -61,13 +65,16 @@ async fn read(
     let alone = nodes.first().filter(|_| matches!(group, NodeGroup::Node(_)));
     let owner = role.as_ref().and_then(|it| it.uid()).or_else(|| alone?.uid()).unwrap_or_default();
     let data_plane = data_plane(caches, &namespace, role.as_deref(), alone)?;
-    let listed = listed(&group, role.as_deref(), &nodes).iter().cloned();
-    let Found { services, unreadable } = Found::of(caches.known_services(), &namespace, listed);
+    let listed = listed(&group, role.as_deref(), &nodes).to_vec();
+    let known = known_services(caches, &namespace, &listed, role.as_deref());
+    let (Found { services, unreadable }, certificate_sources) = known;
     // A data plane does not affect a host's connection.
     let effective = |it: &Arc<Node>| EffectiveSpec::of(None, role.as_deref(), it, &Objects::new());
     let (ssh_secrets, addresses): (Vec<_>, Vec<_>) =
         nodes.iter().map(effective).map(|it| (it.ssh_secret.clone(), it.address())).unzip();
-    let desired = wanted_sources(&namespace, (role.as_deref(), ssh_secrets), &services);
+    let mut desired = wanted_sources(&namespace, (role.as_deref(), ssh_secrets), &services);
+    let services_of = with_sources(&listed, &services, &certificate_sources);
+    desired.extend(wanted_secrets(&namespace, (role.as_deref(), &nodes), services_of));
     let of_vars = sources_of_vars(&namespace, role.as_deref(), &nodes);
     let beside = inventory_sources(&namespace, &group, &nodes);
     // Registered before reading, so that a change in between enqueues the group again.
@@ -79,14 +86,9 @@ async fn read(
     let names_networks = names_networks(role.as_deref(), &nodes);
     let networks = caches.attachments.seen(&caches.api, &namespace, names_networks).await?;
     let sources = caches.sources.digests_of(&caches.api, desired).await?;
-    let mut runs = caches.runs.indexed(BY_OWNER, &Key::new(&namespace, &owner));
-    // A node without a role owns both.
-    runs.retain(|it| !it.labels().contains_key(LAST_LOOK));
+    let runs = own_runs(caches, &namespace, &owner);
     let own = own_claims(&nodes, &addresses);
-    let mut others = caches.runs_with_keys(&namespace, addresses.into_iter().flatten());
-    others.retain(|run| run.owner_references().iter().all(|it| it.uid != owner));
-    let claims =
-        caches.hosts.overlapping(&own, reported_keys(&namespace, runs.iter().chain(&others)));
+    let (others, claims) = around(caches, &namespace, (&owner, &runs), (&own, addresses));
     Ok(Observed {
         group,
         namespace,
@@ -94,6 +96,7 @@ async fn read(
         data_plane,
         nodes,
         services,
+        certificate_sources,
         defaults: caches.defaults.clone(),
         unreadable,
         runner: caches.runner,
@@ -106,10 +109,51 @@ async fn read(
         others,
         claims,
         machines: Seen::default(),
+        issued: Issued::default(),
         migrating_nodes: Vec::new(),
         inventories,
         inventory_secrets,
     })
+}
+
+/// Adds what is known of the certificates of a role's hosts. Reads nothing if they get none and have
+/// none.
+async fn with_certificates(caches: &Caches, key: &Key, seen: &mut Observed) -> Result<()> {
+    let Some(role) = seen.role.clone() else { return Ok(()) };
+    let labelled = label_key(&key.namespace, &role.name_any());
+    let secrets = caches.secrets.indexed(BY_ROLE_LABEL, &labelled);
+    let had = |it: &Arc<Node>| it.status.as_ref().is_some_and(|it| it.tls.is_some());
+    if !is_enabled(Some(&role)) && secrets.is_empty() && !seen.nodes.iter().any(had) {
+        return Ok(());
+    }
+    let issued = caches.external_apis.cert_manager.issued(&caches.api, &key.namespace).await?;
+    let secrets = secrets.iter();
+    let secrets = secrets.map(|it| (it.name_any(), it.resource_version().unwrap_or_default()));
+    seen.issued = Issued { secrets: secrets.collect(), ..issued };
+    Ok(())
+}
+
+/// The runs of the group's owner that deploy services.
+fn own_runs(caches: &Caches, namespace: &str, owner: &str) -> Vec<Arc<AnsibleEe>> {
+    let mut runs = caches.runs.indexed(BY_OWNER, &Key::new(namespace, owner));
+    // A node without a role owns both.
+    runs.retain(|it| !it.labels().contains_key(LAST_LOOK));
+    runs
+}
+
+/// Returns runs of other owners to which one of the hosts presented its ssh host key, and the claims
+/// of all objects that describe one of the hosts.
+fn around(
+    caches: &Caches,
+    namespace: &str,
+    (owner, runs): (&str, &[Arc<AnsibleEe>]),
+    (own, addresses): (&[Claim], Vec<Option<String>>),
+) -> (Vec<Arc<AnsibleEe>>, Vec<Claim>) {
+    let mut others = caches.runs_with_keys(namespace, addresses.into_iter().flatten());
+    others.retain(|run| run.owner_references().iter().all(|it| it.uid != owner));
+    let reported = reported_keys(namespace, runs.iter().chain(&others));
+    let claims = caches.hosts.overlapping(own, reported);
+    (others, claims)
 }
 
 /// The claims of the nodes on their hosts.
@@ -228,8 +272,30 @@ fn data_plane(
     Ok(name.map(|it| caches.data_planes.try_get(&Key::new(namespace, it))).transpose()?.flatten())
 }
 
+/// The listed services, and for those that define no certificates the service whose certificates
+/// they use, where hosts get any.
+fn known_services(
+    caches: &Caches,
+    namespace: &str,
+    listed: &[String],
+    role: Option<&Role>,
+) -> (Found, BTreeMap<String, Arc<Service>>) {
+    let mut found = Found::of(caches.known_services(), namespace, listed.iter().cloned());
+    if !is_enabled(role) {
+        return (found, BTreeMap::new());
+    }
+    let mut lent = Found::default();
+    let get = |name: &str| {
+        lent.lookup(caches.known_services(), namespace, [name.to_owned()]);
+        lent.services.get(name).cloned()
+    };
+    let sources = certificate_sources(&found.services, listed, get);
+    found.unreadable.append(&mut lent.unreadable);
+    (found, sources)
+}
+
 /// Returns the ssh Secrets of the nodes, or of a role that has none yet, and the data sources of the
-/// services.
+/// services, with their CA bundles where hosts get certificates.
 fn wanted_sources(
     namespace: &str,
     (role, ssh_secrets): (Option<&Role>, Vec<Option<String>>),
@@ -239,7 +305,9 @@ fn wanted_sources(
     let ssh = ssh_secrets.iter().flatten().map(String::as_str).chain(of_role);
     let ssh = ssh.map(|it| SourceRef::secret(namespace, it));
     let data = services.values().flat_map(|it| sources_of(&it.spec)).map(|it| it.source(namespace));
-    ssh.chain(data).collect()
+    let bundles = services.values().filter(|_| is_enabled(role)).filter_map(|it| ca_bundle(it));
+    let bundles = bundles.map(|it| SourceRef::secret(namespace, it.0));
+    ssh.chain(data).chain(bundles).collect()
 }
 
 /// Returns the objects that lists of `ansibleVarsFrom` name.

@@ -8,6 +8,7 @@ use api::dataplane::{DataPlane, Node, Role, Service};
 use api::rollout_limits::Limits;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Resource as _, ResourceExt};
+use operator_core::certificates::Issued;
 use operator_core::data_sources::SourceRef;
 use operator_core::object_key::Key;
 use operator_core::plan::Target;
@@ -73,6 +74,8 @@ pub struct Observed {
     pub nodes: Vec<Arc<Node>>,
     /// The listed services that exist.
     pub services: BTreeMap<String, Arc<Service>>,
+    /// For services that define no certificates: the service whose certificates they use.
+    pub certificate_sources: BTreeMap<String, Arc<Service>>,
     /// The content of the default services.
     pub defaults: DefaultServices,
     /// The listed services that cannot be parsed: which field, and why.
@@ -97,6 +100,8 @@ pub struct Observed {
     pub claims: Vec<Claim>,
     /// The observed sets of machines.
     pub machines: Seen,
+    /// What was observed of cert-manager, if hosts get certificates or have some.
+    pub issued: Issued,
     /// Nodes of other groups for whose hosts the group's set has machines.
     pub migrating_nodes: Vec<Arc<Node>>,
     /// The metadata of each inventory object that exists.
@@ -129,6 +134,13 @@ impl Observed {
     /// Returns the effective spec of a node of the group.
     pub fn effective(&self, node: &Node) -> EffectiveSpec {
         EffectiveSpec::of(self.data_plane.as_deref(), self.role.as_deref(), node, &self.objects)
+    }
+
+    /// Returns whether a run has not ended, which may still mount what it was created with.
+    pub fn has_open_run(&self) -> bool {
+        let is_open =
+            |it: &AnsibleEe| it.status.as_ref().is_none_or(|it| it.completion_time.is_none());
+        self.runs.iter().any(|it| is_open(it))
     }
 
     /// Returns the rollout limits of the group.

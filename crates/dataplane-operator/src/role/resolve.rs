@@ -1,5 +1,7 @@
 //! Resolves a group: what holds of each of its hosts whatever its runs do, computed once per pass.
 
+use std::collections::BTreeSet;
+
 use api::dataplane::{HostMachine, Node, Service};
 use api::problem::Problem;
 use jiff::Timestamp;
@@ -21,6 +23,7 @@ use crate::host::machines::provisioning_state::{self, ProvisioningState};
 use crate::host::ssh_trust::{Offers, SshHost};
 use crate::host::vars;
 use crate::reasons;
+use crate::role::certificates::RoleCertificates;
 use crate::role::faults::{self, OfGroup};
 use crate::role::machine_request::MachineRequest;
 use crate::role::observed::Observed;
@@ -37,23 +40,28 @@ pub struct Resolved<'a> {
     pub problems: OfGroup,
     /// The faults of the ssh keys of its hosts.
     pub ssh_faults: Vec<Problem>,
+    /// The certificates of its hosts.
+    pub certificates: RoleCertificates<'a>,
 }
 
 /// Resolves a group.
 pub fn resolve(seen: &Observed, now: Timestamp) -> Resolved<'_> {
+    let certificates = RoleCertificates::of(seen);
     let common = Common {
         seen,
-        services: seen.listed().iter().map(|it| service_inputs(seen, it)).collect(),
+        services: seen.listed().iter().map(|it| service_inputs(seen, &certificates, it)).collect(),
         // Includes runs of other owners: phase 1 may meet a new host key first.
         offers: Offers::of(seen.runs.iter().chain(&seen.others)),
-        problems: faults::of_group(seen),
+        problems: faults::of_group(seen, &certificates),
+        certificates,
         machine_request: MachineRequest::of(seen),
         now,
     };
     let hosts: Vec<ResolvedHost<'_>> =
         seen.nodes.iter().map(|it| resolve_host(&common, it)).collect();
-    let Common { problems, machine_request, .. } = common;
-    Resolved { ssh_faults: faults::of_ssh_keys(seen, &hosts), hosts, machine_request, problems }
+    let Common { problems, machine_request, certificates, .. } = common;
+    let ssh_faults = faults::of_ssh_keys(seen, &hosts);
+    Resolved { hosts, machine_request, problems, ssh_faults, certificates }
 }
 
 /// A listed service with its own inputs; `None` when the service does not exist.
@@ -65,6 +73,7 @@ struct Common<'a> {
     services: Vec<ServiceInputs<'a>>,
     offers: Offers<'a>,
     problems: OfGroup,
+    certificates: RoleCertificates<'a>,
     machine_request: Option<MachineRequest<'a>>,
     now: Timestamp,
 }
@@ -88,6 +97,9 @@ fn resolve_host<'a>(common: &Common<'a>, node: &'a Node) -> ResolvedHost<'a> {
     problems.extend_from_slice(&common.problems.of_all);
     let is_ready = problems.is_empty();
     problems.extend(common.problems.of_services.iter().map(|it| it.1.clone()));
+    let lacking = common.certificates.lacking(seen, &effective.name);
+    let uncertified = if lacking.is_empty() { BTreeSet::new() } else { bringing(common) };
+    problems.extend(lacking);
     let may_run = effective.deploy
         && !is_left_out
         && (is_ready && (problems.is_empty() || is_first_deployment(node)))
@@ -119,9 +131,19 @@ fn resolve_host<'a>(common: &Common<'a>, node: &'a Node) -> ResolvedHost<'a> {
         shard,
         inputs,
         desired,
+        uncertified,
         may_run,
         effective,
     }
+}
+
+/// Returns the listed services whose runs mount the certificates of hosts.
+fn bringing(common: &Common<'_>) -> BTreeSet<String> {
+    let brings = |(name, service): &ServiceInputs<'_>| {
+        let (service, _) = service.as_ref()?;
+        common.certificates.are_brought_by(service).then(|| (*name).clone())
+    };
+    common.services.iter().filter_map(brings).collect()
 }
 
 /// The effective spec of a node, and whether `ansibleLimit` leaves its host out.
@@ -198,12 +220,14 @@ fn desired_services(
             desired.push(as_recorded(node, name));
             continue;
         };
-        let hash = inputs::hash([of_host, of_service]);
-        let run_hash = inputs::run_hash(&hash, &effective.options);
         let group = group(effective, service, of_service);
+        let mut of_service = of_service.clone();
+        of_service.extend(common.certificates.inputs(common.seen, service, &effective.name));
+        let hash = inputs::hash([of_host, &of_service]);
+        let run_hash = inputs::run_hash(&hash, &effective.options);
         // A run mounts only one inventory.
         let group = if n_shards > 1 { format!("{group}/{shard}") } else { group };
-        union.extend(of_service.clone());
+        union.extend(of_service);
         desired.push(DesiredService { service: (*name).clone(), hash, run_hash, group });
     }
     (desired, union)
@@ -232,14 +256,21 @@ fn group(effective: &EffectiveSpec, service: &Service, of_service: &Inputs) -> S
     ))
 }
 
-/// Returns a listed service with its inputs, to which its existing data sources belong.
-fn service_inputs<'a>(seen: &'a Observed, name: &'a String) -> ServiceInputs<'a> {
+/// Returns a listed service with its inputs, to which its existing data sources and CA bundles
+/// belong.
+fn service_inputs<'a>(
+    seen: &'a Observed,
+    certificates: &RoleCertificates<'_>,
+    name: &'a String,
+) -> ServiceInputs<'a> {
     let with_inputs = |service: &'a Service| {
         let digest = |it: NamedSource| {
             let digests = seen.sources.get(&it.source(&seen.namespace))?;
             Some((it.title(), short(&digests.keys)))
         };
-        let sources = sources_of(&service.spec).into_iter().filter_map(digest).collect();
+        let bundles = certificates.bundles(seen, (name, service)).into_iter().map(|it| it.1);
+        let sources = sources_of(&service.spec).into_iter().chain(bundles);
+        let sources = sources.filter_map(digest).collect();
         (service, inputs::of_service(service, name, &sources))
     };
     (name, seen.services.get(name).map(|it| with_inputs(it)))

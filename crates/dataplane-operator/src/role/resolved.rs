@@ -1,5 +1,7 @@
 //! A host of a group with everything that holds of it whatever its runs do.
 
+use std::collections::BTreeSet;
+
 use api::dataplane::{HostMachine, Node, ServiceRun};
 use api::problem::Problem;
 use operator_core::run_engine::DesiredService;
@@ -52,6 +54,8 @@ pub struct ResolvedHost<'a> {
     pub inputs: Inputs,
     /// Its desired services, in order.
     pub desired: Vec<DesiredService>,
+    /// The services that wait for certificates of the host.
+    pub uncertified: BTreeSet<String>,
     /// Whether its services may begin, as far as no other host matters.
     pub may_run: bool,
 }

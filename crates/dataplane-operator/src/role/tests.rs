@@ -8,6 +8,7 @@ use api::conditions::{Severity, find};
 use api::dataplane::{Node, NodeStatus, Role};
 use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt;
+use operator_core::certificates::Issued;
 use operator_core::condition_catalog::undeclared;
 use operator_core::data_sources::SourceRef;
 use operator_core::plan::{Plan, Step, Write};
@@ -94,6 +95,7 @@ impl World {
             nodes: vec![node("n0", "192.0.2.10"), node("n1", "192.0.2.11")],
             services: services.into_iter().collect(),
             defaults: DefaultServices::default(),
+            certificate_sources: BTreeMap::new(),
             unreadable: BTreeMap::new(),
             runner: RunnerImage::Other,
             sources: BTreeMap::from([(SourceRef::secret(NAMESPACE, "key"), digests)]),
@@ -105,6 +107,7 @@ impl World {
             others: Vec::new(),
             claims: Vec::new(),
             machines: Seen::default(),
+            issued: Issued::default(),
             migrating_nodes: Vec::new(),
             inventories: BTreeMap::new(),
             inventory_secrets: BTreeMap::new(),
@@ -716,6 +719,7 @@ fn a_service_or_a_role_that_is_gone_leaves_the_record_of_what_was_deployed() {
     assert!(!writes.iter().any(|it| it.starts_with("run")), "{writes:?}");
 }
 
+mod certificates;
 mod crashes;
 mod digests;
 mod holding;

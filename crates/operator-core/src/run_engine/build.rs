@@ -255,7 +255,11 @@ mod tests {
             extra_mounts: vec![],
             network_attachments: vec![],
             dns_config: None,
-            layout: Layout::Parent { inventory: "inventory".into(), beside: None },
+            layout: Layout::Parent {
+                inventory: "inventory".into(),
+                beside: None,
+                tls: vec![],
+            },
             sources: vec![],
             options: AnsibleOptions::default(),
             fact_variables: Vec::new(),

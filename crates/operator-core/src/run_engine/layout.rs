@@ -14,6 +14,8 @@ pub enum Layout {
         inventory: String,
         /// Secret with the variables beside the inventory, if there are any.
         beside: Option<String>,
+        /// CA bundles and certificates.
+        tls: Vec<Tls>,
     },
     /// The layout of node sets: names, order and paths are those of upstream's Jobs.
     NodeSets(NodeSets),
@@ -42,10 +44,19 @@ pub enum Tls {
         /// The Secret.
         secret: String,
     },
-    /// One certificate of each host.
+    /// One certificate of each host, from Secrets with the files of several hosts.
     Certificates {
         /// The Secrets with the certificates; the first one names the volume.
         secrets: Vec<String>,
+        /// The type of the service that uses them.
+        service_type: String,
+        /// The name of the certificate, unique within the service.
+        key: String,
+    },
+    /// The same from the hosts' own Secrets.
+    OfHosts {
+        /// The name with which a host's files begin → the host's Secret.
+        secrets: BTreeMap<String, String>,
         /// The type of the service that uses them.
         service_type: String,
         /// The name of the certificate, unique within the service.

@@ -2,6 +2,7 @@
 
 pub mod node_sets;
 mod pod_files;
+mod tls_files;
 
 use std::collections::BTreeSet;
 
@@ -10,7 +11,7 @@ use k8s_openapi::api::core::v1::{ConfigMapVolumeSource, SecretVolumeSource, Volu
 
 use self::pod_files::{CONFIGS_DIR, KEY_MODE};
 use crate::run_engine::inventory::{INVENTORY_KEY, KNOWN_HOSTS_DIR, NETWORK_DIR, SSH_KEY_DIR};
-use crate::run_engine::layout::Layout;
+use crate::run_engine::layout::{Layout, Tls};
 use crate::run_engine::run_template::{HostConnection, MountedSource, RunTemplate};
 use crate::run_engine::secret_vars;
 use crate::run_engine::ssh_secret::{KNOWN_HOSTS, PRIVATE_KEY};
@@ -25,8 +26,12 @@ pub(super) fn run_mounts(template: &RunTemplate, reached: &[&HostConnection]) ->
     let mut all: Vec<VolMounts> =
         template.extra_mounts.iter().filter(|it| it.reaches_runs()).cloned().collect();
     match &template.layout {
-        Layout::Parent { inventory, beside } => {
-            all.push(of_parent(template, reached, inventory, beside.as_deref()));
+        Layout::Parent { inventory, beside, tls } => {
+            let mut ours = of_parent(template, reached, inventory, beside.as_deref());
+            for (idx, it) in tls.iter().enumerate() {
+                mount_tls(&mut ours, idx, it);
+            }
+            all.push(ours);
         }
         Layout::NodeSets(node_sets) => all.extend(node_sets.mounts(template)),
     }
@@ -98,6 +103,14 @@ fn mount_source(ours: &mut VolMounts, idx: usize, source: &MountedSource, servic
             ..Default::default()
         }
     });
+}
+
+fn mount_tls(ours: &mut VolMounts, idx: usize, tls: &Tls) {
+    let name = format!("edpm-tls-{idx}");
+    let (volume, mount_path) = tls_files::volume(name.clone(), tls);
+    let read_only = Some(true);
+    ours.mounts.push(VolumeMount { name, mount_path, read_only, ..Default::default() });
+    ours.volumes.push(volume);
 }
 
 fn secret_volume(name: String, secret: &str) -> Volume {

@@ -5,6 +5,7 @@ use operator_core::run_engine::ssh_secret::KeyFault;
 
 use super::*;
 use crate::collection::RunnerImage;
+use crate::default_services::DefaultServices;
 use crate::host::conflicts::{ACCEPT_SHARED, Claim};
 
 /// Returns the reason of `InputReady`, and whether there is an inventory.
@@ -51,7 +52,7 @@ fn what_is_wrong_with_the_spec_is_told_and_nothing_is_written_for_deployments() 
             "HostNameInvalid",
             "spec.nodes[N_0].hostName",
         ),
-        ("/nodes", json!({ "a": at("192.0.2.1"), "b": at("192.0.2.1") }), "HostTwice", "a and b"),
+        ("/nodes", json!({ "a": at("192.0.2.1"), "b": at("192.0.2.1") }), "HostTwice", "[a] and spec.nodes[b]"),
         (
             "/nodes",
             ansible(json!({ "ansible_host": "{{ x }}" })),
@@ -147,6 +148,32 @@ fn of_services(world: &mut World) -> (String, String) {
 }
 
 #[test]
+fn what_a_default_service_lacks_is_told_with_its_keys_and_a_command_that_makes_it() {
+    let mut world = World::new();
+    world.edit("/services", json!(["install", "ovn"]));
+    let ovn = DefaultServices::default().find("ovn").unwrap().clone();
+    world.seen.services.insert("ovn".into(), Arc::new(ovn));
+    assert_eq!(of_services(&mut world), is("False", "DataSourceNotFound"));
+    let text = world.message("ServiceInputsReady");
+    for words in [
+        "ConfigMap ovncontroller-config, named by OpenStackDataPlaneService ovn, does not exist: \
+         create it with the key ovsdb-config, for example: kubectl -n openstack create configmap \
+         ovncontroller-config --from-literal=ovsdb-config='ovn-remote: tcp:HOST:6642'.",
+        "Secret combined-ca-bundle, named by OpenStackDataPlaneService ovn, does not exist: create it \
+         with the key tls-ca-bundle.pem, for example: kubectl -n openstack create secret generic",
+    ] {
+        assert!(text.contains(words), "{text}");
+    }
+    let bundle = SourceRef::secret(NAMESPACE, "combined-ca-bundle");
+    world.seen.sources.insert(bundle, digests("c1", &["tls-ca-bundle.pem"]));
+    let map = SourceRef::config_map(NAMESPACE, "ovncontroller-config");
+    world.seen.sources.insert(map.clone(), digests("c1", &["ovsdb.config"]));
+    assert_eq!(of_services(&mut world), is("False", "DataSourceIncomplete"));
+    world.seen.sources.insert(map, digests("c1", &["ovsdb-config"]));
+    assert_eq!(of_services(&mut world), is("True", "ServiceInputsComplete"));
+}
+
+#[test]
 fn what_services_lack_is_named_before_the_first_run_and_takes_nothing_from_what_was_asked_for() {
     let mut world = World::new();
     world.edit("/services", json!(["install", "web", "gone"]));
@@ -182,6 +209,27 @@ fn what_services_lack_is_named_before_the_first_run_and_takes_nothing_from_what_
     assert_eq!(of_services(&mut world), is("False", "NotIncluded"));
     let image = json!({ "playbook": "osp.edpm.none", "openStackAnsibleEERunnerImage": "mine" });
     world.seen.services.insert("web".into(), service("web", &image));
+    assert_eq!(of_services(&mut world), is("True", "ServiceInputsComplete"));
+}
+
+#[test]
+fn two_services_of_one_type_are_named_and_one_that_is_listed_twice_is_none_of_them() {
+    let mut world = World::new();
+    let own = json!({ "playbook": "a.b.c", "edpmServiceType": "install" });
+    world.seen.services.insert("own".into(), service("own", &own));
+    world.edit("/services", json!(["install", "own", "install"]));
+    assert_eq!(of_services(&mut world), is("False", "ServiceTypeTwice"));
+    let text = world.message("ServiceInputsReady");
+    let words = "OpenStackDataPlaneServices install and own, listed in spec.services of";
+    assert!(text.contains(words) && text.contains("edpmServiceType install"), "{text}");
+    world.edit("/services", json!(["install", "install"]));
+    assert_eq!(of_services(&mut world), is("True", "ServiceInputsComplete"));
+    // A type is no name.
+    world.edit("/services", json!(["install", "web"]));
+    let other = json!({ "playbook": "a.b.c", "edpmServiceType": "other" });
+    world.seen.services.insert("install".into(), service("install", &other));
+    let named = json!({ "playbook": "a.b.c", "edpmServiceType": "install" });
+    world.seen.services.insert("web".into(), service("web", &named));
     assert_eq!(of_services(&mut world), is("True", "ServiceInputsComplete"));
 }
 

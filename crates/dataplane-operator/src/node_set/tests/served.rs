@@ -87,10 +87,10 @@ impl World {
                     .sources
                     .insert(SourceRef::secret(NAMESPACE, &name), digests(&made_from, &[]));
                 self.seen
-                    .issued
                     .bundles
+                    .existing
                     .insert(name, CertificateBundle { made_from, managed_fields: owned });
-                self.seen.issued.files.clear();
+                self.seen.bundles.files.clear();
             }
             kind => panic!("{kind} {name}"),
         }
@@ -103,7 +103,7 @@ impl World {
             "Certificate" => drop(self.seen.issued.certificates.remove(name)),
             _ => {
                 self.seen.issued.secrets.remove(name);
-                self.seen.issued.bundles.remove(name);
+                self.seen.bundles.existing.remove(name);
             }
         }
     }
@@ -185,7 +185,7 @@ impl World {
         if !crate::node_set::external_resources::needed_secrets(&self.seen).is_empty() {
             for name in self.seen.issued.secrets.keys() {
                 let files = [("tls.crt", version), ("tls.key", version), ("ca.crt", "ca")];
-                self.seen.issued.files.insert(name.clone(), content(&files));
+                self.seen.bundles.files.insert(name.clone(), content(&files));
             }
         }
     }
@@ -574,7 +574,7 @@ impl World {
 #[test]
 fn tls_without_cert_manager_is_told_and_waited_for_where_it_is_asked_for() {
     let mut world = World::certified();
-    world.seen.issued = Issued::default();
+    (world.seen.issued, world.seen.bundles) = Default::default();
     world.settle();
     assert_eq!(world.condition("NodeSetCertificatesReady"), is("True", "NotEnabled"));
     assert!(world.message("NodeSetCertificatesReady").contains("no cert-manager"));
@@ -661,7 +661,8 @@ fn a_service_that_cannot_be_read_is_told_with_its_field_and_its_certificates_sta
         "OpenStackDataPlaneService web, listed in spec.services of OpenStackDataPlaneNodeSet";
     assert!(text.contains(listed) && text.contains(why) && !text.contains("create"), "{text}");
     let issued = &world.seen.issued;
-    let left = (issued.certificates.len(), issued.secrets.len(), issued.bundles.len());
+    let bundles = world.seen.bundles.existing.len();
+    let left = (issued.certificates.len(), issued.secrets.len(), bundles);
     assert_eq!(left, (2, 2, 1));
     assert_eq!(world.status()["certificates"], before["certificates"]);
     assert_eq!(world.inventory()[SET]["vars"]["edpm_tls_certs_enabled"], true);
@@ -680,11 +681,12 @@ fn certificates_that_are_not_wanted_any_more_are_taken_back_after_the_deployment
     world.edit("/tlsEnabled", json!(false));
     world.settle();
     assert_eq!(world.status()["certificates"], before, "its runs mount them");
-    assert_eq!(world.seen.issued.bundles.len(), 1);
+    assert_eq!(world.seen.bundles.existing.len(), 1);
     world.end("d", true, ["c1", "s1"]);
     world.settle();
     let issued = &world.seen.issued;
-    let left = (issued.certificates.len(), issued.secrets.len(), issued.bundles.len());
+    let bundles = world.seen.bundles.existing.len();
+    let left = (issued.certificates.len(), issued.secrets.len(), bundles);
     assert_eq!(left, (0, 0, 0));
     assert_eq!(world.condition("NodeSetCertificatesReady"), is("True", "NotEnabled"));
     assert!(world.status().get("certificates").is_none());

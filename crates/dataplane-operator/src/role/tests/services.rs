@@ -146,3 +146,34 @@ fn a_playbook_that_the_runner_image_lacks_is_named_on_the_role_and_run_all_the_s
     world.settle();
     assert_eq!(world.role_condition("Ready"), is("True", "NodesReady"));
 }
+
+#[test]
+fn what_a_default_service_lacks_is_told_with_its_keys_and_a_command_that_makes_it() {
+    let mut world = World::new();
+    let ovn = DefaultServices::default().find("ovn").unwrap().clone();
+    world.seen.services.insert("ovn".into(), Arc::new(ovn));
+    Arc::make_mut(world.seen.role.as_mut().unwrap()).spec.services =
+        ["install-os", "ovn"].map(str::to_owned).into();
+    world.settle();
+    assert_eq!(world.role_condition("InputReady"), is("False", "DataSourceNotFound"));
+    let words = "ConfigMap ovncontroller-config, named by OpenStackDataPlaneService ovn, does not \
+                 exist: create it with the key ovsdb-config, for example: kubectl -n openstack create \
+                 configmap ovncontroller-config --from-literal=ovsdb-config='ovn-remote: tcp:HOST:6642'.";
+    assert_eq!(world.message(0, "InputReady"), words);
+    let map = SourceRef::config_map(NAMESPACE, "ovncontroller-config");
+    let digests = |key: &str| Digests {
+        version: "1".into(),
+        keys: BTreeMap::from([(key.to_owned(), "d".into())]),
+        ..Digests::default()
+    };
+    world.seen.sources.insert(map.clone(), digests("ovsdb.config"));
+    world.finish(&[]);
+    let writes = world.settle();
+    assert!(!writes.iter().any(|it| it.starts_with("run ")), "{writes:?}");
+    assert_eq!(world.role_condition("InputReady"), is("False", "DataSourceIncomplete"));
+    let words = "ConfigMap ovncontroller-config, named by OpenStackDataPlaneService ovn, has no key \
+                 ovsdb-config: add it.";
+    assert_eq!(world.message(0, "InputReady"), words);
+    world.seen.sources.insert(map, digests("ovsdb-config"));
+    assert!(world.settle().contains(&"run ovn on n0,n1".to_owned()));
+}

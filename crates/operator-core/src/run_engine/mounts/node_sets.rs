@@ -10,22 +10,18 @@ use std::fmt;
 use api::names;
 use api::shared::{SourceKind, VolMounts};
 use k8s_openapi::api::core::v1::{
-    ConfigMapVolumeSource, KeyToPath, ProjectedVolumeSource, SecretProjection, SecretVolumeSource,
-    Volume, VolumeMount, VolumeProjection,
+    ConfigMapVolumeSource, SecretVolumeSource, Volume, VolumeMount,
 };
 use sha2::{Digest, Sha224};
 
-use super::pod_files::{CONFIGS_DIR, KEY_MODE};
+use super::pod_files::{CONFIGS_DIR, KEY_MODE, item, projected, projection};
+use super::tls_files;
 use crate::hash::hex;
 use crate::run_engine::inventory::{INVENTORY_KEY, KNOWN_HOSTS_DIR, KNOWN_HOSTS_KEY, SSH_KEY_DIR};
 use crate::run_engine::layout::{NodeSets, Tls};
 use crate::run_engine::run_template::{MountedSource, RunTemplate};
 use crate::run_engine::ssh_secret::{KNOWN_HOSTS, PRIVATE_KEY};
 
-/// Directory of CA bundles in the pod, by service type.
-const CA_DIR: &str = "/var/lib/openstack/cacerts";
-/// Directory of hosts' certificates in the pod, by service type and name of the certificate.
-const CERTS_DIR: &str = "/var/lib/openstack/certs";
 /// File name of the learned host keys, beside the file of a Secret's [`KNOWN_HOSTS`].
 const LEARNED: &str = "learned";
 
@@ -188,25 +184,19 @@ fn source_key(
 }
 
 fn tls(volumes: &mut Volumes, tls: &Tls) -> VolMounts {
-    match tls {
-        Tls::Bundle { service, service_type, secret } => {
-            let volume = Volume {
-                name: volumes.name("cacert", format!("{service}-{secret}")),
-                secret: Some(SecretVolumeSource {
-                    secret_name: Some(secret.clone()),
-                    ..Default::default()
-                }),
-                ..Default::default()
-            };
-            single_mount(volume, &format!("{CA_DIR}/{service_type}"), None)
+    let name = match tls {
+        Tls::Bundle { service, secret, .. } => {
+            volumes.name("cacert", format!("{service}-{secret}"))
         }
-        Tls::Certificates { secrets, service_type, key } => {
-            let name = volumes.name("cert", secrets.first().cloned().unwrap_or_default());
-            let all = secrets.iter().map(|it| projection(it, None, false));
-            let volume = projected(name, all.collect(), None);
-            single_mount(volume, &format!("{CERTS_DIR}/{service_type}/{key}"), None)
+        Tls::Certificates { secrets, .. } => {
+            volumes.name("cert", secrets.first().cloned().unwrap_or_default())
         }
-    }
+        Tls::OfHosts { service_type, key, .. } => {
+            volumes.name("cert", format!("{service_type}-{key}"))
+        }
+    };
+    let (volume, path) = tls_files::volume(name, tls);
+    single_mount(volume, &path, None)
 }
 
 /// Mounts the ssh key readable by the group that all runs have.
@@ -230,31 +220,11 @@ fn ssh_key(volumes: &mut Volumes, node_set: &str, secret: &str) -> VolMounts {
 /// Mounts known hosts. Both objects may lack the key: an absent file knows no host.
 fn known_hosts(volumes: &mut Volumes, node_set: &str, ssh_secret: &str) -> VolMounts {
     let name = volumes.name("known", format!("known-hosts-{node_set}"));
-    let given = projection(ssh_secret, Some(item(KNOWN_HOSTS, KNOWN_HOSTS)), true);
-    let learned = Some(item(KNOWN_HOSTS_KEY, LEARNED));
+    let given = projection(ssh_secret, Some(vec![item(KNOWN_HOSTS, KNOWN_HOSTS)]), true);
+    let learned = Some(vec![item(KNOWN_HOSTS_KEY, LEARNED)]);
     let learned = projection(&inventory_name(node_set), learned, true);
     let volume = projected(name, vec![given, learned], Some(KEY_MODE));
     single_mount(volume, &format!("{KNOWN_HOSTS_DIR}/{node_set}"), None)
-}
-
-fn projection(secret: &str, key: Option<KeyToPath>, is_optional: bool) -> VolumeProjection {
-    VolumeProjection {
-        secret: Some(SecretProjection {
-            name: secret.to_owned(),
-            items: key.map(|it| vec![it]),
-            optional: is_optional.then_some(true),
-        }),
-        ..Default::default()
-    }
-}
-
-fn projected(name: String, sources: Vec<VolumeProjection>, default_mode: Option<i32>) -> Volume {
-    let projected = ProjectedVolumeSource { default_mode, sources: Some(sources) };
-    Volume { name, projected: Some(projected), ..Default::default() }
-}
-
-fn item(key: &str, path: &str) -> KeyToPath {
-    KeyToPath { key: key.to_owned(), path: path.to_owned(), mode: None }
 }
 
 fn single_mount(volume: Volume, path: &str, sub_path: Option<&str>) -> VolMounts {

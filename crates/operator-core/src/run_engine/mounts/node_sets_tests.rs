@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use api::ansibleee::AnsibleEe;
+use k8s_openapi::api::core::v1::{KeyToPath, SecretProjection};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -177,6 +178,28 @@ fn certificates_are_projected_from_all_their_secrets() {
         ["edpm-agent-default-certs-0 | Secrets edpm-agent-default-certs-0 * + \
           edpm-agent-default-certs-1 * | /var/lib/openstack/certs/agent/default | "]
     );
+}
+
+#[test]
+fn a_hosts_own_certificate_has_its_name_in_the_files_and_may_lack_the_authority() {
+    let tls = Tls::OfHosts {
+        secrets: BTreeMap::from([("n0.example.org".into(), "cert-agent-default-n0".into())]),
+        service_type: "agent".into(),
+        key: "default".into(),
+    };
+    let mut recipe = recipe(of(&[]), vec![]);
+    recipe.layout = Layout::Parent { inventory: "inventory".into(), beside: None, tls: vec![tls] };
+    let secret = "cert-agent-default-n0";
+    let file = |it: &str| format!("{it}→n0.example.org-{it}");
+    let held = format!(
+        "Secrets {secret} {},{} + {secret} {}",
+        file("tls.crt"),
+        file("tls.key"),
+        file("ca.crt")
+    );
+    let lines = lines(&recipe);
+    let expected = format!("edpm-tls-0 | {held} | /var/lib/openstack/certs/agent/default | ");
+    assert_eq!(lines.last(), Some(&expected));
 }
 
 /// The digests were computed independently with Python's hashlib.

@@ -1,4 +1,8 @@
-//! Where the files of services are in the pod, and the mode of its key files.
+//! Where the files of services are in the pod, the mode of its key files, and parts of volumes.
+
+use k8s_openapi::api::core::v1::{
+    KeyToPath, ProjectedVolumeSource, SecretProjection, Volume, VolumeProjection,
+};
 
 /// Directory of the data sources in the pod, by service type.
 pub(super) const CONFIGS_DIR: &str = "/var/lib/openstack/configs";
@@ -7,3 +11,34 @@ pub(super) const CONFIGS_DIR: &str = "/var/lib/openstack/configs";
 ///
 /// ssh accepts that for a file of another owner.
 pub(super) const KEY_MODE: i32 = 0o440;
+
+/// Returns a Secret in a projected volume: these keys of it, or all.
+pub(super) fn projection(
+    secret: &str,
+    items: Option<Vec<KeyToPath>>,
+    is_optional: bool,
+) -> VolumeProjection {
+    VolumeProjection {
+        secret: Some(SecretProjection {
+            name: secret.to_owned(),
+            items,
+            optional: is_optional.then_some(true),
+        }),
+        ..Default::default()
+    }
+}
+
+/// Returns a volume of these sources.
+pub(super) fn projected(
+    name: String,
+    sources: Vec<VolumeProjection>,
+    default_mode: Option<i32>,
+) -> Volume {
+    let projected = ProjectedVolumeSource { default_mode, sources: Some(sources) };
+    Volume { name, projected: Some(projected), ..Default::default() }
+}
+
+/// Returns a key under another file name.
+pub(super) fn item(key: &str, path: &str) -> KeyToPath {
+    KeyToPath { key: key.to_owned(), path: path.to_owned(), mode: None }
+}
