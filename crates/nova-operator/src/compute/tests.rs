@@ -768,6 +768,7 @@ fn the_roles_default_options_are_told_of_by_the_same_rules_and_so_is_an_unknown_
     world.seen.default_config =
         Some(DefaultConfig { name: "defaults".into(), content: Some(options) });
     world.configure(Some("[libvirt]\nvirt_type = qemv\n"));
+    Arc::make_mut(world.seen.role.as_mut().unwrap()).spec.tls_enabled = Some(true);
     world.settle();
     let told = world.condition("ConfigWarnings").message;
     let expected = "spec.customServiceConfig, line 2, column 1: [libvirt] virt_type has a value that \

@@ -24,10 +24,12 @@ pub(super) const CONDITIONS: &[ConditionSpec] = &[
     condition(SERVICE_CONFIG_READY, "The files of nova-compute are rendered.", SERVICE_CONFIG),
     condition(
         CONFIG_WARNINGS,
-        "Something in the options that users wrote is surprising; `Ready` ignores it.",
+        "Something in the options that users wrote is surprising, or guests cannot move; `Ready` ignores \
+         it.",
         &[
             reasons::compute::SURPRISING,
             reasons::compute::RELEASE_UNKNOWN,
+            reasons::compute::GUESTS_CANNOT_MOVE,
             reasons::compute::NO_WARNINGS,
         ],
     ),

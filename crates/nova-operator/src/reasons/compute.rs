@@ -20,6 +20,13 @@ pub(crate) const RELEASE_UNKNOWN: Reason = Reason::notable(
     "",
     "Name one that the message lists, or none.",
 );
+pub(crate) const GUESTS_CANNOT_MOVE: Reason = Reason::notable(
+    "GuestsCannotMove",
+    "The host has neither a certificate for libvirt nor the key for migrations, so nova can move no guest \
+     to or from it, as a drain or a resize does.",
+    "When the role has `tlsEnabled`, or the Secret is there.",
+    "Enable TLS or make the key; the message has the commands.",
+);
 pub(crate) const NO_WARNINGS: Reason = Reason::absent("NoWarnings", "Nothing is surprising.");
 pub(crate) const OTHER_IDENTITY: Reason = Reason::warning(
     "OtherIdentity",

@@ -101,3 +101,27 @@ fn a_key_that_is_gone_or_of_no_use_holds_the_next_deployment_with_words() {
     world.settle();
     assert_eq!((world.reason("UpToDate").as_str(), world.n_runs()), ("UpToDate", 0));
 }
+
+#[test]
+fn a_host_without_a_certificate_and_a_key_says_that_no_guest_can_move_and_is_ready() {
+    let mut world = World::new();
+    world.compute().spec.custom_service_config = None;
+    let mut world = world.deploy();
+    let told = world.condition("ConfigWarnings");
+    assert_eq!((told.status, told.reason.as_str()), (ConditionStatus::True, "GuestsCannotMove"));
+    for words in ["spec.tlsEnabled of OpenStackDataPlaneRole compute", "-n ns nova-migration-ssh-key"] {
+        assert!(told.message.contains(words), "{}", told.message);
+    }
+    for can_move in [
+        (|it| it.seen.migration_key = key("1")) as fn(&mut World),
+        |it| {
+            it.seen.migration_key = None;
+            Arc::make_mut(it.seen.role.as_mut().unwrap()).spec.tls_enabled = Some(true);
+        },
+    ] {
+        can_move(&mut world);
+        world.settle();
+        assert_eq!(world.reason("ConfigWarnings"), "NoWarnings");
+    }
+    assert_eq!(world.n_runs(), 0);
+}
