@@ -64,9 +64,8 @@ fn cannot_move(seen: &Observed) -> Option<String> {
         return None;
     }
     let role = node.spec.role.as_deref();
-    let tls = role.map(|it| {
-        format!("set spec.tlsEnabled of OpenStackDataPlaneRole {it} to true, or ")
-    });
+    let tls =
+        role.map(|it| format!("set spec.tlsEnabled of OpenStackDataPlaneRole {it} to true, or "));
     Some(format!(
         "No guest can be moved live to or from this host, which has neither a certificate for libvirt \
          nor the key for migrations: {}make that key with `ssh-keygen -q -t ed25519 -N '' -f migration` \

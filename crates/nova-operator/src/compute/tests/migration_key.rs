@@ -53,7 +53,10 @@ fn a_key_that_a_deployed_host_lacks_runs_nothing_and_comes_with_the_next_deploym
     world.seen.migration_key = key("1");
     assert_eq!(world.settle(), ["status"]);
     let told = world.condition("UpToDate");
-    assert_eq!((told.reason.as_str(), world.reason("Ready").as_str()), ("OperatorChanged", "Ready"));
+    assert_eq!(
+        (told.reason.as_str(), world.reason("Ready").as_str()),
+        ("OperatorChanged", "Ready")
+    );
     for words in [SECRET, "ssh-privatekey", "nova.openstack.org/redeploy"] {
         assert!(told.message.contains(words), "{}", told.message);
     }
@@ -89,7 +92,8 @@ fn a_key_that_is_gone_or_of_no_use_holds_the_next_deployment_with_words() {
     assert_eq!((world.reason("InputReady").as_str(), world.n_runs()), ("SecretNotFound", 0));
     assert!(world.condition("InputReady").message.contains(SECRET));
     assert_eq!(world.reason("Ready"), "Ready");
-    for (missing, words) in [("ssh-publickey", "no key ssh-publickey"), ("ssh-privatekey", "no key")]
+    for (missing, words) in
+        [("ssh-publickey", "no key ssh-publickey"), ("ssh-privatekey", "no key")]
     {
         world.seen.migration_key = key("1");
         world.seen.migration_key.as_mut().unwrap().keys.remove(missing);
@@ -109,16 +113,15 @@ fn a_host_without_a_certificate_and_a_key_says_that_no_guest_can_move_and_is_rea
     let mut world = world.deploy();
     let told = world.condition("ConfigWarnings");
     assert_eq!((told.status, told.reason.as_str()), (ConditionStatus::True, "GuestsCannotMove"));
-    for words in ["spec.tlsEnabled of OpenStackDataPlaneRole compute", "-n ns nova-migration-ssh-key"] {
+    for words in
+        ["spec.tlsEnabled of OpenStackDataPlaneRole compute", "-n ns nova-migration-ssh-key"]
+    {
         assert!(told.message.contains(words), "{}", told.message);
     }
-    for can_move in [
-        (|it| it.seen.migration_key = key("1")) as fn(&mut World),
-        |it| {
-            it.seen.migration_key = None;
-            Arc::make_mut(it.seen.role.as_mut().unwrap()).spec.tls_enabled = Some(true);
-        },
-    ] {
+    for can_move in [(|it| it.seen.migration_key = key("1")) as fn(&mut World), |it| {
+        it.seen.migration_key = None;
+        Arc::make_mut(it.seen.role.as_mut().unwrap()).spec.tls_enabled = Some(true);
+    }] {
         can_move(&mut world);
         world.settle();
         assert_eq!(world.reason("ConfigWarnings"), "NoWarnings");
