@@ -16,6 +16,7 @@ use operator_core::object_key::Key;
 use operator_runtime::api::Api;
 use operator_runtime::cache::{Cache, MetadataCache};
 use operator_runtime::cache_registry::CacheRegistry;
+use operator_runtime::cert_manager::CertManager;
 use operator_runtime::http_client::HttpClients;
 use operator_runtime::manager::ManagerBuilder;
 use operator_runtime::optional_informer::OptionalInformer;
@@ -62,6 +63,8 @@ pub struct Caches {
     pub secrets: Arc<MetadataCache<Secret>>,
     /// All users of message buses; watched once the cluster serves the kind.
     pub rabbitmq_users: Arc<OptionalInformer<RabbitMqUser>>,
+    /// Issuers and certificates, if the cluster has cert-manager.
+    pub cert_manager: CertManager,
     /// The Secrets and ConfigMaps that computes, cells and services of type nova depend on.
     pub sources: Arc<SourceCache>,
     /// The rollout state of the computes of each role.
@@ -140,6 +143,7 @@ impl Caches {
         };
         let (orders, cell_orders) = (orders_of(|it| &it.computes), orders_of(|it| &it.cells));
         let rabbitmq_users = Arc::new(OptionalInformer::new(builder, registry));
+        let cert_manager = CertManager::new(builder, registry);
         let SharedCaches { nodes, roles, computes, runs } = shared;
         let api = builder.api(registry);
         Arc::new(Self {
@@ -151,6 +155,7 @@ impl Caches {
             runs,
             secrets,
             rabbitmq_users,
+            cert_manager,
             sources,
             coordinator,
             api,

@@ -17,6 +17,7 @@ pub mod host_order;
 pub mod identity;
 pub mod inputs;
 pub mod messages;
+pub mod libvirt_tls;
 pub mod migration_key;
 pub mod nova_matches;
 pub mod observe;

@@ -116,7 +116,17 @@ fn map_computes(all: &Caches, computes: &EventMapping<Caches>) {
         let all = if is_changed { caches.computes.indexed(BY_CELL, &key) } else { Vec::new() };
         Key::of_each(all.into_iter().filter(|it| is_terminating(&**it)))
     });
+    map_certificates(all, &computes.debounced());
     all.sources.on_change(COMPUTE, computes.handler(|_, reader| [reader]));
+}
+
+fn map_certificates(all: &Caches, computes: &EventMapping<Caches>) {
+    let cert_manager = &all.cert_manager;
+    computes.watches(cert_manager.certificates.cache(), |_, it| owning_compute(it));
+    computes.watches(cert_manager.issuers.cache(), |caches, issuer| {
+        let is_here = |it: &Arc<ExternalCompute>| it.namespace() == issuer.namespace();
+        Key::of_each(caches.computes.all().into_iter().filter(is_here))
+    });
 }
 
 fn map_cells(all: &Caches, cells: &EventMapping<Caches>) {
@@ -427,10 +437,14 @@ fn uid_key(owner: &ExternalCompute) -> Key {
 
 /// Returns the compute that owns a run, or that the run cleans up after.
 fn compute_of(run: &AnsibleEe) -> Option<Key> {
+    owning_compute(run).or_else(|| labels::compute_of(run))
+}
+
+/// Returns the compute that owns an object.
+fn owning_compute<K: ResourceExt>(object: &K) -> Option<Key> {
     let kind = ExternalCompute::kind(&());
-    let owner = run.owner_references().iter().find(|it| it.kind == kind);
-    let owner = owner.map(|it| Key::new(run.namespace().unwrap_or_default(), &it.name));
-    owner.or_else(|| labels::compute_of(run))
+    let owner = object.owner_references().iter().find(|it| it.kind == kind)?;
+    Some(Key::new(object.namespace().unwrap_or_default(), &owner.name))
 }
 
 #[cfg(test)]

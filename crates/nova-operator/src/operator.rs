@@ -13,6 +13,7 @@ use operator_core::keyed::Keys;
 use operator_core::rbac::{EVENTS, Rule, definitions};
 use operator_runtime::args::{CommonArgs, DigestArgs, EndpointArgs, WebhookArgs};
 use operator_runtime::cache_registry::CacheRegistry;
+use operator_runtime::cert_manager;
 use operator_runtime::error::Result;
 use operator_runtime::http_client::HttpClients;
 use operator_runtime::manager::{Manager, ManagerBuilder};
@@ -208,6 +209,9 @@ pub const RULES: &[Rule] = &[
     Rule::of(&[""], &["namespaces"], &["get"]),
     Rule::of(&[""], &["configmaps"], &["get", "list", "watch"]),
     Rule::of(&[""], &["secrets"], &["create", "get", "list", "patch", "watch"]),
+    // libvirt's certificates, if the cluster has cert-manager.
+    cert_manager::RULES[0],
+    cert_manager::RULES[1],
     // The finalizer on a user of a message bus that computes log in as.
     Rule::of(&["rabbitmq.openstack.org"], &["rabbitmqusers"], &["get", "list", "patch", "watch"]),
     EVENTS,

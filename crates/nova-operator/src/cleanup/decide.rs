@@ -30,6 +30,7 @@ use crate::cleanup::nova_steps::is_done;
 use crate::cleanup::status::{self, concluded};
 use crate::compute::build::{self, ssh, trust};
 use crate::compute::inputs;
+use crate::compute::libvirt_tls;
 use crate::compute::nova_matches;
 use crate::compute::observed::{Ending, Observed};
 use crate::drain::order::HostOrder;
@@ -70,7 +71,7 @@ fn removal(seen: &Observed, ending: &Ending, now: Timestamp) -> Plan {
         return plan;
     }
     if let Some(because) = needs_nothing(seen, ending) {
-        plan.steps.extend(remove_finalizer(compute, finalizers::COMPUTE, because));
+        plan.steps.extend(release(seen, because));
         return plan;
     }
     let is_by_api = nova_removal::is_by_api(seen, is_skipped(seen));
@@ -90,11 +91,11 @@ fn removal(seen: &Observed, ending: &Ending, now: Timestamp) -> Plan {
     match evaluated.next {
         Next::Conclude if is_by_api && is_done(seen.drain.as_ref()) => {
             let because = "its host is done with, and nova has nothing of it";
-            plan.steps.extend(remove_finalizer(compute, finalizers::COMPUTE, because));
+            plan.steps.extend(release(seen, because));
         }
         Next::Conclude if !is_by_api && is_inspected_last(seen) && is_reported(seen, ending) => {
             let because = "its host is done with, and what is left in nova is reported";
-            plan.steps.extend(remove_finalizer(compute, finalizers::COMPUTE, because));
+            plan.steps.extend(release(seen, because));
         }
         Next::Conclude | Next::Wait(None) => {}
         Next::Wait(Some(at)) => plan.requeue_at(at, now),
@@ -107,6 +108,13 @@ fn removal(seen: &Observed, ending: &Ending, now: Timestamp) -> Plan {
         }
     }
     plan
+}
+
+/// Returns the steps that let the compute go, without the certificate of its host.
+fn release(seen: &Observed, because: &str) -> Vec<Step> {
+    let mut steps = libvirt_tls::removals(seen);
+    steps.extend(remove_finalizer(&*seen.compute, finalizers::COMPUTE, because));
+    steps
 }
 
 /// Returns the steps that take back runs which must not begin, and delete those that are superseded.

@@ -28,7 +28,7 @@ use super::orphans;
 use crate::audit::condition::Audited;
 use crate::cell::discovery::observed::Seen;
 use crate::cell::observed::NamedSecret;
-use crate::compute::observed::Ending;
+use crate::compute::observed::{Ending, SeenCertificate};
 use crate::condition_catalog::KINDS;
 use crate::drain::progress::HostProgress;
 use crate::held_credentials::observed::Held;
@@ -180,6 +180,7 @@ impl World {
             release: Chosen::Release(Release::newest()),
             ssh: self.ssh.clone(),
             migration_key: None,
+            certificate: SeenCertificate::default(),
             inventory: compute::observed::Inventory::Found,
             rendered: None,
             default_images: Images::default(),

@@ -10,7 +10,7 @@ use nova_config::rendered_secret::compute_secret_name;
 use nova_config::services::{LIBVIRT, NOVA, NOVA_TYPE};
 use operator_core::plan::Target;
 use operator_core::run_engine::host_key::{self, HostKeyTrust};
-use operator_core::run_engine::layout::Layout;
+use operator_core::run_engine::layout::{Layout, Tls};
 use operator_core::run_engine::run_template::{
     AnsibleOptions, DeploymentOptions, HostConnection, MountedSource, Play, RunTemplate,
 };
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use crate::compute::evaluation::Evaluation;
 use crate::compute::host_drain::drains_before;
 use crate::compute::observed::Observed;
-use crate::compute::{identity, migration_key};
+use crate::compute::{identity, libvirt_tls, migration_key};
 
 /// The operator's own play that checks the registration, so that it works with any collection.
 const REGISTERED_PLAY: &str = include_str!("../../plays/nova-registered.yaml");
@@ -44,7 +44,9 @@ pub fn run_template(
         }
         _ => (Play::Contents(REGISTERED_PLAY.to_owned()), NOVA_TYPE),
     };
+    let tls = if service == LIBVIRT { libvirt_tls::mounts(seen) } else { vec![] };
     RunTemplate {
+        layout: layout(seen, tls),
         sources: sources(seen, service, evaluated),
         extra_vars: extra_vars(seen, service, restarts),
         ..plain_run_template(seen, play, service_type)
@@ -53,12 +55,12 @@ pub fn run_template(
 
 /// Returns the run template for the compute's host as in its spec, without files or variables.
 pub fn plain_run_template(seen: &Observed, play: Play, service_type: &str) -> RunTemplate {
-    let spec = &seen.compute.spec;
-    let layout = Layout::Parent {
-        inventory: spec.inventory_config_map_name.clone().unwrap_or_default(),
-        beside: inventory_secret(seen),
-    };
-    host_run_template(&seen.compute, layout, play, service_type)
+    host_run_template(&seen.compute, layout(seen, vec![]), play, service_type)
+}
+
+fn layout(seen: &Observed, tls: Vec<Tls>) -> Layout {
+    let inventory = seen.compute.spec.inventory_config_map_name.clone().unwrap_or_default();
+    Layout::Parent { inventory, beside: inventory_secret(seen), tls }
 }
 
 /// Returns the run template for hosts with the pods of this compute's spec, which owns the runs.
@@ -105,7 +107,8 @@ fn sources(seen: &Observed, service: &str, evaluated: &Evaluation) -> Vec<Mounte
         name: compute_secret_name(&seen.compute.name_any()),
         keys: evaluated.files.iter().map(|it| it.name.clone()).collect(),
     };
-    let has_key = evaluated.inputs.as_ref().is_some_and(|it| it.contains_key(migration_key::SECRET));
+    let has_key =
+        evaluated.inputs.as_ref().is_some_and(|it| it.contains_key(migration_key::SECRET));
     std::iter::once(rendered).chain(has_key.then(migration_key::source)).collect()
 }
 

@@ -34,13 +34,16 @@ use crate::compute::inputs::{self, INSTANCE_INPUT, REDEPLOY_INPUT};
 use crate::compute::messages::redeploy_command;
 use crate::compute::observed::Observed;
 use crate::compute::{
-    config, host_drain, identity, nova_matches, preconditions, repair, status, warnings,
+    config, host_drain, identity, libvirt_tls, nova_matches, preconditions, repair, status,
+    warnings,
 };
 use crate::deployed_files::nova;
 use crate::held_credentials::observed::HeldObject;
 use crate::registration::is_recorded;
 use crate::{cleanup, finalizers};
 
+/// How long until a compute looks again for a kind that the cluster lacks.
+const CRD_POLL_INTERVAL: Duration = Duration::from_mins(1);
 /// How long a failed compute waits before it requests a slot for a retry again.
 const SLOT_RETRY_INTERVAL: Duration = Duration::from_secs(30);
 
@@ -61,6 +64,7 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     let previous = seen.compute.status.as_ref().map(|it| it.conditions.as_slice());
     evaluated.rejection =
         rejected_write::condition(rejected, previous.unwrap_or_default(), !later.is_empty());
+    plan.independent.extend(libvirt_tls::steps(seen, preconditions::is_node_usable(seen)));
     plan.steps.extend(withdrawn(seen, &evaluated, &runs));
     plan.steps.extend(finalizer_step(seen, &evaluated));
     plan.steps.extend(rendering);
@@ -69,6 +73,10 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
         plan.steps.push(status);
     }
     plan.steps.extend(later);
+    if libvirt_tls::wanted(seen).is_some() && !seen.certificate.issued.is_served {
+        // No watch reports the arrival of cert-manager.
+        plan.requeue_in(CRD_POLL_INTERVAL);
+    }
     if let Some(at) = evaluated.health.changes_at {
         plan.requeue_at(at, now);
     }

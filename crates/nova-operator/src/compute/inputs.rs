@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::cell::credentials::of_cell;
 use crate::compute::config_inputs::Complete;
 use crate::compute::observed::Observed;
-use crate::compute::{migration_key, repair};
+use crate::compute::{libvirt_tls, migration_key, repair};
 
 /// Version of the list of fields below. A new version would change the hash of every compute, so it
 /// never changes: new fields are included only when they are set.
@@ -58,6 +58,11 @@ pub fn service_inputs(seen: &Observed, complete: &Complete) -> OfServices {
     add(&mut libvirt, "novaLibvirtContainerImage", &json!(spec.nova_libvirt_container_image));
     let mut nova = host;
     add(&mut nova, "novaComputeContainerImage", &json!(spec.nova_compute_container_image));
+    let has_tls = libvirt_tls::wanted(seen).map(|_| true);
+    for of_service in [&mut libvirt, &mut nova] {
+        add(of_service, "tlsEnabled", &json!(has_tls));
+    }
+    libvirt.extend(libvirt_tls::inputs(seen));
     add(&mut nova, "customServiceConfig", &json!(spec.custom_service_config));
     for (name, text) in &spec.default_config_overwrite {
         nova.insert(format!("defaultConfigOverwrite {name}"), hash::short(text).into());

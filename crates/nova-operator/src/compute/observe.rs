@@ -22,8 +22,11 @@ use crate::audit::observe::audited;
 use crate::caches::Caches;
 use crate::cell_immutability::owns;
 use crate::compute::host_order::host_order;
-use crate::compute::observed::{DefaultConfig, Ending, Inventory, Observed, Rendered};
-use crate::compute::{migration_key, nova_matches};
+use crate::compute::observed::{
+    DefaultConfig, Ending, Inventory, Observed, Rendered, SeenCertificate,
+};
+use crate::compute::{libvirt_tls, migration_key, nova_matches};
+use crate::conflicting_service::ConflictingService;
 use crate::controller_names::COMPUTE;
 use crate::drain::progress::HostProgress;
 use crate::finalizers;
@@ -45,6 +48,8 @@ struct Named {
     /// Only an inventory that a user names: the node's own belongs to the operator of the node.
     inventory: Option<SourceRef>,
     rendered: SourceRef,
+    /// The Secret of libvirt's certificate, whether or not it gets one.
+    certificates: Vec<SourceRef>,
 }
 
 impl Named {
@@ -57,7 +62,7 @@ impl Named {
             &self.inventory,
         ];
         let named = [&self.rendered, &self.migration_key];
-        optional.into_iter().flatten().chain(named).cloned().collect()
+        optional.into_iter().flatten().chain(named).chain(&self.certificates).cloned().collect()
     }
 }
 
@@ -79,11 +84,11 @@ pub async fn observe(
     if node.as_ref().is_some_and(|it| owns(it, &compute)) {
         named.inventory = None;
     }
-    let sources = &caches.sources;
     // Registered before reading, so that a change in between enqueues the compute again.
-    sources.depends(COMPUTE, key, named.all());
+    caches.sources.depends(COMPUTE, key, named.all());
     let ssh = digests(caches, named.ssh.as_ref()).await?;
     let migration_key = digests(caches, Some(&named.migration_key)).await?;
+    let certificate = certificate(caches, &compute, node.as_deref(), &named).await?;
     let default_config = default_config(caches, named.default_config.as_ref()).await?;
     let inventory = inventory(caches, named.inventory.as_ref()).await?;
     let ending = ending(caches, &compute).await?;
@@ -95,9 +100,7 @@ pub async fn observe(
         // Last, so that no other compute waits for a slot during the reads above.
         slot: caches.coordinator.slot(&compute, node.as_deref()).await,
         runs: caches.runs.indexed(BY_OWNER, &at(&compute.uid().unwrap_or_default())),
-        conflicting_service: node
-            .as_ref()
-            .and_then(|it| caches.conflicting_service(role.as_deref(), it)),
+        conflicting_service: conflicting_service(caches, role.as_deref(), node.as_deref()),
         release: release::release_of_cell(cell.as_deref(), default),
         health: health(caches, &compute),
         compute,
@@ -110,8 +113,9 @@ pub async fn observe(
         default_config,
         ssh,
         migration_key,
+        certificate,
         inventory,
-        rendered: rendered(sources, &named.rendered),
+        rendered: rendered(&caches.sources, &named.rendered),
         default_images: images.clone(),
         cells_are_ours: caches.cells_are_ours,
         drain: caches.orders.as_ref().map(|_| HostProgress::Pending),
@@ -123,11 +127,40 @@ pub async fn observe(
     Ok(Some(with_audits(caches, with_drain(caches, seen))))
 }
 
+fn conflicting_service(
+    caches: &Caches,
+    role: Option<&Role>,
+    node: Option<&Node>,
+) -> Option<ConflictingService> {
+    caches.conflicting_service(role, node?)
+}
+
 fn node_and_role(caches: &Caches, node: &Key) -> Result<(Option<Arc<Node>>, Option<Arc<Role>>)> {
     let found = caches.nodes.try_get(node)?;
     let role = found.as_ref().and_then(|it| it.spec.role.as_deref());
     let role = role.map(|it| caches.roles.try_get(&Key::new(&node.namespace, it)));
     Ok((found, role.transpose()?.flatten()))
+}
+
+/// Reads libvirt's certificate, unless the host gets none and has none.
+async fn certificate(
+    caches: &Caches,
+    compute: &ExternalCompute,
+    node: Option<&Node>,
+    named: &Named,
+) -> Result<SeenCertificate> {
+    let secret = named.certificates.first();
+    let existing = secret.and_then(|it| caches.secrets.get(&it.key));
+    let has_one = existing.as_ref().is_some_and(|it| libvirt_tls::is_of(&**it, compute));
+    let is_wanted = node.and_then(|it| it.status.as_ref()).is_some_and(|it| it.tls.is_some());
+    if !is_wanted && !has_one {
+        return Ok(SeenCertificate::default());
+    }
+    let namespace = compute.namespace().unwrap_or_default();
+    let issued = caches.cert_manager.issued(&caches.api, &namespace).await?;
+    let secret = digests(caches, secret).await?;
+    let metadata = existing.map(|it| it.metadata.clone()).unwrap_or_default();
+    Ok(SeenCertificate { issued, secret, metadata })
 }
 
 /// Returns the names of the cells of a namespace, for one that has a slip in its name.
@@ -244,6 +277,10 @@ fn named(key: &Key, compute: &ExternalCompute, role: Option<&Role>, cell: Option
             .as_deref()
             .map(|it| SourceRef::config_map(&key.namespace, it)),
         rendered: secret(&compute_secret_name(&key.name)),
+        certificates: libvirt_tls::secrets(&compute.spec.dataplane_node_name)
+            .iter()
+            .map(|it| secret(it))
+            .collect(),
     }
 }
 

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use api::ansibleee::AnsibleEe;
 use api::dataplane::{Node, Role};
 use api::nova::{Cell, ExternalCompute};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use nova_config::release::Chosen;
+use operator_core::certificates::Issued;
 use operator_core::keyed::Keys;
 use operator_runtime::managed_fields::ManagedFields;
 use operator_runtime::source_cache::Content;
@@ -54,6 +56,17 @@ pub struct Rendered {
     pub managed_fields: ManagedFields,
 }
 
+/// What was observed of libvirt's certificate.
+#[derive(Clone, Debug, Default)]
+pub struct SeenCertificate {
+    /// What was observed of cert-manager; empty for a host that neither gets nor has a certificate.
+    pub issued: Issued,
+    /// The digests of the certificate's Secret, or `None` when it does not exist.
+    pub secret: Option<Digests>,
+    /// The metadata of that Secret; empty without one.
+    pub metadata: ObjectMeta,
+}
+
 /// What is needed only for a compute that is being deleted.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Ending {
@@ -92,6 +105,8 @@ pub struct Observed {
     pub ssh: Option<Digests>,
     /// The digests of the Secret with the key for migrations, or `None` when it does not exist.
     pub migration_key: Option<Digests>,
+    /// libvirt's certificate.
+    pub certificate: SeenCertificate,
     /// The state of the ConfigMap with the inventory.
     pub inventory: Inventory,
     /// The rendered Secret, or `None` when it does not exist.

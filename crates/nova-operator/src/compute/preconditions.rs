@@ -22,8 +22,8 @@ use crate::cell::credentials::{CREDENTIALS, of_cell};
 use crate::cell_immutability::owns;
 use crate::compute::config_inputs::{self, Complete};
 use crate::compute::host_drain::drains_before;
-use crate::compute::migration_key;
 use crate::compute::observed::{Inventory, Observed};
+use crate::compute::{libvirt_tls, migration_key};
 use crate::compute_lifecycle::effective::{DesiredCompute, desired};
 use crate::conflicting_service::listed;
 use crate::drain::before::{DrainBefore, drain_before};
@@ -48,6 +48,7 @@ pub fn input(seen: &Observed) -> (ConditionDraft, Option<Complete>) {
         _ => None,
     };
     faults.extend(ssh_faults(seen));
+    faults.extend(libvirt_tls::fault(seen));
     faults.extend(drain_fault(seen));
     if complete.is_some() && faults.is_empty() {
         let condition =
@@ -242,6 +243,10 @@ fn ssh_faults(seen: &Observed) -> Vec<Problem> {
         let text = format!("Secret {secret} has no key {PRIVATE_KEY}: add it.");
         faults.push(Problem::new(&reasons::compute::SSH_SECRET_INCOMPLETE, text));
     }
+    faults.extend(digests.ssh_key_fault.map(|it| {
+        let text = format!("{PRIVATE_KEY} of Secret {secret} {}.", it.text());
+        Problem::new(&reasons::compute::SSH_SECRET_INVALID, text)
+    }));
     faults
 }
 

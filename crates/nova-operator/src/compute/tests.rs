@@ -17,6 +17,7 @@ use nova_config::rendered_secret::{CONFIG_FILES, CONFIG_HASH, CONFIG_INPUTS};
 use operator_core::condition_catalog::undeclared;
 use operator_core::keyed::Keys;
 use operator_core::plan::{Plan, Step, Write};
+use operator_core::run_engine::ssh_secret::KeyFault;
 use operator_runtime::managed_fields::ManagedFields;
 use operator_runtime::source_cache::Content;
 use operator_runtime::source_cache::{Digests, Values};
@@ -24,7 +25,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use testkit::golden::recorded;
 
-use super::observed::{DefaultConfig, Inventory, Rendered};
+use super::observed::{DefaultConfig, Inventory, Rendered, SeenCertificate};
 use super::{Observed, decide, inputs};
 use crate::audit::condition::Audited;
 use crate::cell::credentials::CREDENTIALS;
@@ -45,6 +46,7 @@ mod drained_rollout;
 mod golden;
 mod health;
 mod identity;
+mod libvirt_tls;
 mod migration_key;
 mod nova_matches;
 mod other_release;
@@ -166,6 +168,7 @@ impl World {
                 ..Digests::default()
             }),
             migration_key: None,
+            certificate: SeenCertificate::default(),
             inventory: Inventory::Found,
             rendered: None,
             default_images: Images::default(),
@@ -420,7 +423,7 @@ fn a_cell_with_a_slip_in_its_name_is_told_with_the_near_ones() {
 #[test]
 fn each_wait_is_named_and_no_run_starts() {
     type Change = fn(&mut World);
-    let cases: [(&str, &str, &str, Change); 15] = [
+    let cases: [(&str, &str, &str, Change); 16] = [
         ("NodeReady", "NodeNotFound", "OpenStackDataPlaneNode n0", |it| it.seen.node = None),
         ("NodeReady", "NodeNotReady", "n0", |it| {
             it.node().status.as_mut().unwrap().conditions =
@@ -443,6 +446,9 @@ fn each_wait_is_named_and_no_run_starts() {
         ("InputReady", "SshSecretNotFound", "Secret key", |it| it.seen.ssh = None),
         ("InputReady", "SshSecretIncomplete", "ssh-privatekey", |it| {
             it.seen.ssh.as_mut().unwrap().keys.remove("ssh-privatekey");
+        }),
+        ("InputReady", "SshSecretInvalid", "ssh-privatekey of Secret key", |it| {
+            it.seen.ssh.as_mut().unwrap().ssh_key_fault = Some(KeyFault::PublicKey);
         }),
         ("InputReady", "ImageNotSet", "spec.novaComputeContainerImage", |it| {
             it.compute().spec.nova_compute_container_image = None;

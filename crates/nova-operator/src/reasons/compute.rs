@@ -137,6 +137,12 @@ pub(crate) const SSH_SECRET_INCOMPLETE: Reason = Reason::warning(
     "When the key appears.",
     "Add the key.",
 );
+pub(crate) const SSH_SECRET_INVALID: Reason = Reason::warning(
+    "SshSecretInvalid",
+    "ssh cannot use what the ssh Secret has in `ssh-privatekey`.",
+    "When the key is corrected.",
+    "Put the private key there as the message says: as `ssh-keygen` wrote it, without a passphrase.",
+);
 pub(crate) const DEFAULT_CONFIG_NOT_FOUND: Reason = Reason::warning(
     "DefaultConfigNotFound",
     "The ConfigMap of the role's annotation `nova.openstack.org/default-config` does not exist.",

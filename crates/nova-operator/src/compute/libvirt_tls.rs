@@ -1,0 +1,169 @@
+//! libvirt's certificate on the host of a compute, with which guests move from host to host over
+//! TLS.
+//!
+//! The host gets one where the status of its node has what certificates carry.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
+
+use api::dataplane::{HostTls, Service};
+use api::nova::ExternalCompute;
+use api::problem::Problem;
+use api::yaml;
+use kube::ResourceExt;
+use operator_core::certificates::{
+    self, CertificateOwner, CertificateRequest, DesiredCertificates, Hosts, label_value, name_of,
+    requested, secret_name, secret_of,
+};
+use operator_core::data_sources::NamedSource;
+use operator_core::keyed::{Inputs, short};
+use operator_core::node_set_host::{CTLPLANE, HostNetworkValues};
+use operator_core::plan::{Step, Target};
+use operator_core::run_engine::layout::Tls;
+use operator_runtime::source_cache::Digests;
+use serde_json::json;
+
+use crate::compute::observed::Observed;
+use crate::reasons;
+
+/// Label of the certificate and of its Secret with the compute.
+const COMPUTE: &str = "osdp-compute";
+
+/// The default service, which is the same for hosts of node sets.
+static LIBVIRT: LazyLock<Service> = LazyLock::new(|| {
+    let text = include_str!("../../../dataplane-operator/services/libvirt.yaml");
+    yaml::from_str(text).expect("the file is checked by a test")
+});
+
+/// Returns what the certificate carries, or `None` where the host gets none.
+pub fn wanted(seen: &Observed) -> Option<&HostTls> {
+    seen.node.as_ref()?.status.as_ref()?.tls.as_ref()
+}
+
+/// Returns the certificates that libvirt needs.
+fn requests() -> Vec<CertificateRequest<'static>> {
+    requested([(nova_config::services::LIBVIRT, &*LIBVIRT)])
+}
+
+/// Returns the Secrets of the certificates of a node's host.
+pub fn secrets(node: &str) -> Vec<String> {
+    requests().iter().map(|it| secret_of(it, node)).collect()
+}
+
+/// Whether a Secret with these labels belongs to a certificate of the compute.
+pub fn is_of<K: ResourceExt>(secret: &K, compute: &ExternalCompute) -> bool {
+    secret.labels().get(COMPUTE) == Some(&label_value(&compute.name_any()))
+}
+
+fn owner_of(compute: &ExternalCompute) -> CertificateOwner {
+    CertificateOwner { object: Target::of(compute), label: COMPUTE, place: "the role of the node" }
+}
+
+/// Returns what is written in this pass, and the faults of the request.
+fn desired(seen: &Observed, may_remove: bool) -> DesiredCertificates {
+    let node = seen.compute.spec.dataplane_node_name.as_str();
+    let issued = &seen.certificate.issued;
+    let tls = wanted(seen);
+    if tls.is_none() && issued.certificates.is_empty() {
+        return DesiredCertificates::default();
+    }
+    if tls.is_some() && !issued.is_served {
+        let text = format!(
+            "tlsEnabled is true in the role of OpenStackDataPlaneNode {node}, and the cluster has no \
+             cert-manager to issue libvirt's certificate: install it, or set tlsEnabled: false."
+        );
+        let problems = vec![Problem::new(&reasons::CERT_MANAGER_NOT_FOUND, text)];
+        return DesiredCertificates { problems, ..DesiredCertificates::default() };
+    }
+    let on = |it: fn(&HostTls) -> &BTreeMap<String, String>| {
+        tls.iter().map(|tls| (node.to_owned(), it(tls).clone())).collect::<HostNetworkValues>()
+    };
+    let (names, addresses) = (on(|it| &it.names), on(|it| &it.addresses));
+    let hosts = Hosts {
+        all: BTreeSet::from([node]),
+        terminating: BTreeSet::new(),
+        are_reserved: true,
+        names: &names,
+        addresses: &addresses,
+    };
+    let requests = if tls.is_some() { requests() } else { vec![] };
+    certificates::desired(&owner_of(&seen.compute), &requests, &hosts, issued, may_remove)
+}
+
+/// Returns the steps that request the certificate, or remove it where the host gets none any more.
+///
+/// `is_usable` says whether the node's status describes its present state.
+pub fn steps(seen: &Observed, is_usable: bool) -> Vec<Step> {
+    let mut steps = desired(seen, is_usable).steps;
+    steps.extend(requests().iter().filter_map(|it| ownership(seen, it)));
+    steps
+}
+
+/// Returns the step that has the Secret go with its certificate: cert-manager leaves it, and this
+/// operator may delete none.
+fn ownership(seen: &Observed, request: &CertificateRequest<'_>) -> Option<Step> {
+    let (owner, metadata) = (owner_of(&seen.compute), &seen.certificate.metadata);
+    let name = name_of(request, &seen.compute.spec.dataplane_node_name);
+    let certificate = seen.certificate.issued.certificates.get(&name)?;
+    let (secret, certificate) = (metadata.uid.as_ref()?, Target::of(&**certificate));
+    let mut owners = metadata.owner_references.iter().flatten();
+    if owners.any(|it| Some(&it.uid) == certificate.uid.as_ref()) {
+        return None;
+    }
+    let reference = json!({
+        "apiVersion": certificate.kind.api_version(), "kind": certificate.kind.kind,
+        "name": certificate.name, "uid": certificate.uid,
+    });
+    let object = json!({ "metadata": { "uid": secret, "ownerReferences": [reference] } });
+    let because = "the Secret is to go with its certificate";
+    Some(Step::apply(owner.secret(&secret_name(&name)), object, because))
+}
+
+/// Returns the steps that remove the certificate before the compute goes.
+pub fn removals(seen: &Observed) -> Vec<Step> {
+    certificates::removals(&owner_of(&seen.compute), &seen.certificate.issued)
+}
+
+/// Returns why libvirt has no certificate to be deployed with, if anything.
+pub fn fault(seen: &Observed) -> Option<Problem> {
+    wanted(seen)?;
+    let desired = desired(seen, false);
+    if let Some(first) = desired.problems.first() {
+        return Some(first.clone());
+    }
+    let request = requests().into_iter().next()?;
+    let name = name_of(&request, &seen.compute.spec.dataplane_node_name);
+    if desired.names().contains(name.as_str()) {
+        let text = format!("Certificate {name} of libvirt is asked for now.");
+        return Some(Problem::new(&reasons::ISSUING, text));
+    }
+    let has = |file: &str| {
+        let secret = seen.certificate.secret.as_ref();
+        secret.is_some_and(|it| it.keys.contains_key(file))
+    };
+    seen.certificate.issued.fault(&name, has)
+}
+
+/// Returns the inputs that the certificate is; it is libvirt's alone.
+pub fn inputs(seen: &Observed) -> Inputs {
+    let Some((request, digests)) = certificate(seen) else { return Inputs::new() };
+    let named = NamedSource::secret(&secret_of(&request, &seen.compute.spec.dataplane_node_name));
+    Inputs::from([(named.title(), short(&digests.keys))])
+}
+
+fn certificate(seen: &Observed) -> Option<(CertificateRequest<'static>, &Digests)> {
+    wanted(seen)?;
+    Some((requests().into_iter().next()?, seen.certificate.secret.as_ref()?))
+}
+
+/// Returns the certificate as libvirt's run mounts it.
+pub fn mounts(seen: &Observed) -> Vec<Tls> {
+    let node = seen.compute.spec.dataplane_node_name.as_str();
+    let own_name = wanted(seen).and_then(|it| it.names.get(CTLPLANE));
+    let mount = |(request, own): (CertificateRequest<'_>, &String)| Tls::OfHosts {
+        secrets: [(own.clone(), secret_of(&request, node))].into(),
+        service_type: request.directory(),
+        key: request.key.to_owned(),
+    };
+    requests().into_iter().zip(own_name).map(mount).collect()
+}
