@@ -99,7 +99,8 @@ pub(crate) async fn join(ns: &Namespace, host: &Host, cell: Option<&str>) -> Res
     ns.create_with::<Node>(&host.name, spec, metadata).await.map(drop)
 }
 
-fn in_cell(cell: &str) -> Value {
+/// Returns the metadata of an object whose computes are in a cell.
+pub(crate) fn in_cell(cell: &str) -> Value {
     json!({ "annotations": { "nova.openstack.org/cell": cell } })
 }
 

@@ -1,5 +1,6 @@
 //! Control logic against one simulated cluster that all of these tests share.
 
+mod annotations;
 mod audit;
 mod baremetal;
 mod cell_inputs;
@@ -34,6 +35,7 @@ mod one_owner;
 mod ratcheting;
 mod refused_pods;
 mod removal;
+mod role_certificates;
 mod runs_by_hand;
 mod service_operator;
 mod services;
