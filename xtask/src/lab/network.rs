@@ -14,9 +14,14 @@ const GUARD: &str = "EDPM-LAB";
 /// Prefixes of chains that exist because of the lab.
 const CHAINS: [&str; 2] = [GUARD, "KUBE-"];
 const FORWARDING: &str = "net/ipv4/ip_forward";
-/// The settings below `/proc/sys` that the lab and its kubelet change.
-const SETTINGS: [&str; 4] =
-    [FORWARDING, "vm/overcommit_memory", "kernel/panic", "kernel/panic_on_oops"];
+/// The settings below `/proc/sys` that the lab, its kubelet and its hosts change.
+const SETTINGS: [&str; 5] = [
+    FORWARDING,
+    "vm/overcommit_memory",
+    "vm/unprivileged_userfaultfd",
+    "kernel/panic",
+    "kernel/panic_on_oops",
+];
 
 /// Creates the bridge with the gateway's address and isolates it from other networks.
 ///
@@ -48,7 +53,7 @@ fn setting(name: &str) -> PathBuf {
 fn remember_settings(folder: &Path) -> Result<()> {
     for name in SETTINGS {
         let saved = folder.join(name.replace('/', "."));
-        if !saved.exists() {
+        if !saved.exists() && setting(name).exists() {
             sh::write_if_changed(&saved, &fs::read_to_string(setting(name))?)?;
         }
     }
