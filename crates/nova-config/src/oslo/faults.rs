@@ -115,8 +115,8 @@ fn of_migration(entry: &Entry) -> Option<&'static str> {
 }
 
 /// What follows where guests are to move over TCP alone.
-const WITHOUT_LOGIN: &str = "has guests moved over a connection that neither asks who calls nor encrypts, and no \
-     libvirt that the play starts listens for it: remove it";
+const WITHOUT_LOGIN: &str = "has guests moved over a connection that neither asks who calls nor \
+                             encrypts, and no libvirt that the play starts listens for it: remove it";
 
 /// What follows where an option is of the control plane.
 const ELSEWHERE: &str =
