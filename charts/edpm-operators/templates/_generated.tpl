@@ -181,6 +181,12 @@
 - apiGroups: [""]
   resources: ["secrets"]
   verbs: ["create", "get", "list", "patch", "watch"]
+- apiGroups: ["cert-manager.io"]
+  resources: ["issuers"]
+  verbs: ["get", "list", "watch"]
+- apiGroups: ["cert-manager.io"]
+  resources: ["certificates"]
+  verbs: ["create", "delete", "get", "list", "patch", "watch"]
 - apiGroups: ["rabbitmq.openstack.org"]
   resources: ["rabbitmqusers"]
   verbs: ["get", "list", "patch", "watch"]
@@ -271,4 +277,23 @@ has(object.metadata.annotations) && 'nova.openstack.org/cell' in object.metadata
 
 {{- define "edpm.condition.loses-options" -}}
 has(oldObject.spec) && (oldObject.spec.?customServiceConfig.orValue('') != '' || oldObject.spec.?defaultConfigOverwrite.orValue({}).size() > 0)
+{{- end }}
+
+{{- define "edpm.annotations.known" -}}
+{"NovaCell":["nova.openstack.org/release","nova.openstack.org/host-discovery","nova.openstack.org/host-discovery-secret","nova.openstack.org/host-discovery-image","nova.openstack.org/release-credentials","nova.openstack.org/accept-nova","nova.openstack.org/skip-cleanup"],"NovaExternalCompute":["nova.openstack.org/redeploy","nova.openstack.org/skip-cleanup"],"OpenStackDataPlane":[],"OpenStackDataPlaneDeployment":["dataplane.openstack.org/confirm-delete"],"OpenStackDataPlaneNode":["nova.openstack.org/cell","nova.openstack.org/allow-removal","nova.openstack.org/skip-cleanup","nova.openstack.org/drain","nova.openstack.org/drain-reason","nova.openstack.org/drain-before","nova.openstack.org/max-migrations","nova.openstack.org/audit","nova.openstack.org/audit-repair","dataplane.openstack.org/redeploy","dataplane.openstack.org/accept-host-key","dataplane.openstack.org/accept-shared-host-key","dataplane.openstack.org/take-over","dataplane.openstack.org/network-scope","dataplane.openstack.org/adopt","dataplane.openstack.org/skip-cleanup"],"OpenStackDataPlaneNodeSet":["nova.openstack.org/drain-hosts","nova.openstack.org/drain-reason","nova.openstack.org/drain-before","nova.openstack.org/max-migrations","nova.openstack.org/skip-cleanup","dataplane.openstack.org/accept-host-key","dataplane.openstack.org/accept-shared-host-key","dataplane.openstack.org/take-over","dataplane.openstack.org/network-scope","dataplane.openstack.org/skip-cleanup"],"OpenStackDataPlaneRole":["nova.openstack.org/cell","nova.openstack.org/default-config","nova.openstack.org/drain-before","nova.openstack.org/max-migrations","nova.openstack.org/audit","nova.openstack.org/audit-repair","dataplane.openstack.org/redeploy","dataplane.openstack.org/adopt"],"OpenStackDataPlaneService":[]}
+{{- end }}
+
+{{- define "edpm.annotations.written" -}}
+["dataplane.openstack.org/applied","edpm.openstack.org/content-hash","edpm.openstack.org/restored"]
+{{- end }}
+
+{{- define "edpm.annotations.resources" -}}
+- apiGroups: [dataplane.openstack.org]
+  apiVersions: [v1beta1]
+  operations: [CREATE, UPDATE]
+  resources: [openstackdataplanes, openstackdataplanedeployments, openstackdataplanenodes, openstackdataplanenodesets, openstackdataplaneroles, openstackdataplaneservices]
+- apiGroups: [nova.openstack.org]
+  apiVersions: [v1beta1]
+  operations: [CREATE, UPDATE]
+  resources: [novacells, novaexternalcomputes]
 {{- end }}
