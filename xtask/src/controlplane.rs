@@ -133,8 +133,7 @@ pub(crate) fn joining(folder: &str, names: &[&str], values: &Values) -> Result<S
     let mut texts = Vec::new();
     for name in names {
         let path = paths::repo().join("lab").join(folder).join(name).with_extension("yaml");
-        texts
-            .push(fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?);
+        texts.push(fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?);
     }
     let text = texts.join("\n---\n");
     let mut values = values.clone();

@@ -166,10 +166,7 @@ pub(crate) fn apply_example(
 }
 
 /// Returns manifests with an image for each that an example leaves to its user.
-fn with_images<'a>(
-    manifests: &str,
-    reference: impl Fn(&str) -> Result<&'a str>,
-) -> Result<String> {
+fn with_images<'a>(manifests: &str, reference: impl Fn(&str) -> Result<&'a str>) -> Result<String> {
     let (before_name, after_name) = IMAGE;
     let mut filled = String::new();
     let mut rest = manifests;
@@ -206,7 +203,8 @@ mod tests {
     #[test]
     fn each_image_of_the_user_is_one_of_the_labs() {
         let text = "a: registry.example.org/team/nova-compute:TAG\nb: 1\n";
-        let reference = |it: &str| if it == "nova-compute" { Ok("lab/n:1") } else { bail!("no {it}") };
+        let reference =
+            |it: &str| if it == "nova-compute" { Ok("lab/n:1") } else { bail!("no {it}") };
         assert_eq!(with_images(text, reference).unwrap(), "a: lab/n:1\nb: 1\n");
         assert!(with_images("registry.example.org/team/other:TAG", reference).is_err());
         assert!(with_images("registry.example.org/team/nova-compute", reference).is_err());

@@ -72,9 +72,9 @@ pub(crate) fn start(env: &lab::Env, image: &str, hosts: &[Host], namespace: &str
 /// Connects hosts by a tenant network, as an administrator does before guests are wanted there.
 pub(crate) fn join_tenant_network(hosts: &[Host]) -> Result<()> {
     sh::step("connect the hosts by a tenant network", || {
-        hosts.iter().try_for_each(|host| {
-            ssh(host, "sudo systemctl start edpm-tenant.service").map(drop)
-        })
+        hosts
+            .iter()
+            .try_for_each(|host| ssh(host, "sudo systemctl start edpm-tenant.service").map(drop))
     })
 }
 

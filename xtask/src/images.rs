@@ -102,12 +102,7 @@ const IMAGES: &[Image] = &[
         extra: &[Extra::Wheels],
         purpose: Purpose::OnRequest,
     },
-    Image {
-        name: "ovn-controller",
-        from: Some("kolla"),
-        extra: &[],
-        purpose: Purpose::OnRequest,
-    },
+    Image { name: "ovn-controller", from: Some("kolla"), extra: &[], purpose: Purpose::OnRequest },
     Image {
         name: "neutron-metadata-agent",
         from: Some("nova-compute"),
