@@ -80,7 +80,10 @@ class InstallCerts(TemporaryDirectoryTest):
             "unshare", "--mount", "sh", "-c", START, self.directory / "openstack",
             BIN / "ansible-playbook", "--diff", "-i", "h,", "-c", "local",
             "-e", json.dumps({"ansible_become": False, "canonical_hostname": "h.lab"}), playbook,
-            env={"ANSIBLE_COLLECTIONS_PATH": collections_path(self.directory)},
+            env={
+                "PATH": f"{self.directory}/bin:{BIN}:/usr/sbin:/usr/bin:/sbin:/bin",
+                "ANSIBLE_COLLECTIONS_PATH": collections_path(self.directory),
+            },
         )
         return done.returncode, " ".join((done.stdout + done.stderr).split())
 
@@ -97,6 +100,18 @@ class InstallCerts(TemporaryDirectoryTest):
                 self.assertEqual((path.read_text(), path.stat().st_mode & 0o777, path.stat().st_uid), (text, 0o600, 0))
         self.assertEqual((self.directory / "openstack/cacerts/nova/tls-ca-bundle.pem").stat().st_mode & 0o777, 0o600)
         self.assertIn("changed=0", self.run_playbook()[1])
+
+    def test_a_renewed_certificate_has_the_metadata_agent_start_again_once(self):
+        self.write("bin/systemctl", '#!/bin/sh\necho "$*" >>"${0%/*}/asked"\nexit 5\n').chmod(0o755)
+        asked = self.directory / "bin" / "asked"
+        self.give("ovn/default")
+        self.assertEqual(self.run_playbook()[0], 0)
+        self.assertFalse(asked.exists())
+        self.give("neutron-metadata/default")
+        for _ in range(2):
+            code, said = self.run_playbook()
+            self.assertEqual(code, 0, said)
+        self.assertEqual(asked.read_text(), "try-restart edpm_ovn_metadata_agent.service\n")
 
     def test_a_host_without_a_certificate_of_its_own_is_refused_before_anything_is_written(self):
         # Another host's name begins like this one's.
