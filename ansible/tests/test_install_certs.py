@@ -44,6 +44,10 @@ class Faults(unittest.TestCase):
         self.assertEqual(self.faults(address=None), [
             "The certificate is not for the address 192.0.2.7, at which other hosts look for this one.",
         ])
+        self.assertEqual(self.faults(at="h.lab", address=None), [])
+        self.assertEqual(self.faults(at="other.lab"), [
+            "The certificate is not for the address other.lab, at which other hosts look for this one.",
+        ])
         # Another service may use it.
         self.assertEqual(self.faults(at="", enciphers=False, address=None), [])
 

@@ -76,9 +76,13 @@ def _usage_faults(certificate):
 
 
 def _address_faults(certificate, address):
+    try:
+        kind, wanted = x509.IPAddress, ipaddress.ip_address(str(address))
+    except ValueError:
+        # A host may be known by a name alone.
+        kind, wanted = x509.DNSName, str(address)
     names = _extension(certificate, ExtensionOID.SUBJECT_ALTERNATIVE_NAME)
-    addresses = [] if names is None else names.get_values_for_type(x509.IPAddress)
-    if ipaddress.ip_address(str(address)) in addresses:
+    if names is not None and wanted in names.get_values_for_type(kind):
         return []
     return [f"The certificate is not for the address {address}, at which other hosts look for this one."]
 
