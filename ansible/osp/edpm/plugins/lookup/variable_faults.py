@@ -28,6 +28,8 @@ COLLECTION = pathlib.Path(__file__).resolve().parents[2]
 OURS = re.compile(r"\b(?:deploy_)?edpm_[a-z0-9_]+")
 # Fields beside ansibleVars, which indented too far become variables.
 FIELDS = ("ansibleHost", "ansiblePort", "ansibleUser", "ansibleVars", "ansibleVarsFrom")
+# A role of upstream's that is not here, whose name begins as one of ours does.
+OTHERS = "edpm_ovn_bgp_agent_"
 # So near to a declared name that it is that name, misspelled: upstream's variables of other roles are farther away.
 MISSPELLED = 0.96
 # Ansible makes lists and dictionaries of text only where a module has them as arguments: a role would get the text.
@@ -43,7 +45,10 @@ def _ranges(name, value):
 
 
 # What becomes rules of the firewall.
-FIREWALL = {"edpm_nftables_user_rules": _rules, "edpm_libvirt_firewall_rules": _rules, "edpm_sshd_allowed_ranges": _ranges}
+FIREWALL = {
+    "edpm_libvirt_firewall_rules": _rules, "edpm_nftables_user_rules": _rules, "edpm_ovn_firewall_rules": _rules,
+    "edpm_sshd_allowed_ranges": _ranges,
+}
 
 
 class LookupModule(LookupBase):
@@ -100,7 +105,7 @@ def _name_faults(name):
         return [f"{name} is a field and no variable: write it beside ansibleVars, not into it."]
     if _spelled(name) in _mentioned():
         return [f"{name} is read by no role of osp.edpm: did you mean {_spelled(name)}?"]
-    is_ours = any(name == role or name.startswith(f"{role}_") for role in _roles())
+    is_ours = any(name == role or name.startswith(f"{role}_") for role in _roles()) and not name.startswith(OTHERS)
     near = difflib.get_close_matches(name, _options(), n=1, cutoff=0.75 if is_ours else MISSPELLED)
     if near:
         return [f"{name} is read by no role of osp.edpm: did you mean {near[0]}?"]
