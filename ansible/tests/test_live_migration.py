@@ -194,6 +194,9 @@ class OverTls(Host):
                       self.text("/var/lib/kolla/config_files/libvirt.json"))
         daemon = self.options("/var/lib/openstack/config/libvirt/libvirtd.conf")
         self.assertEqual((daemon["listen_tls"], daemon["listen_tcp"], daemon["auth_tls"]), ("1", "0", '"none"'))
+        # It would not start with a certificate that has expired since, for example after the host did.
+        self.assertEqual(daemon["tls_no_sanity_certificate"], "1")
+        self.assertNotIn("tls_no_verify_certificate", daemon)
         qemu = self.options("/var/lib/openstack/config/libvirt/qemu.conf")
         self.assertEqual((qemu["default_tls_x509_cert_dir"], qemu["default_tls_x509_verify"]), ('"/etc/pki/qemu"', "1"))
         self.assertEqual(self.open_ports()["009"], ["16514"])
