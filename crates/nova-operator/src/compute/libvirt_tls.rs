@@ -20,6 +20,7 @@ use operator_core::keyed::{Inputs, short};
 use operator_core::node_set_host::{CTLPLANE, HostNetworkValues};
 use operator_core::plan::{Step, Target};
 use operator_core::run_engine::layout::Tls;
+use operator_core::run_engine::run::Run;
 use operator_runtime::source_cache::Digests;
 use serde_json::json;
 
@@ -28,6 +29,9 @@ use crate::reasons;
 
 /// Label of the certificate and of its Secret with the compute.
 const COMPUTE: &str = "osdp-compute";
+/// The name by which the certificate is requested: that of the service is taken where a role lists
+/// it, or a node set with a host of that name.
+const REQUESTED_BY: &str = "compute-libvirt";
 
 /// The default service, which is the same for hosts of node sets.
 static LIBVIRT: LazyLock<Service> = LazyLock::new(|| {
@@ -42,7 +46,7 @@ pub fn wanted(seen: &Observed) -> Option<&HostTls> {
 
 /// Returns the certificates that libvirt needs.
 fn requests() -> Vec<CertificateRequest<'static>> {
-    requested([(nova_config::services::LIBVIRT, &*LIBVIRT)])
+    requested([(REQUESTED_BY, &*LIBVIRT)])
 }
 
 /// Returns the Secrets of the certificates of a node's host.
@@ -90,11 +94,13 @@ fn desired(seen: &Observed, may_remove: bool) -> DesiredCertificates {
     certificates::desired(&owner_of(&seen.compute), &requests, &hosts, issued, may_remove)
 }
 
-/// Returns the steps that request the certificate, or remove it where the host gets none any more.
+/// Returns the steps that request the certificate, or remove it where the host gets none any more and
+/// no run is left that may mount it.
 ///
 /// `is_usable` says whether the node's status describes its present state.
 pub fn steps(seen: &Observed, is_usable: bool) -> Vec<Step> {
-    let mut steps = desired(seen, is_usable).steps;
+    let is_mounted = seen.runs.iter().filter_map(|it| Run::of(it)).any(|it| !it.is_finished());
+    let mut steps = desired(seen, is_usable && !is_mounted).steps;
     steps.extend(requests().iter().filter_map(|it| ownership(seen, it)));
     steps
 }

@@ -51,9 +51,8 @@ async fn renewed(ns: &Namespace, host: &Host, secret: &str) -> Result<()> {
     let digest = |it: &Node| it.status.as_ref()?.deployed_inputs.get(secret).cloned();
     let before = digest(&ns.api::<Node>().get(&host.name).await?).context("no input")?;
     neighbours::issue(ns, secret.trim_start_matches("Secret cert-"), "two").await?;
-    let is_new = |it: &Node| {
-        digest(it).is_some_and(|it| it != before) && holds(conditions(it), "UpToDate")
-    };
+    let is_new =
+        |it: &Node| digest(it).is_some_and(|it| it != before) && holds(conditions(it), "UpToDate");
     ns.wait::<Node>(&host.name, "deployed with it", RUN, is_new).await.map(drop)
 }
 
@@ -79,7 +78,7 @@ async fn hosts_of_a_role_and_their_computes_get_certificates_and_renewed_ones_by
     ready(&ns, &host.name).await?;
     assert_eq!(had(&host, "certs", "agent"), ["one true"]);
 
-    let of_libvirt = format!("libvirt-default-{}", host.name);
+    let of_libvirt = format!("compute-libvirt-default-{}", host.name);
     let is_told = |it: &ExternalCompute| {
         says(computes::conditions(it), "InputReady", "Issuing", &[&of_libvirt])
     };

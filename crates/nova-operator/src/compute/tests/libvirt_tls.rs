@@ -6,8 +6,8 @@ use api::cert_manager::{Certificate, Issuer};
 use super::*;
 use crate::compute::observed::Ending;
 
-const CERTIFICATE: &str = "libvirt-default-n0";
-const SECRET: &str = "cert-libvirt-default-n0";
+const CERTIFICATE: &str = "compute-libvirt-default-n0";
+const SECRET: &str = "cert-compute-libvirt-default-n0";
 
 fn foreign<K: DeserializeOwned>(kind: &str, name: &str, body: Value) -> K {
     let mut object = body;
@@ -104,9 +104,8 @@ fn the_certificate_of_libvirt_is_asked_for_with_names_and_addresses_and_waited_f
     world.say("False", "Issuing certificate as Secret does not exist");
     world.settle();
     let told = world.condition("InputReady").message;
-    let words = "Certificate libvirt-default-n0 is not ready: Issuing certificate as Secret does not \
-                 exist.";
-    assert_eq!(told, words);
+    let words = "is not ready: Issuing certificate as Secret does not exist.";
+    assert_eq!(told, format!("Certificate {CERTIFICATE} {words}"));
     assert_eq!(world.runs(), [""; 0]);
     world.issue("1");
     world.settle();
@@ -185,6 +184,20 @@ fn a_certificate_stays_while_the_node_does_not_say_what_holds() {
     world.node().status.as_mut().unwrap().tls = None;
     world.node().metadata.generation = Some(2);
     assert_eq!(world.ask(), [""; 0]);
+}
+
+#[test]
+fn a_certificate_stays_while_a_run_may_mount_it() {
+    let mut world = World::with_tls();
+    world.ask();
+    world.issue("1");
+    world.settle();
+    assert_eq!(world.runs(), ["libvirt"]);
+    world.ask();
+    world.node().status.as_mut().unwrap().tls = None;
+    assert_eq!(world.ask(), [""; 0]);
+    world.end("Ok");
+    assert_eq!(world.ask(), [format!("delete {CERTIFICATE}")]);
 }
 
 #[test]
