@@ -342,7 +342,8 @@ pub fn node(seen: &Observed) -> ConditionDraft {
     if let Some(service) = awaited_service(seen, node) {
         let text = format!(
             "OpenStackDataPlaneService {service} has not succeeded yet on the host of \
-             OpenStackDataPlaneNode {name}, which lists it: nova-compute first runs there after it."
+             OpenStackDataPlaneNode {name}, which lists it: nova-compute first runs there after it. The \
+             conditions of the node say what it waits for."
         );
         return reasons::compute::NODE_NOT_READY.condition(NODE_READY, text);
     }
