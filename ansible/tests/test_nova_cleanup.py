@@ -195,9 +195,12 @@ class NovaCleanup(TemporaryDirectoryTest):
         self.refused("guests cannot be looked for without ps")
 
     def test_no_key_that_opens_other_hosts_stays_where_files_are_removed(self):
+        pki = "var/lib/edpm-config/libvirt/pki"
         removed = [
             "var/lib/openstack/config/nova/01-nova.conf", "var/lib/nova/.ssh/ssh-privatekey", "home/nova/.ssh/authorized_keys",
-            "var/lib/openstack/certs/libvirt/default/tls.key", "var/lib/edpm-config/libvirt/pki/qemu/client-key.pem",
+            "var/lib/openstack/certs/libvirt/default/tls.key", *(f"{pki}/{name}.pem" for name in (
+                "libvirt/private/clientkey", "libvirt/private/serverkey", "qemu/client-key", "qemu/server-key",
+            )),
         ]
         kept = ["var/lib/nova/compute_id", "var/lib/openstack/certs/ovn/default/tls.key"]
         for path in [*removed, *kept]:
@@ -212,6 +215,8 @@ class NovaCleanup(TemporaryDirectoryTest):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         found = [str(path.relative_to(self.directory / "root")) for path in (self.directory / "root").rglob("*") if path.is_file()]
         self.assertEqual(sorted(found), sorted(kept))
+        # libvirt's container has the directory mounted, and would not start again without it.
+        self.assertTrue((self.directory / "root" / pki / "qemu").is_dir())
 
     def test_a_unit_that_cannot_be_stopped_fails_the_play(self):
         self.host(edpm_nova_compute__service="enabled active")
