@@ -207,14 +207,19 @@ class NovaCleanup(TemporaryDirectoryTest):
             self.write(f"root/{path}", "")
         self.host(edpm_nova_compute__service="enabled active")
         mounts = "".join(f'mkdir -p /{it} && mount --bind "$0/{it}" /{it} && ' for it in ("var/lib", "home"))
-        done = self.command(
-            "unshare", "--mount", "sh", "-c", f'{mounts}exec "$@"', self.directory / "root",
-            BIN / "ansible-playbook", "-i", "localhost,", "-c", "local", "-e", "ansible_become=false",
-            "-e", json.dumps({"edpm_guests_definitions": [], "edpm_nova_remove_files": True}), self.playbook, env={"PATH": self.path},
-        )
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        found = [str(path.relative_to(self.directory / "root")) for path in (self.directory / "root").rglob("*") if path.is_file()]
-        self.assertEqual(sorted(found), sorted(kept))
+        # The second time the host leaves, and with it go the keys of neutron's agents.
+        for leaves, left in ((False, kept), (True, kept[:1])):
+            with self.subTest(leaves=leaves):
+                variables = {"edpm_guests_definitions": [], "edpm_nova_remove_files": True, "edpm_nova_host_leaves": leaves}
+                done = self.command(
+                    "unshare", "--mount", "sh", "-c", f'{mounts}exec "$@"', self.directory / "root",
+                    BIN / "ansible-playbook", "-i", "localhost,", "-c", "local", "-e", "ansible_become=false",
+                    "-e", json.dumps(variables), self.playbook, env={"PATH": self.path},
+                )
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                root = self.directory / "root"
+                found = [str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()]
+                self.assertEqual(sorted(found), sorted(left))
         # libvirt's container has the directory mounted, and would not start again without it.
         self.assertTrue((self.directory / "root" / pki / "qemu").is_dir())
 
