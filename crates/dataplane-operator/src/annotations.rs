@@ -21,10 +21,7 @@ pub const OF_KINDS: [(&str, &[&str]); 6] = [
         "OpenStackDataPlaneNode",
         &[REDEPLOY, ACCEPT, ACCEPT_SHARED, TAKE_OVER, NETWORK_SCOPE, ADOPT, SKIP_CLEANUP],
     ),
-    (
-        "OpenStackDataPlaneNodeSet",
-        &[ACCEPT, ACCEPT_SHARED, TAKE_OVER, NETWORK_SCOPE, SKIP_CLEANUP],
-    ),
+    ("OpenStackDataPlaneNodeSet", &[ACCEPT, ACCEPT_SHARED, TAKE_OVER, NETWORK_SCOPE, SKIP_CLEANUP]),
     ("OpenStackDataPlaneDeployment", &[CONFIRM]),
     ("OpenStackDataPlaneService", &[]),
 ];

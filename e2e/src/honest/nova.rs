@@ -8,10 +8,10 @@ use serde_json::{Map, Value, json};
 
 use super::{ask, identity};
 
-/// Requests, and the answers to them that were recorded.
+/// Requests in JSON, and the answers to them that were recorded.
 #[derive(Clone, Copy, Debug)]
 pub struct Script {
-    script: &'static str,
+    requests: &'static str,
     answers: &'static str,
     /// The file of the answers.
     file: &'static str,
@@ -21,14 +21,14 @@ pub struct Script {
 
 /// What nova and placement say of hosts on which nothing runs.
 pub const RECORDS: Script = Script {
-    script: include_str!("nova_script.json"),
+    requests: include_str!("nova_script.json"),
     answers: include_str!("nova_answers.json"),
     file: "nova_answers.json",
     hosts: "honest-",
 };
 /// What nova and neutron say of two hosts with a guest that moves.
 pub const GUESTS: Script = Script {
-    script: include_str!("guests_script.json"),
+    requests: include_str!("guests_script.json"),
     answers: include_str!("guests_answers.json"),
     file: "guests_answers.json",
     hosts: "edpm-compute-",
@@ -114,11 +114,11 @@ async fn nova_answers(
 }
 
 async fn answers(
-    Script { script, hosts, .. }: Script,
+    Script { requests, hosts, .. }: Script,
     cloud: &Cloud,
     stage: &mut impl NovaStage,
 ) -> Result<BTreeMap<String, Value>> {
-    let script: Value = serde_json::from_str(script)?;
+    let script: Value = serde_json::from_str(requests)?;
     let mut words = [("consumer", CONSUMER), ("nobody", NOBODY)]
         .map(|(word, meaning)| (format!("{{{word}}}"), meaning.to_owned()))
         .to_vec();

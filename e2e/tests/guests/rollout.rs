@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::{Stage, change_role, stage};
 
 /// What the role says of its rollouts.
-fn rollouts(drain_before: Value, max_unavailable: Value) -> Value {
+fn rollouts(drain_before: Option<&str>, max_unavailable: &Value) -> Value {
     json!({
         "metadata": { "annotations": { "nova.openstack.org/drain-before": drain_before } },
         "spec": { "deployStrategy": { "maxUnavailable": max_unavailable } },
@@ -23,7 +23,7 @@ async fn an_option_comes_to_both_hosts_and_no_guest_is_lost() -> Result<()> {
     let default = demo.logged(HOSTS[0], "max_concurrent_builds").await?;
     assert_ne!(default, "7");
     // One host at a time: the other one takes the guests.
-    change_role(&demo, rollouts(json!("true"), json!(1))).await?;
+    change_role(&demo, rollouts(Some("true"), &json!(1))).await?;
     for host in HOSTS {
         demo.configure(host, &format!("{options}[DEFAULT]\nmax_concurrent_builds = 7\n")).await?;
     }
@@ -36,7 +36,7 @@ async fn an_option_comes_to_both_hosts_and_no_guest_is_lost() -> Result<()> {
     for guest in &mut guests {
         guest.lives(&demo).await?;
     }
-    change_role(&demo, rollouts(Value::Null, json!("100%"))).await?;
+    change_role(&demo, rollouts(None, &json!("100%"))).await?;
     for host in HOSTS {
         demo.configure(host, &options).await?;
     }

@@ -20,10 +20,8 @@ const GROUPS: [&str; 3] =
 /// Returns the annotations that users set, by the kind that takes them.
 fn known() -> BTreeMap<&'static str, Vec<&'static str>> {
     let mut known: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    let tables = [
-        &nova_config::annotations::OF_KINDS[..],
-        &dataplane_operator::annotations::OF_KINDS[..],
-    ];
+    let tables =
+        [&nova_config::annotations::OF_KINDS[..], &dataplane_operator::annotations::OF_KINDS[..]];
     for (kind, keys) in tables.into_iter().flatten() {
         known.entry(*kind).or_default().extend(*keys);
     }

@@ -40,7 +40,7 @@ pub fn way_to_make(namespace: &str, named: &NamedSource) -> String {
     }
     let what = if named.kind == SourceKind::Secret { "secret generic" } else { "configmap" };
     let plural = if input.keys.len() > 1 { "s" } else { "" };
-    let before = input.before.iter().map(|it| format!("{it} ")).collect::<String>();
+    let before = input.before.iter().flat_map(|it| [it.as_str(), " "]).collect::<String>();
     format!(
         "create it with the key{plural} {}, for example: {before}kubectl -n {namespace} create {what} \
          {} {}",

@@ -436,7 +436,11 @@ fn the_key_for_migrations_is_given_where_the_host_was_deployed_with_it() {
     let plan = recorded(decide(&world.seen, None, world.now));
     let created = plan.steps.iter().find_map(|it| match &it.write {
         Write::Create { object, .. } => Some(object.to_string()),
-        _ => None,
+        Write::Apply { .. }
+        | Write::Status { .. }
+        | Write::Delete { .. }
+        | Write::AddFinalizer { .. }
+        | Write::RemoveFinalizer { .. } => None,
     });
     let created = created.unwrap();
     assert!(created.contains("n2/ssh-privatekey") && created.contains("n2/ssh-publickey"));

@@ -78,7 +78,8 @@ pub async fn observe(
         return Ok(None);
     };
     let at = |name: &str| Key::new(&key.namespace, name);
-    let (node, role) = node_and_role(caches, &at(&compute.spec.dataplane_node_name))?;
+    let node = caches.nodes.try_get(&at(&compute.spec.dataplane_node_name))?;
+    let role = role_of(caches, node.as_deref(), &key.namespace)?;
     let cell = caches.cells.try_get(&at(&compute.spec.cell_name))?;
     let mut named = named(key, &compute, role.as_deref(), cell.as_deref());
     if node.as_ref().is_some_and(|it| owns(it, &compute)) {
@@ -135,11 +136,10 @@ fn conflicting_service(
     caches.conflicting_service(role, node?)
 }
 
-fn node_and_role(caches: &Caches, node: &Key) -> Result<(Option<Arc<Node>>, Option<Arc<Role>>)> {
-    let found = caches.nodes.try_get(node)?;
-    let role = found.as_ref().and_then(|it| it.spec.role.as_deref());
-    let role = role.map(|it| caches.roles.try_get(&Key::new(&node.namespace, it)));
-    Ok((found, role.transpose()?.flatten()))
+fn role_of(caches: &Caches, node: Option<&Node>, namespace: &str) -> Result<Option<Arc<Role>>> {
+    let name = node.and_then(|it| it.spec.role.as_deref());
+    let role = name.map(|it| caches.roles.try_get(&Key::new(namespace, it)));
+    Ok(role.transpose()?.flatten())
 }
 
 /// Reads libvirt's certificate, unless the host gets none and has none.

@@ -255,11 +255,7 @@ mod tests {
             extra_mounts: vec![],
             network_attachments: vec![],
             dns_config: None,
-            layout: Layout::Parent {
-                inventory: "inventory".into(),
-                beside: None,
-                tls: vec![],
-            },
+            layout: Layout::Parent { inventory: "inventory".into(), beside: None, tls: vec![] },
             sources: vec![],
             options: AnsibleOptions::default(),
             fact_variables: Vec::new(),

@@ -33,7 +33,8 @@ pub fn leaves_out(limit: &str, host: &str, groups: &[&str]) -> bool {
 pub fn unmatched<'a>(limit: &'a str, hosts: &[(String, &str)]) -> Vec<&'a str> {
     let names = terms(limit).into_iter().map(|it| it.trim_start_matches(['!', '&']));
     let is_none = |name: &&str| {
-        let is_other = |(host, group): &(String, &str)| matches(name, host, &[*group]) == Some(false);
+        let is_other =
+            |(host, group): &(String, &str)| matches(name, host, &[*group]) == Some(false);
         !is_localhost(name) && hosts.iter().all(is_other)
     };
     names.filter(is_none).collect()

@@ -40,8 +40,7 @@ impl NovaStage for Stage {
             "stopped" => nova.set_vm_state(&self.servers[0], "stopped")?,
             "started" => nova.set_vm_state(&self.servers[0], "active")?,
             "moved" => nova.finish_migrations(),
-            "agents" | "moving" | "refused" => {}
-            "nothing" => {}
+            "nothing" | "agents" | "moving" | "refused" => {}
             other => bail!("no such stage: {other}"),
         }
         Ok(())

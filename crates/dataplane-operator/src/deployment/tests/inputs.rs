@@ -44,7 +44,8 @@ fn what_is_missing_before_it_begins_is_named_and_waited_for() {
         it.seen.services.insert("second".into(), good);
     });
     let mut world = World::new();
-    let (name, same) = service("second", &json!({ "playbook": "a.b.c", "edpmServiceType": "first" }));
+    let (name, same) =
+        service("second", &json!({ "playbook": "a.b.c", "edpmServiceType": "first" }));
     let good = world.seen.services.insert(name, same).unwrap();
     waits(world, "ServiceTypeTwice", &["first and second", "spec.services", "compute"], |it| {
         it.seen.services.insert("second".into(), good);

@@ -52,7 +52,12 @@ fn what_is_wrong_with_the_spec_is_told_and_nothing_is_written_for_deployments() 
             "HostNameInvalid",
             "spec.nodes[N_0].hostName",
         ),
-        ("/nodes", json!({ "a": at("192.0.2.1"), "b": at("192.0.2.1") }), "HostTwice", "[a] and spec.nodes[b]"),
+        (
+            "/nodes",
+            json!({ "a": at("192.0.2.1"), "b": at("192.0.2.1") }),
+            "HostTwice",
+            "[a] and spec.nodes[b]",
+        ),
         (
             "/nodes",
             ansible(json!({ "ansible_host": "{{ x }}" })),

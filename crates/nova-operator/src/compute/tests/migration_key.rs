@@ -4,9 +4,9 @@
 use super::*;
 use crate::compute::migration_key::SECRET;
 
-fn key(version: &str) -> Option<Digests> {
+fn key(version: &str) -> Digests {
     let keys = ["ssh-privatekey", "ssh-publickey"].map(|it| (it.to_owned(), version.into()));
-    Some(Digests { version: version.into(), keys: keys.into(), ..Digests::default() })
+    Digests { version: version.into(), keys: keys.into(), ..Digests::default() }
 }
 
 impl World {
@@ -34,13 +34,13 @@ impl World {
 #[test]
 fn a_host_gets_the_key_with_its_first_deployment_and_each_further_one() {
     let mut world = World::new();
-    world.seen.migration_key = key("1");
+    world.seen.migration_key = Some(key("1"));
     let mut world = world.deploy();
     assert!(world.mounts_key());
     assert_eq!(world.reason("UpToDate"), "UpToDate");
     assert_eq!(world.settle(), Vec::<String>::new());
     // Another key is another input, of nova-compute alone.
-    world.seen.migration_key = key("2");
+    world.seen.migration_key = Some(key("2"));
     assert_eq!(world.settle(), ["files", "status", "run nova", "status"]);
     let told = world.condition("UpToDate").message;
     assert!(told.contains(SECRET) && world.mounts_key(), "{told}");
@@ -50,7 +50,7 @@ fn a_host_gets_the_key_with_its_first_deployment_and_each_further_one() {
 #[test]
 fn a_key_that_a_deployed_host_lacks_runs_nothing_and_comes_with_the_next_deployment() {
     let mut world = World::deployed();
-    world.seen.migration_key = key("1");
+    world.seen.migration_key = Some(key("1"));
     assert_eq!(world.settle(), ["status"]);
     let told = world.condition("UpToDate");
     assert_eq!(
@@ -77,7 +77,7 @@ fn a_key_that_is_made_after_a_failure_comes_with_the_next_attempt() {
     world.end("Failed");
     world.settle();
     assert!(!world.mounts_key());
-    world.seen.migration_key = key("1");
+    world.seen.migration_key = Some(key("1"));
     assert!(world.settle().contains(&"run nova".to_owned()));
     assert!(world.mounts_key());
 }
@@ -85,7 +85,7 @@ fn a_key_that_is_made_after_a_failure_comes_with_the_next_attempt() {
 #[test]
 fn a_key_that_is_gone_or_of_no_use_holds_the_next_deployment_with_words() {
     let mut world = World::new();
-    world.seen.migration_key = key("1");
+    world.seen.migration_key = Some(key("1"));
     let mut world = world.deploy();
     world.seen.migration_key = None;
     assert_eq!(world.settle(), ["status"]);
@@ -95,13 +95,13 @@ fn a_key_that_is_gone_or_of_no_use_holds_the_next_deployment_with_words() {
     for (missing, words) in
         [("ssh-publickey", "no key ssh-publickey"), ("ssh-privatekey", "no key")]
     {
-        world.seen.migration_key = key("1");
+        world.seen.migration_key = Some(key("1"));
         world.seen.migration_key.as_mut().unwrap().keys.remove(missing);
         world.settle();
         assert_eq!((world.reason("InputReady").as_str(), world.n_runs()), ("SecretIncomplete", 0));
         assert!(world.condition("InputReady").message.contains(words));
     }
-    world.seen.migration_key = key("1");
+    world.seen.migration_key = Some(key("1"));
     world.settle();
     assert_eq!((world.reason("UpToDate").as_str(), world.n_runs()), ("UpToDate", 0));
 }
@@ -118,7 +118,7 @@ fn a_host_without_a_certificate_and_a_key_says_that_no_guest_can_move_and_is_rea
     {
         assert!(told.message.contains(words), "{}", told.message);
     }
-    for can_move in [(|it| it.seen.migration_key = key("1")) as fn(&mut World), |it| {
+    for can_move in [(|it| it.seen.migration_key = Some(key("1"))) as fn(&mut World), |it| {
         it.seen.migration_key = None;
         Arc::make_mut(it.seen.role.as_mut().unwrap()).spec.tls_enabled = Some(true);
     }] {

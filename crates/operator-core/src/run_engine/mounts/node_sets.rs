@@ -9,9 +9,7 @@ use std::fmt;
 
 use api::names;
 use api::shared::{SourceKind, VolMounts};
-use k8s_openapi::api::core::v1::{
-    ConfigMapVolumeSource, SecretVolumeSource, Volume, VolumeMount,
-};
+use k8s_openapi::api::core::v1::{ConfigMapVolumeSource, SecretVolumeSource, Volume, VolumeMount};
 use sha2::{Digest, Sha224};
 
 use super::pod_files::{CONFIGS_DIR, KEY_MODE, item, projected, projection};
