@@ -64,7 +64,7 @@ pub const FAULTS: &[Fault] = &[
         also: None,
         words: [
             METADATA,
-            "Container ovn_metadata_agent does not stay up",
+            "neutron's metadata agent does not serve guests",
             "podman logs ovn_metadata_agent",
         ],
         kstatus: Kstatus::Failed,
