@@ -30,15 +30,6 @@ pub(crate) const NODE: &str = "lab";
 const BRIDGE: &str = "edpm0";
 const NETWORK: &str = "192.168.120.0/21";
 const SERVICES: &str = "10.96.0.0/16";
-/// cert-manager's kinds that its controllers read.
-const DEFINITIONS: [&str; 6] = [
-    "acme.cert-manager.io_challenges",
-    "acme.cert-manager.io_orders",
-    "cert-manager.io_certificaterequests",
-    "cert-manager.io_certificates",
-    "cert-manager.io_clusterissuers",
-    "cert-manager.io_issuers",
-];
 const ACCOUNTS_WITHIN: Duration = Duration::from_mins(1);
 
 /// What to do with the lab.
@@ -260,20 +251,11 @@ pub(crate) fn start_cert_manager(env: &Env) -> Result<()> {
     let _lock = sh::lock("lab")?;
     let state = paths::state();
     let definitions = build::cert_manager(&env.bin)?;
-    for name in DEFINITIONS {
-        let file = definitions.join(format!("{name}.yaml"));
-        sh::run(env.kubectl().args(["apply", "--server-side", "-f"]).arg(file))?;
-    }
+    sh::run(env.kubectl().args(["apply", "--server-side", "-f"]).arg(&definitions))?;
     let mut wait = env.kubectl();
-    wait.args(["wait", "--for=condition=Established", "--timeout=60s", "crd"]);
-    wait.args(DEFINITIONS.iter().filter_map(|it| it.split_once('_')).map(of_group));
-    sh::run(&mut wait)?;
+    wait.args(["wait", "--for=condition=Established", "--timeout=60s", "-f"]);
+    sh::run(wait.arg(&definitions))?;
     bring_up(env, &state, &[components::cert_manager(&state)]).map(drop)
-}
-
-/// Returns the name of a definition.
-fn of_group((group, plural): (&str, &str)) -> String {
-    format!("{plural}.{group}")
 }
 
 /// Starts the parts, then waits for each; returns those that were started.

@@ -154,12 +154,10 @@ impl Tool {
     fn folder(&self) -> Result<PathBuf> {
         let source = self.source();
         let mut inputs = Vec::new();
-        for file in ["go.mod", "go.sum", "main.go"] {
+        let own = (self.package == ".").then_some("main.go");
+        for file in ["go.mod", "go.sum"].into_iter().chain(own) {
             let path = source.join(file);
-            // Of the others a tool of the module is built.
-            if file != "main.go" || self.package == "." {
-                inputs.extend(fs::read(&path).with_context(|| format!("read {}", path.display()))?);
-            }
+            inputs.extend(fs::read(&path).with_context(|| format!("read {}", path.display()))?);
         }
         let recipe = format!("{:?}{:?}{}{}", self.package, self.versions, self.tags, self.cgo);
         inputs.extend(recipe.into_bytes());
