@@ -21,7 +21,6 @@ use operator_core::node_set_host::{CTLPLANE, HostNetworkValues};
 use operator_core::plan::{Step, Target};
 use operator_core::run_engine::layout::Tls;
 use operator_core::run_engine::run::Run;
-use operator_runtime::source_cache::Digests;
 use serde_json::json;
 
 use crate::compute::observed::Observed;
@@ -44,14 +43,14 @@ pub fn wanted(seen: &Observed) -> Option<&HostTls> {
     seen.node.as_ref()?.status.as_ref()?.tls.as_ref()
 }
 
-/// Returns the certificates that libvirt needs.
-fn requests() -> Vec<CertificateRequest<'static>> {
-    requested([(REQUESTED_BY, &*LIBVIRT)])
+/// Returns the certificate that libvirt needs.
+fn request() -> CertificateRequest<'static> {
+    requested([(REQUESTED_BY, &*LIBVIRT)]).remove(0)
 }
 
-/// Returns the Secrets of the certificates of a node's host.
-pub fn secrets(node: &str) -> Vec<String> {
-    requests().iter().map(|it| secret_of(it, node)).collect()
+/// Returns the Secret of the certificate of a node's host.
+pub fn secret(node: &str) -> String {
+    secret_of(&request(), node)
 }
 
 /// Whether a Secret with these labels belongs to a certificate of the compute.
@@ -90,7 +89,7 @@ fn desired(seen: &Observed, may_remove: bool) -> DesiredCertificates {
         names: &names,
         addresses: &addresses,
     };
-    let requests = if tls.is_some() { requests() } else { vec![] };
+    let requests: Vec<_> = tls.map(|_| request()).into_iter().collect();
     certificates::desired(&owner_of(&seen.compute), &requests, &hosts, issued, may_remove)
 }
 
@@ -101,15 +100,15 @@ fn desired(seen: &Observed, may_remove: bool) -> DesiredCertificates {
 pub fn steps(seen: &Observed, is_usable: bool) -> Vec<Step> {
     let is_mounted = seen.runs.iter().filter_map(|it| Run::of(it)).any(|it| !it.is_finished());
     let mut steps = desired(seen, is_usable && !is_mounted).steps;
-    steps.extend(requests().iter().filter_map(|it| ownership(seen, it)));
+    steps.extend(ownership(seen));
     steps
 }
 
 /// Returns the step that has the Secret go with its certificate: cert-manager leaves it, and this
 /// operator may delete none.
-fn ownership(seen: &Observed, request: &CertificateRequest<'_>) -> Option<Step> {
+fn ownership(seen: &Observed) -> Option<Step> {
     let (owner, metadata) = (owner_of(&seen.compute), &seen.certificate.metadata);
-    let name = name_of(request, &seen.compute.spec.dataplane_node_name);
+    let name = name_of(&request(), &seen.compute.spec.dataplane_node_name);
     let certificate = seen.certificate.issued.certificates.get(&name)?;
     let (secret, certificate) = (metadata.uid.as_ref()?, Target::of(&**certificate));
     let mut owners = metadata.owner_references.iter().flatten();
@@ -137,8 +136,7 @@ pub fn fault(seen: &Observed) -> Option<Problem> {
     if let Some(first) = desired.problems.first() {
         return Some(first.clone());
     }
-    let request = requests().into_iter().next()?;
-    let name = name_of(&request, &seen.compute.spec.dataplane_node_name);
+    let name = name_of(&request(), &seen.compute.spec.dataplane_node_name);
     if desired.names().contains(name.as_str()) {
         let text = format!("Certificate {name} of libvirt is asked for now.");
         return Some(Problem::new(&reasons::ISSUING, text));
@@ -152,24 +150,30 @@ pub fn fault(seen: &Observed) -> Option<Problem> {
 
 /// Returns the inputs that the certificate is; it is libvirt's alone.
 pub fn inputs(seen: &Observed) -> Inputs {
-    let Some((request, digests)) = certificate(seen) else { return Inputs::new() };
-    let named = NamedSource::secret(&secret_of(&request, &seen.compute.spec.dataplane_node_name));
-    Inputs::from([(named.title(), short(&digests.keys))])
-}
-
-fn certificate(seen: &Observed) -> Option<(CertificateRequest<'static>, &Digests)> {
-    wanted(seen)?;
-    Some((requests().into_iter().next()?, seen.certificate.secret.as_ref()?))
+    let digests = wanted(seen).and(seen.certificate.secret.as_ref());
+    let named = NamedSource::secret(&secret(&seen.compute.spec.dataplane_node_name));
+    digests.map(|it| (named.title(), short(&it.keys))).into_iter().collect()
 }
 
 /// Returns the certificate as libvirt's run mounts it.
 pub fn mounts(seen: &Observed) -> Vec<Tls> {
     let node = seen.compute.spec.dataplane_node_name.as_str();
     let own_name = wanted(seen).and_then(|it| it.names.get(CTLPLANE));
-    let mount = |(request, own): (CertificateRequest<'_>, &String)| Tls::OfHosts {
+    let request = request();
+    let mount = |own: &String| Tls::OfHosts {
         secrets: [(own.clone(), secret_of(&request, node))].into(),
         service_type: request.directory(),
         key: request.key.to_owned(),
     };
-    requests().into_iter().zip(own_name).map(mount).collect()
+    own_name.map(mount).into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_service_asks_for_one_certificate() {
+        assert_eq!(requested([(REQUESTED_BY, &*LIBVIRT)]).len(), 1);
+    }
 }

@@ -49,7 +49,7 @@ struct Named {
     inventory: Option<SourceRef>,
     rendered: SourceRef,
     /// The Secret of libvirt's certificate, whether or not it gets one.
-    certificates: Vec<SourceRef>,
+    certificate: SourceRef,
 }
 
 impl Named {
@@ -61,8 +61,8 @@ impl Named {
             &self.default_config,
             &self.inventory,
         ];
-        let named = [&self.rendered, &self.migration_key];
-        optional.into_iter().flatten().chain(named).chain(&self.certificates).cloned().collect()
+        let named = [&self.rendered, &self.migration_key, &self.certificate];
+        optional.into_iter().flatten().chain(named).cloned().collect()
     }
 }
 
@@ -149,8 +149,7 @@ async fn certificate(
     node: Option<&Node>,
     named: &Named,
 ) -> Result<SeenCertificate> {
-    let secret = named.certificates.first();
-    let existing = secret.and_then(|it| caches.secrets.get(&it.key));
+    let existing = caches.secrets.get(&named.certificate.key);
     let has_one = existing.as_ref().is_some_and(|it| libvirt_tls::is_of(&**it, compute));
     let is_wanted = node.and_then(|it| it.status.as_ref()).is_some_and(|it| it.tls.is_some());
     if !is_wanted && !has_one {
@@ -158,7 +157,7 @@ async fn certificate(
     }
     let namespace = compute.namespace().unwrap_or_default();
     let issued = caches.cert_manager.issued(&caches.api, &namespace).await?;
-    let secret = digests(caches, secret).await?;
+    let secret = digests(caches, Some(&named.certificate)).await?;
     let metadata = existing.map(|it| it.metadata.clone()).unwrap_or_default();
     Ok(SeenCertificate { issued, secret, metadata })
 }
@@ -277,10 +276,7 @@ fn named(key: &Key, compute: &ExternalCompute, role: Option<&Role>, cell: Option
             .as_deref()
             .map(|it| SourceRef::config_map(&key.namespace, it)),
         rendered: secret(&compute_secret_name(&key.name)),
-        certificates: libvirt_tls::secrets(&compute.spec.dataplane_node_name)
-            .iter()
-            .map(|it| secret(it))
-            .collect(),
+        certificate: secret(&libvirt_tls::secret(&compute.spec.dataplane_node_name)),
     }
 }
 
