@@ -23,6 +23,7 @@ use crate::node_set_host::{CTLPLANE, HostNetworkValues};
 use crate::plan::{Step, Target};
 use crate::reasons;
 use crate::run_engine::build::owner;
+use crate::run_engine::layout::CERTIFICATE_FILES;
 
 /// Label of certificates and of their Secrets with the host.
 ///
@@ -38,10 +39,6 @@ pub const SECRET_PREFIX: &str = "cert-";
 pub const DEFAULT_ISSUER: &str = "osp-rootca-issuer-internal";
 /// Annotation that permits an issuer for hosts whatever its labels are; the value is `true`.
 pub const ISSUES_FOR_HOSTS: &str = "dataplane.openstack.org/issues-for-hosts";
-
-/// Files of a certificate's Secret: the CA that signed it (if cert-manager knows it), the
-/// certificate and the key.
-pub const FILES: [&str; 3] = ["ca.crt", "tls.crt", "tls.key"];
 
 /// Key usages of certificates that name none.
 const DEFAULT_USAGES: [&str; 3] = ["key encipherment", "digital signature", "server auth"];
@@ -114,7 +111,7 @@ impl Issued {
     pub fn fault(&self, name: &str, has_file: impl Fn(&str) -> bool) -> Option<Problem> {
         let secret = secret_name(name);
         let text = if self.is_ready(name) {
-            let lacking = FILES[1..].iter().find(|it| !has_file(it))?;
+            let lacking = CERTIFICATE_FILES[1..].iter().find(|it| !has_file(it))?;
             format!("Certificate {name} is ready, and Secret {secret} has no {lacking} yet.")
         } else {
             let reported = self.certificates.get(name).and_then(|it| it.status.as_ref());

@@ -10,13 +10,12 @@ use api::dataplane::NodeSet;
 use api::names;
 use k8s_openapi::ByteString;
 use kube::ResourceExt;
-use operator_core::certificates::{
-    CertificateRequest, FILES, HOST, Hosts, Issued, name_of, secret_of,
-};
+use operator_core::certificates::{CertificateRequest, HOST, Hosts, Issued, name_of, secret_of};
 use operator_core::hash;
 use operator_core::node_set_host::CTLPLANE;
 use operator_core::plan::{Step, Target};
 use operator_core::run_engine::build::owner;
+use operator_core::run_engine::layout::CERTIFICATE_FILES;
 use serde_json::json;
 
 use crate::node_set::certificates::{Bundles, CertificateBundle, owner_of};
@@ -154,7 +153,7 @@ fn outdated(
 fn is_whole(state: &BundleState<'_>, hosts: &Hosts<'_>) -> bool {
     let is_in = |host: &&str| {
         let Some(own) = own_name(hosts, host) else { return false };
-        let [_, certificate, key] = FILES.map(|it| format!("{own}-{it}"));
+        let [_, certificate, key] = CERTIFICATE_FILES.map(|it| format!("{own}-{it}"));
         let keys = [certificate.as_str(), key.as_str()];
         state.bundles.iter().any(|it| it.managed_fields.has([MADE_FROM], keys))
     };
@@ -178,7 +177,7 @@ fn content(
     bundles: &Bundles,
 ) -> Option<Vec<Files>> {
     let read = |host: &str, file: &str| bundles.files.get(&secret_of(desired, host))?.bytes(file);
-    let has_all = |it: &&str| FILES[1..].iter().all(|file| read(it, file).is_some());
+    let has_all = |it: &&str| CERTIFICATE_FILES[1..].iter().all(|file| read(it, file).is_some());
     hosts.all.iter().all(has_all).then(|| packed(hosts, max_size(set), read))
 }
 
@@ -196,7 +195,9 @@ fn packed<'a>(
     let mut size = 0;
     for host in &hosts.all {
         let Some(own) = own_name(hosts, host) else { continue };
-        let files = FILES.iter().filter_map(|it| Some((format!("{own}-{it}"), read(host, it)?)));
+        let files = CERTIFICATE_FILES
+            .iter()
+            .filter_map(|it| Some((format!("{own}-{it}"), read(host, it)?)));
         let files: Files = files.map(|(name, it)| (name, it.to_vec())).collect();
         let more: usize = files.iter().map(|(name, it)| name.len() + it.len()).sum();
         if size > 0 && size + more > max_size {

@@ -50,7 +50,8 @@ fn issued(versions: [&str; 2]) -> Read {
 /// The content of all Secrets of single hosts is read.
 fn read((issued, bundles): &mut Read) {
     for (name, version) in &issued.secrets {
-        let files = FILES.map(|it| (it.to_owned(), format!("{name} {it} {version}").into_bytes()));
+        let files = CERTIFICATE_FILES
+            .map(|it| (it.to_owned(), format!("{name} {it} {version}").into_bytes()));
         let content = Content::from(Values::new(version.clone(), files.into()));
         bundles.files.insert(name.clone(), content);
     }
@@ -104,7 +105,7 @@ fn the_certificates_of_all_hosts_are_in_one_secret_named_after_node_set_and_serv
     let data: BTreeMap<String, ByteString> =
         serde_json::from_value(objects[0]["data"].clone()).unwrap();
     let keys: Vec<&str> = data.keys().map(String::as_str).collect();
-    let files = |name: &str| FILES.map(|it| format!("{name}-{it}"));
+    let files = |name: &str| CERTIFICATE_FILES.map(|it| format!("{name}-{it}"));
     assert_eq!(keys, [files("n0.ctl.example.com"), files("n1.example.org")].concat());
     let key = &data["n1.example.org-tls.key"].0;
     assert_eq!(key, b"cert-agent-default-n1.example.org tls.key 2");
@@ -122,7 +123,7 @@ fn they_are_divided_by_host_where_they_are_larger_than_a_secret_may_be() {
     read(&mut issued);
     let (names, objects) = written(&set, &issued).unwrap();
     assert_eq!(names, ["edpm-agent-default-certs-0", "edpm-agent-default-certs-1"]);
-    assert_eq!(objects[1]["data"].as_object().unwrap().len(), FILES.len());
+    assert_eq!(objects[1]["data"].as_object().unwrap().len(), CERTIFICATE_FILES.len());
 }
 
 #[test]

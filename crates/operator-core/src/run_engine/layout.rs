@@ -32,6 +32,10 @@ pub struct NodeSets {
     pub tls: Vec<Tls>,
 }
 
+/// Files of a certificate's Secret: the CA that signed it (if cert-manager knows it), the
+/// certificate and the key.
+pub const CERTIFICATE_FILES: [&str; 3] = ["ca.crt", "tls.crt", "tls.key"];
+
 /// A directory of TLS files.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Tls {

@@ -3,16 +3,12 @@
 use k8s_openapi::api::core::v1::{SecretVolumeSource, Volume, VolumeProjection};
 
 use super::pod_files::{KEY_MODE, item, projected, projection};
-use crate::run_engine::layout::Tls;
+use crate::run_engine::layout::{CERTIFICATE_FILES, Tls};
 
 /// Directory of CA bundles in the pod, by service type.
 const CA_DIR: &str = "/var/lib/openstack/cacerts";
 /// Directory of hosts' certificates in the pod, by service type and name of the certificate.
 const CERTS_DIR: &str = "/var/lib/openstack/certs";
-/// The files of a host's own Secret that runs need.
-const KEY_FILES: [&str; 2] = ["tls.crt", "tls.key"];
-/// The file of the authority that signed the certificate; not every issuer knows it.
-const CA_FILE: &str = "ca.crt";
 
 /// Returns the volume of that name, and the directory at which it is mounted.
 pub(super) fn volume(name: String, tls: &Tls) -> (Volume, String) {
@@ -38,7 +34,11 @@ pub(super) fn volume(name: String, tls: &Tls) -> (Volume, String) {
 
 /// Returns the files of a host, under the names that they have in the Secrets of all hosts.
 fn of_host(host: &str, secret: &str) -> [VolumeProjection; 2] {
-    let file = |it: &str| item(it, &format!("{host}-{it}"));
-    let keys = KEY_FILES.iter().map(|it| file(it)).collect();
-    [projection(secret, Some(keys), false), projection(secret, Some(vec![file(CA_FILE)]), true)]
+    let [authority, certificate, key] =
+        CERTIFICATE_FILES.map(|it| item(it, &format!("{host}-{it}")));
+    // Not every issuer knows the authority that signed the certificate.
+    [
+        projection(secret, Some(vec![certificate, key]), false),
+        projection(secret, Some(vec![authority]), true),
+    ]
 }
