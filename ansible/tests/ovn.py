@@ -188,12 +188,11 @@ class OvnHost(TemporaryDirectoryTest):
         """A file of the host, wherever it really is."""
         return self.directory / "root" / path.lstrip("/")
 
-    def run_there(self, *words, env=None, timeout=300):
+    def run_there(self, *words, env=None):
         """Runs a command on the host."""
         return self.command(
             "nsenter", "--target", self.init, "--net", "--mount", "--pid", f"--wd={self.directory}", *words,
             env={"PATH": f"{self.directory}/bin:{BIN}:/usr/sbin:/usr/bin:/sbin:/bin", "OVN_ROOT": str(OVN), **(env or {})},
-            timeout=timeout,
         )
 
     def ask(self, *words):

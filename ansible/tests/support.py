@@ -93,6 +93,10 @@ is-enabled | is-active) echo enabled ;;
 esac
 """
 
+# After how many seconds a command counts as one that hangs. No test depends on it: a playbook takes seconds, and minutes
+# where the lab's tests use the same two cores.
+HANGS = 900
+
 # Runs a command whose units of systemd are in the given directory: what roles write there stays in a mount namespace.
 OWN_UNITS = 'mount -t tmpfs none /etc/systemd && mkdir /etc/systemd/system && mount --bind "$0" /etc/systemd/system && exec "$@"'
 
@@ -111,10 +115,10 @@ class TemporaryDirectoryTest(unittest.TestCase):
         path.write_text(textwrap.dedent(text))
         return path
 
-    def command(self, *words, env=None, timeout=180):
+    def command(self, *words, env=None):
         with self.begin(*words, env=env) as process:
             try:
-                stdout, stderr = process.communicate(timeout=timeout)
+                stdout, stderr = process.communicate(timeout=HANGS)
             except subprocess.TimeoutExpired:
                 process.kill()
                 raise

@@ -86,7 +86,6 @@ class Host(TemporaryDirectoryTest):
                 "PATH": f"{self.directory}/bin:{BIN}:/usr/sbin:/usr/bin:/sbin:/bin",
                 "ANSIBLE_COLLECTIONS_PATH": collections_path(self.directory),
             },
-            timeout=600,
         )
 
     def run_playbook(self, name, **more):

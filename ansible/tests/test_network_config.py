@@ -7,7 +7,7 @@ import unittest
 
 import jinja2
 import yaml
-from support import COLLECTION, TemporaryDirectoryTest
+from support import COLLECTION, HANGS, TemporaryDirectoryTest
 
 PROGRAM = COLLECTION / "roles" / "edpm_network_config" / "files" / "edpm-network-config"
 # A pair of virtual cards; the namespace and all that is in it end with the shell.
@@ -52,7 +52,7 @@ class NetworkTest(TemporaryDirectoryTest):
     def run_in_namespace(self, script, world=WORLD):
         return subprocess.run(
             ["unshare", "--net", "--mount", "bash", "-c", world + script], cwd=self.directory, text=True,
-            capture_output=True, timeout=300, check=False,
+            capture_output=True, timeout=HANGS, check=False,
             env={**os.environ, "EDPM_NETWORK_STATE": str(self.directory / "state"), "PROGRAM": str(PROGRAM)},
         )
 

@@ -162,7 +162,6 @@ class NovaAudit(TemporaryDirectoryTest):
                 "EDPM_RUN_HOSTS": hosts,
                 "EDPM_RESULT_FILE": str(self.directory / "result"),
             },
-            timeout=600,
         )
 
     def report(self, hosts="a", playbook="osp.edpm.nova_audit", **more):
