@@ -11,6 +11,7 @@ import yaml
 from support import BIN, COLLECTION, FIREWALL, NOTING_SYSTEMCTL, TemporaryDirectoryTest, collection_module, collections_path
 
 firewall = collection_module("plugin_utils.firewall")
+DOCS = COLLECTION.parents[2] / "docs"
 
 # As users take them over from upstream.
 RULES = """\
@@ -179,10 +180,31 @@ class Ports(unittest.TestCase):
 
     def test_tunnels_end_where_the_rules_of_ovn_let_in(self):
         ovn = self.yaml("edpm_ovn/defaults/main.yml")
-        self.assertEqual((ovn["edpm_ovn_encap_type"], ("udp", "6081") in self.let_in(ovn["edpm_ovn_firewall_rules"])), ("geneve", True))
+        options = self.yaml("edpm_ovn/meta/argument_specs.yml")["argument_specs"]["main"]["options"]
+        tunnels = {"geneve": ("udp", "6081"), "vxlan": ("udp", "4789")}
+        self.assertEqual(options["edpm_ovn_encap_type"]["choices"], list(tunnels))
+        self.assertEqual(self.let_in(ovn["edpm_ovn_firewall_rules"]), sorted(tunnels.values()))
+        # Open vSwitch's database is for this host alone.
+        self.assertEqual(ovn["edpm_ovn_manager"], "ptcp:6640:127.0.0.1")
+
+    def test_the_pages_name_every_port_that_a_role_lets_in(self):
+        found = set()
+        for path in (COLLECTION / "roles").glob("*/*/main.yml"):
+            if path.parts[-2] in ("defaults", "vars"):
+                for name, rules in yaml.safe_load(path.read_text()).items():
+                    if name.endswith("_rules") and isinstance(rules, list):
+                        found.update((path.parts[-3], *port) for port in self.let_in(rules))
+        self.assertEqual({role for role, _, _ in found}, {"edpm_libvirt", "edpm_ovn"})
+        hosts, networking = (DOCS.joinpath(name).read_text() for name in ("hosts.md", "networking.md"))
+        for role, protocol, port in sorted(found):
+            with self.subTest(role=role, port=port):
+                words = f"{protocol.upper()} {port.replace('-', '–')}"
+                self.assertIn(words, hosts)
+                if role == "edpm_ovn":
+                    self.assertIn(f"| {words} |", networking)
 
     def test_nova_leaves_the_ports_of_consoles_to_qemu(self):
-        rendered = (COLLECTION.parents[2] / "crates" / "nova-config" / "src" / "conf" / "nova.rs").read_text()
+        rendered = (DOCS.parent / "crates" / "nova-config" / "src" / "conf" / "nova.rs").read_text()
         self.assertIn('"server_listen"', rendered)
         self.assertNotRegex(rendered, "vnc_port|port_range|serial_console|spice")
 
