@@ -21,6 +21,22 @@ for it in "${@:4}"; do [ "$it" = absent ] || echo "$it ii "; done
 """
 
 PASSWORD = "password-of-the-archive"
+# Upstream's own defaults, which users write out, and what asks for something.
+DEFAULTS = {
+    "edpm_bootstrap_fips_mode": "check",
+    "edpm_bootstrap_release_version_package": ["rhoso-release"],
+    "edpm_bootstrap_selinux_mode": "enforcing",
+    "edpm_bootstrap_swap_size_megabytes": 1024,
+}
+OTHERS = {
+    "edpm_bootstrap_fips_mode": ("enabled", " of: check, got: enabled: the mode is the host's own."),
+    "edpm_bootstrap_release_version_package": (
+        ["another"], " or more of: rhoso-release. Got no match for: another: no package of Debian names a release of OpenStack."),
+    "edpm_bootstrap_selinux_mode": (
+        "permissive", " of: disabled, enforcing, got: permissive: Debian runs without SELinux, whose mode is not changed."),
+    "edpm_bootstrap_swap_size_megabytes": (
+        4096, " of: 0, 1024, got: 4096: swap is the host's own, made by its image or by edpm_bootstrap_command."),
+}
 
 
 class Bootstrap(TemporaryDirectoryTest):
@@ -82,15 +98,15 @@ class Bootstrap(TemporaryDirectoryTest):
 
     def test_what_upstreams_bootstrap_does_and_this_one_does_not_is_refused_by_name(self):
         asked = {"edpm_kernel_args": "hugepages=8", "edpm_tuned_profile": "x", "growvols_args": "/=8GB"}
-        idle = {"edpm_kernel_hugepages": {}, "edpm_bootstrap_release_version_package": [], "edpm_kernel_download_retries": 5}
+        idle = {"edpm_kernel_hugepages": {}, "edpm_kernel_download_retries": 5, **DEFAULTS}
         code, said = self.bootstrap(**asked, **idle)
         self.assertNotEqual(code, 0, said)
         self.assertIn("edpm_kernel_args, edpm_tuned_profile, growvols_args ask for what this collection's bootstrap does not do", said)
         self.assertEqual(self.bootstrap(**idle)[0], 0)
-        code, said = self.bootstrap(edpm_bootstrap_swap_size_megabytes=1024, edpm_bootstrap_selinux_mode="enforcing")
+        code, said = self.bootstrap(**{name: value for name, (value, _) in OTHERS.items()})
         self.assertNotEqual(code, 0, said)
-        for words in ("edpm_bootstrap_swap_size_megabytes must be one of: 0, got: 1024", "must be one of: disabled, got: enforcing"):
-            self.assertIn(words, said)
+        for name, (_, words) in OTHERS.items():
+            self.assertIn(f"value of {name} must be one{words}", said)
 
 
 if __name__ == "__main__":

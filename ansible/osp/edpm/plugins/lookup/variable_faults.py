@@ -32,6 +32,8 @@ FIELDS = ("ansibleHost", "ansiblePort", "ansibleUser", "ansibleVars", "ansibleVa
 OTHERS = "edpm_ovn_bgp_agent_"
 # So near to a declared name that it is that name, misspelled: upstream's variables of other roles are farther away.
 MISSPELLED = 0.96
+# The begin of the description of a variable that no role reads: why upstream's default alone is accepted follows.
+UPSTREAMS = "Upstream's; "
 # Ansible makes lists and dictionaries of text only where a module has them as arguments: a role would get the text.
 CONTAINERS = {"list": (list, "a list"), "dict": (Mapping, "a dictionary")}
 
@@ -75,13 +77,16 @@ class LookupModule(LookupBase):
                 return [f"{name} must be {word}, not {'text' if isinstance(value, str) else 'a single value'}."]
         spec = {key: option[key] for key in ("type", "choices", "elements", "options", "no_log") if key in option}
         messages = ArgumentSpecValidator({name: spec}).validate({name: value}).error_messages
-        return [_sentence(name, message) for message in messages] or _firewall_faults(name, value)
+        return [_sentence(name, message, option) for message in messages] or _firewall_faults(name, value)
 
 
-def _sentence(name, message):
-    """A message of the validator, which leaves out what is wrong where a module says so itself."""
+def _sentence(name, message, option):
+    """A message of the validator, which leaves out what is wrong where a module says so itself, and why."""
     word = "unknown key " if "Supported parameters include" in message else ""
-    return f"{name}: {word}{message.rstrip('.')}."
+    reason = option["description"].rstrip(".")
+    is_upstreams = "choices" in option and reason.startswith(UPSTREAMS)
+    why = f": {reason.removeprefix(UPSTREAMS)}" if is_upstreams else ""
+    return f"{name}: {word}{message.rstrip('.')}{why}."
 
 
 def _firewall_faults(name, value):
