@@ -29,9 +29,10 @@ def _pem(certificate):
 class Authority:
     """An authority of the test's own."""
 
-    def __init__(self, ends=30):
+    def __init__(self, ends=30, name="authority"):
+        self.name = name
         self.key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-        builder = _begin("authority", "authority", self.key, begins=-30, ends=ends)
+        builder = _begin(name, name, self.key, begins=-30, ends=ends)
         builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         self.pem = _pem(builder.sign(self.key, hashes.SHA256()))
 
@@ -45,7 +46,7 @@ class Authority:
             digital_signature=True, content_commitment=False, key_encipherment=enciphers, data_encipherment=False,
             key_agreement=False, key_cert_sign=False, crl_sign=False, encipher_only=False, decipher_only=False,
         )
-        builder = _begin(name, "authority", key, begins, ends)
+        builder = _begin(name, self.name, key, begins, ends)
         builder = builder.add_extension(usage, critical=True)
         builder = builder.add_extension(x509.ExtendedKeyUsage(purposes), critical=False)
         builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)

@@ -64,6 +64,18 @@ class Faults(unittest.TestCase):
         self.assertEqual(certificate_faults("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", self.authority.pem),
                          ["The certificate is missing or cannot be read."])
 
+    def test_of_a_bundle_the_authority_of_the_certificate_counts_wherever_it_stands(self):
+        pem, _ = self.authority.issue("h.lab")
+        another, former = Authority(ends=-1, name="another").pem, Authority(ends=-1).pem
+        for bundle in (another + self.authority.pem, self.authority.pem + another, former + self.authority.pem):
+            self.assertEqual(certificate_faults(pem, bundle), [])
+        # Also where another one stands between them, which comes with the certificate.
+        chain = Authority(name="between").issue("h.lab")[0] + self.authority.issue("between")[0]
+        self.assertEqual(certificate_faults(chain, another + self.authority.pem), [])
+        for certificates in (pem, chain):
+            [fault] = certificate_faults(certificates, Authority(name="another").pem + former)
+            self.assertIn("The certificate of its authority expired at ", fault)
+
 
 class InstallCerts(TemporaryDirectoryTest):
     @classmethod

@@ -2,6 +2,7 @@
 
 import datetime
 import ipaddress
+import re
 
 from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID, ExtensionOID
@@ -15,7 +16,7 @@ options:
     type: str
     required: true
   authority:
-    description: the certificates of the authority, in PEM
+    description: the certificates of the authority, and perhaps of others, in PEM
     type: str
     required: true
   address:
@@ -23,23 +24,38 @@ options:
     type: str
 """
 
-BEGIN = "-----BEGIN CERTIFICATE-----"
+PEM = re.compile("-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
 
 
 def certificate_faults(certificate, authority, address=""):
     """What is wrong with a host's certificate and its authority's; with an address, also what libvirt refuses."""
-    faults = []
-    for what, text in (("The certificate", certificate), ("The certificate of its authority", authority)):
-        try:
-            # Others may follow it: the first one counts.
-            first = x509.load_pem_x509_certificate(text[text.index(BEGIN):].encode())
-        except ValueError:
-            faults.append(f"{what} is missing or cannot be read.")
-            continue
-        faults += _validity_faults(what, first)
-        if address and what == "The certificate":
-            faults += _usage_faults(first) + _address_faults(first, address)
-    return faults
+    chain, bundle = _certificates(certificate), _certificates(authority)
+    return _own_faults(chain, address) + _authority_faults(chain, bundle)
+
+
+def _certificates(text):
+    """The certificates in a text; none where one of them cannot be read."""
+    try:
+        return [x509.load_pem_x509_certificate(pem.encode()) for pem in PEM.findall(text)]
+    except ValueError:
+        return []
+
+
+def _own_faults(chain, address):
+    """The host's certificate is the first one; others that it is signed by may follow."""
+    if not chain:
+        return ["The certificate is missing or cannot be read."]
+    faults = _validity_faults("The certificate", chain[0])
+    return faults + _usage_faults(chain[0]) + _address_faults(chain[0], address) if address else faults
+
+
+def _authority_faults(chain, bundle):
+    """Of a bundle those count that have signed the host's certificate; one of them that is valid is enough."""
+    if not bundle:
+        return ["The certificate of its authority is missing or cannot be read."]
+    issuers = [certificate.issuer for certificate in chain]
+    signers = [certificate for certificate in bundle if certificate.subject in issuers]
+    return min((_validity_faults("The certificate of its authority", signer) for signer in signers or bundle), key=len)
 
 
 def _validity_faults(what, certificate):
