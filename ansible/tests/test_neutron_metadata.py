@@ -126,6 +126,17 @@ class NeutronMetadata(OvnHost):
         self.assertIn("neutron's metadata agent does not serve guests, which needs the southbound database "
                       "tcp:127.0.0.1:6641: nothing answers there.", said)
 
+    def test_an_agent_that_runs_and_has_lost_the_southbound_database_is_not_called_good(self):
+        self.start_nova()
+        self.deploy()
+        pid = self.pid("ovn_metadata_agent")
+        self.stop_southbound()
+        self.assertIn("neutron's metadata agent has lost the southbound database tcp:127.0.0.1:6642: nothing answers there. See that",
+                      self.refused("osp.edpm.neutron_metadata"))
+        self.assertEqual(self.pid("ovn_metadata_agent"), pid)
+        self.start_southbound()
+        self.assertEqual(self.deploy(), 0, self.said)
+
     def test_what_is_not_given_or_would_not_be_read_is_refused_before_anything_changes(self):
         for name, text in {"database": "[DEFAULT]\nnova_metadata_host = x\nmetadata_proxy_shared_secret = y\n", "part": "nova_metadata_host =\n"}.items():
             self.write(f"{name}/10-metadata.conf", text)

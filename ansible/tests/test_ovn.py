@@ -123,6 +123,7 @@ class Ovn(OvnHost):
             "own_expired": self.tls(foreign, "expired", ends=-1),
         }.items():
             self.assertEqual(self.fault(remote, certificate), cause)
+        self.assertEqual(self.fault(remote, self.directory / "none"), "unclear")
         # It trusts the database, which does not trust it.
         mixed = self.tls(ours, "mixed")
         self.write("mixed/ca.crt", foreign.pem)
