@@ -26,8 +26,7 @@ pub const RECORDS: Script = Script {
     file: "nova_answers.json",
     hosts: "honest-",
 };
-/// What nova and neutron say of two hosts with a guest that moves. These answers are written by hand
-/// until a run on the lab has recorded them.
+/// What nova and neutron say of two hosts with a guest that moves.
 pub const GUESTS: Script = Script {
     requests: include_str!("guests_script.json"),
     answers: include_str!("guests_answers.json"),
