@@ -60,12 +60,43 @@ pub struct ServiceSequence {
     pub services: Vec<ServiceRun>,
     /// What has to happen next.
     pub state: SequenceState,
+    /// The same while no run may start; `None` where that makes no difference.
+    held: Option<Box<Self>>,
 }
 
 impl ServiceSequence {
+    /// Returns the sequence of a host that must not begin anything now: no attempt is recorded, and
+    /// none is due later.
+    pub fn held(self) -> Self {
+        match self.held {
+            Some(held) => *held,
+            None => self,
+        }
+    }
+
+    /// Returns the attempt that has no run yet, if one is due now.
+    pub fn needed_run(&self) -> Option<&NeededRun> {
+        if let SequenceState::NeedsRun(need) = &self.state { Some(need) } else { None }
+    }
+
+    /// Returns whether the host is in a run, or gets one now.
+    pub fn is_due(&self) -> bool {
+        matches!(self.state, SequenceState::NeedsRun(_) | SequenceState::InRun { .. })
+    }
+
+    /// Returns when a failure is retried; no watch event reports that time.
+    pub fn retry_at(&self) -> Option<Timestamp> {
+        if let SequenceState::Failed { retry_at, .. } = self.state { retry_at } else { None }
+    }
+
+    /// Returns whether a run carries an attempt that is still wanted on `host`.
+    pub fn wants(&self, run: &Run<'_>, host: &str) -> bool {
+        self.services.iter().any(|it| run.carries(host, it))
+    }
+
     /// Returns whether the service that is due last failed because of the host's own key.
     pub fn was_key_refused(&self) -> bool {
-        let SequenceState::NeedsRun(need) = &self.state else { return false };
+        let Some(need) = self.needed_run() else { return false };
         let due = self.services.iter().find(|it| it.name == need.service);
         due.is_some_and(|it| it.reason.as_deref() == Some(FailureReason::HostKeyMismatch.as_str()))
     }
@@ -132,10 +163,11 @@ pub fn evaluate(host: &Host<'_>, runs: &[Run<'_>], now: Timestamp) -> ServiceSeq
         .map(|it| recorded(host, &it.service).map(|seen| fold(host, seen, runs, now)))
         .collect();
     let active = runs.iter().find(|it| !it.is_finished() && it.attempts.contains_key(host.name));
-    match active {
+    let sequence = match active {
         Some(run) => in_run(host, folded, run, runs, now),
         None => advance(host, folded, runs, now),
-    }
+    };
+    if host.may_run { sequence } else { sequence.held() }
 }
 
 fn recorded<'a>(host: &Host<'a>, service: &str) -> Option<&'a ServiceRun> {
@@ -223,12 +255,12 @@ fn in_run(
     if let Some(overtaken) = overtaken(host, run, runs, now) {
         let replace = |it: ServiceRun| if it.name == run.service { overtaken.clone() } else { it };
         let services = folded.into_iter().flatten().map(replace).collect();
-        return ServiceSequence { services, state };
+        return ServiceSequence { services, state, held: None };
     }
     // One write records that the sequence is running, and the runs report the rest. A failure that
     // is over is the exception.
     if has_begun(host.recorded) && !(run.has_begun() && is_cause_over(host.recorded, &folded)) {
-        return ServiceSequence { services: host.recorded.to_vec(), state };
+        return ServiceSequence { services: host.recorded.to_vec(), state, held: None };
     }
     let mut services: Vec<ServiceRun> = folded.into_iter().flatten().collect();
     // A run that only waits is not recorded: it may be withdrawn, and then nothing has happened.
@@ -240,7 +272,7 @@ fn in_run(
         service.run = Some(run.name());
         service.since = Time(now);
     }
-    ServiceSequence { services, state }
+    ServiceSequence { services, state, held: None }
 }
 
 /// Returns whether a service whose failure is recorded has succeeded since.
@@ -291,18 +323,24 @@ fn untouched(host: &Host<'_>, desired: &DesiredService, seen: &ServiceRun) -> Op
 /// covers the whole sequence.
 fn advance(
     host: &Host<'_>,
-    folded: Vec<Option<ServiceRun>>,
+    mut folded: Vec<Option<ServiceRun>>,
     runs: &[Run<'_>],
     now: Timestamp,
 ) -> ServiceSequence {
     let mut services: Vec<ServiceRun> = Vec::new();
     let mut state = SequenceState::Done;
     let mut has_new_attempt = false;
-    for (desired, seen) in host.desired.iter().zip(folded) {
-        let next = match (&seen, is_open(&state)) {
-            (_, true) => next(host, desired, seen.as_ref(), runs, now),
-            (_, false) => Next::Nothing,
+    let mut held = None;
+    for (idx, desired) in host.desired.iter().enumerate() {
+        let next = if is_open(&state) {
+            next(host, desired, folded[idx].as_ref(), runs, now)
+        } else {
+            Next::Nothing
         };
+        if held.is_none() && !matches!(next, Next::Nothing | Next::Untouched(_)) {
+            held = Some(Box::new(held_at(desired, &services, &folded[idx..])));
+        }
+        let seen = folded[idx].take();
         match next {
             Next::Nothing => services.extend(seen),
             Next::Untouched(service) => services.push(service),
@@ -331,7 +369,22 @@ fn advance(
     if goes_on && host.recorded.len() == services.len() {
         services = host.recorded.to_vec();
     }
-    ServiceSequence { services, state }
+    ServiceSequence { services, state, held }
+}
+
+/// Returns the sequence while no run may start: the first of the `open` services stops it.
+fn held_at(
+    first: &DesiredService,
+    done: &[ServiceRun],
+    open: &[Option<ServiceRun>],
+) -> ServiceSequence {
+    let seen = open.first().and_then(Option::as_ref);
+    let state = match seen.filter(|it| first.run_hash.is(&it.hash)) {
+        Some(seen) if seen.state == RunState::Failed => failed(seen, None),
+        _ => SequenceState::OutOfDate,
+    };
+    let services = done.iter().chain(open.iter().flatten()).cloned().collect();
+    ServiceSequence { services, state, held: None }
 }
 
 /// Returns whether later services may still be planned.
@@ -361,7 +414,6 @@ fn next(
     }
     match same.map(|it| (it, it.state)) {
         Some((_, RunState::Succeeded)) => Next::Nothing,
-        _ if !host.may_run => Next::Stop(failed_or_out_of_date(same)),
         // The result of another owner's run is unknown; this owner needs a new attempt.
         Some((seen, RunState::Pending | RunState::Running)) if host.has_moved => {
             Next::Attempt(attempt(host, desired, Some(seen), runs, now))
@@ -385,13 +437,6 @@ fn lost(host: &Host<'_>, seen: &ServiceRun, now: Timestamp) -> ServiceRun {
     let mut service = ServiceRun { since: Time(now), ..seen.clone() };
     fail(&mut service, reason, message);
     service
-}
-
-fn failed_or_out_of_date(same: Option<&ServiceRun>) -> SequenceState {
-    match same {
-        Some(seen) if seen.state == RunState::Failed => failed(seen, None),
-        _ => SequenceState::OutOfDate,
-    }
 }
 
 fn failed(seen: &ServiceRun, retry_at: Option<Timestamp>) -> SequenceState {

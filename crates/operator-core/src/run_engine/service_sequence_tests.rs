@@ -42,14 +42,15 @@ fn judged_chain(
         name: "n0",
         desired: wanted,
         recorded,
-        may_run,
+        may_run: true,
         ssh_key: ("key", "1"),
         trusted: "word",
         accept: None,
         has_moved: false,
         retries: Retries::Healing("kubectl annotate"),
     };
-    evaluate(&host, &runs, now())
+    let sequence = evaluate(&host, &runs, now());
+    if may_run { sequence } else { sequence.held() }
 }
 
 fn running(hash: &str, attempt: i64) -> AnsibleEe {
@@ -294,6 +295,51 @@ fn they_do_not_either_while_nothing_may_run() {
     let at_a = judged("A", &at_b.services, &objects, false);
     let after = judged("A", &at_a.services, &[done("A", 1, "Ok")], false);
     assert_eq!(after.state, SequenceState::OutOfDate);
+}
+
+#[test]
+fn a_held_host_keeps_its_record_and_no_attempt_of_it_is_due() {
+    let mut failed = record(RunState::Failed, "A", 1);
+    failed.reason = Some(FailureReason::HostUnreachable.as_str().into());
+    failed.failures = 1;
+    let mut recent = failed.clone();
+    recent.since = Time(now());
+    let mut lost = record(RunState::Running, "A", 1);
+    lost.run = Some("gone".into());
+    let untried = SequenceState::Failed {
+        reason: FailureReason::HostUnreachable,
+        message: String::new(),
+        retry_at: None,
+    };
+    let cases = [
+        ("retried now", failed, untried.clone()),
+        ("retried later", recent, untried),
+        ("its run is gone", lost, SequenceState::OutOfDate),
+        ("another input", record(RunState::Succeeded, "B", 1), SequenceState::OutOfDate),
+    ];
+    for (case, recorded, expected) in cases {
+        let recorded = [recorded];
+        let free = judged("A", &recorded, &[], true);
+        assert_ne!(free.state, expected, "{case}");
+        let held = free.held();
+        assert_eq!((&held.state, held.services.as_slice()), (&expected, &recorded[..]), "{case}");
+        assert_eq!(held.clone().held(), held, "{case}");
+    }
+}
+
+#[test]
+fn a_held_host_goes_as_far_as_its_runs_have_come() {
+    let wanted: Vec<DesiredService> = ["a", "b"]
+        .map(|service| DesiredService { service: service.into(), ..wanted("A").remove(0) })
+        .into();
+    let recorded = ["a", "b"]
+        .map(|service| ServiceRun { name: service.into(), ..record(RunState::Pending, "A", 1) });
+    let held = judged_chain(&wanted, &recorded, &[done("A", 1, "Ok")], false);
+    assert_eq!(held.state, SequenceState::OutOfDate);
+    assert_eq!(service(&held).0, RunState::Succeeded);
+    assert_eq!(held.services[1], recorded[1]);
+    let running = judged_chain(&wanted, &recorded, &[running("A", 1)], true);
+    assert_eq!(running.clone().held(), running);
 }
 
 #[test]
