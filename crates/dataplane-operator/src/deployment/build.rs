@@ -10,6 +10,7 @@ use operator_core::data_sources::service_type;
 use operator_core::node_set_host::{self, dns_config};
 use operator_core::plan::Target;
 use operator_core::run_engine::batches::Batch;
+use operator_core::run_engine::build;
 use operator_core::run_engine::host_progress::position;
 use operator_core::run_engine::layout::{Layout, NodeSets};
 use operator_core::run_engine::run::Attempt;
@@ -17,7 +18,6 @@ use operator_core::run_engine::run_template::{
     AnsibleOptions, DeploymentOptions, HostConnection, RunTemplate,
 };
 use operator_core::run_engine::service_sequence::NeededRun;
-use operator_core::run_engine::{SequenceState, build};
 use operator_runtime::source_cache::Digests;
 use serde_json::json;
 
@@ -48,13 +48,7 @@ pub fn new_runs(seen: &Observed, parts: &[NodeSetPart]) -> Vec<NewRun> {
 
 /// Returns the hosts of a node set that need a run, each with the run that it needs.
 fn needs(part: &NodeSetPart) -> impl Iterator<Item = (&EvaluatedHost, &NeededRun)> {
-    part.hosts.iter().filter_map(|host| match &host.sequence.state {
-        SequenceState::NeedsRun(need) => Some((host, need)),
-        SequenceState::InRun { .. }
-        | SequenceState::Done
-        | SequenceState::OutOfDate
-        | SequenceState::Failed { .. } => None,
-    })
+    part.hosts.iter().filter_map(|it| Some((it, it.sequence.needed_run()?)))
 }
 
 fn of_part(seen: &Observed, part: &NodeSetPart) -> Vec<NewRun> {
@@ -127,9 +121,7 @@ fn attempts_everywhere(
     let is_first = !seen.runs.iter().any(is_its);
     let first = Attempt { hash: hash_of(&seen.deployment, service), attempt: 1 };
     let attempt = |part: &NodeSetPart, host: &EvaluatedHost| {
-        if let SequenceState::NeedsRun(need) = &host.sequence.state
-            && need.service == service
-        {
+        if let Some(need) = host.sequence.needed_run().filter(|it| it.service == service) {
             return Some(need.attempt.clone());
         }
         let is_to_come = position(&host.live) < place(part, service);

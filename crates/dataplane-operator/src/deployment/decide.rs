@@ -9,14 +9,14 @@ use operator_core::finalizers::{add_finalizer, is_terminating};
 use operator_core::plan::{Plan, Step};
 use operator_core::rejected_write::{self, RejectedWrite};
 use operator_core::run_engine::host_progress::position;
-use operator_core::run_engine::{Run, SequenceState, run_gc};
+use operator_core::run_engine::{Run, run_gc};
 
 use crate::deployment::build::new_runs;
 use crate::deployment::evaluate::{self, Common};
 use crate::deployment::faults::MissingInputs;
 use crate::deployment::finalizer::{self, RUNNING};
 use crate::deployment::hosts::hosts_of;
-use crate::deployment::node_set_part::{Blocked, NodeSetPart};
+use crate::deployment::node_set_part::NodeSetPart;
 use crate::deployment::observed::Observed;
 use crate::deployment::services::{List, Listed};
 use crate::deployment::status::{End, Evaluation, has_begun};
@@ -53,7 +53,7 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
         }
     }
     let Progress { lists, setup, mut inputs, is_new } = Progress::of(seen);
-    let parts = evaluate_parts(seen, &runs, (&lists, is_new), !is_going, now);
+    let parts = evaluate_parts(seen, &runs, &lists, is_new, now);
     inputs.extend(parts.iter().flat_map(|it| it.lacking.all().cloned()));
     inputs.extend(parts.iter().filter_map(|it| machines_missing(seen, it)));
     let new = if is_going { Vec::new() } else { new_runs(seen, &parts) };
@@ -89,28 +89,29 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     plan
 }
 
-/// Evaluates the hosts of each node set: all of them first, and once more without those that the
-/// disruption budget blocks.
+/// Evaluates the hosts of each node set, and holds those that the disruption budget blocks.
 fn evaluate_parts(
     seen: &Observed,
     runs: &[Run<'_>],
-    (lists, is_new): (&BTreeMap<String, NodeSetProgress>, bool),
-    may_run: bool,
+    lists: &BTreeMap<String, NodeSetProgress>,
+    is_new: bool,
     now: Timestamp,
 ) -> Vec<NodeSetPart> {
     let offers = Offers::of(&seen.runs);
-    let evaluate = |blocked: &Blocked| -> Vec<NodeSetPart> {
-        let of_part = |(name, kept): (&String, &NodeSetProgress)| {
-            let lacking = lacking(seen, name, kept);
-            let runs = evaluate::runs_of(runs, name, kept);
-            let common = Common { seen, runs: &runs, offers: &offers, may_run, blocked, now };
-            evaluate::evaluate(&common, name, kept, lacking, is_new)
-        };
-        lists.iter().map(of_part).collect()
+    let may_run = !is_terminating(&*seen.deployment);
+    let of_part = |(name, kept): (&String, &NodeSetProgress)| {
+        let lacking = lacking(seen, name, kept);
+        let runs = evaluate::runs_of(runs, name, kept);
+        let common = Common { seen, runs: &runs, offers: &offers, may_run, now };
+        evaluate::evaluate(&common, name, kept, lacking)
     };
-    let parts = evaluate(&Blocked::new());
-    let blocked = rollout::blocked_by_budget(seen, &parts);
-    if blocked.is_empty() { parts } else { evaluate(&blocked) }
+    let parts: Vec<NodeSetPart> = lists.iter().map(of_part).collect();
+    let mut blocked = rollout::blocked_by_budget(seen, &parts);
+    let hold = |it: NodeSetPart| {
+        let holds = blocked.remove(&it.name).unwrap_or_default();
+        evaluate::reported(it.held(&holds), is_new, now)
+    };
+    parts.into_iter().map(hold).collect()
 }
 
 /// Returns the steps that create the default services that the deployment needs.
@@ -194,8 +195,8 @@ fn requeue(plan: &mut Plan, judged: &Evaluation<'_>, now: Timestamp) {
         plan.requeue_at(at, now);
     }
     for host in judged.parts.iter().flat_map(|it| &it.hosts) {
-        if let SequenceState::Failed { retry_at: Some(at), .. } = &host.sequence.state {
-            plan.requeue_at(*at, now);
+        if let Some(at) = host.sequence.retry_at() {
+            plan.requeue_at(at, now);
         }
     }
     if networks::are_unserved(judged.inputs) {

@@ -6,11 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use api::dataplane::HostReadiness;
 use kube::ResourceExt;
-use operator_core::run_engine::SequenceState;
 use operator_core::run_engine::rollout::named;
 
 use crate::deployment::hosts::may_serve;
-use crate::deployment::node_set_part::{EvaluatedHost, Hold, NodeSetPart};
+use crate::deployment::node_set_part::{Hold, NodeSetPart};
 use crate::deployment::observed::Observed;
 
 /// Returns whether hosts of a node set that are in service wait until they may be disturbed.
@@ -57,10 +56,8 @@ fn restricting<'a>(
 /// Returns whether nothing is at work, and hosts wait until they may be disturbed.
 pub fn is_all_that_is_left(parts: &[NodeSetPart]) -> bool {
     let hosts = || parts.iter().flat_map(|it| &it.hosts);
-    let is_at_work = |it: &EvaluatedHost| {
-        matches!(it.sequence.state, SequenceState::NeedsRun(_) | SequenceState::InRun { .. })
-    };
-    hosts().any(|it| it.blocked == Some(Hold::Disruption)) && !hosts().any(is_at_work)
+    hosts().any(|it| it.blocked == Some(Hold::Disruption))
+        && !hosts().any(|it| it.sequence.is_due())
 }
 
 /// Returns the message about hosts that wait until they may be disturbed; `None` without any.

@@ -1,8 +1,7 @@
 //! The evaluation of a node set's part of a deployment: the progress of each host, and what of it
 //! the status reports.
 
-use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use api::dataplane::{
     Deployment, HostMachine, HostProgress, HostState, NodeSet, NodeSetProgress, RunState,
@@ -10,21 +9,18 @@ use api::dataplane::{
 use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::node_set_host::Host as Described;
-use operator_core::reasons::AWAITING_DISRUPTION;
 use operator_core::run_engine::host_owner::take_over_command;
 use operator_core::run_engine::host_progress::{
-    awaits_disruption, current, is_untouched, position, started, to_service_runs,
+    current, is_untouched, position, started, to_service_runs,
 };
 use operator_core::run_engine::outcome::FailureReason;
 use operator_core::run_engine::retry::Retries;
-use operator_core::run_engine::service_sequence::ServiceSequence;
+use operator_core::run_engine::service_sequence::{NeededRun, ServiceSequence};
 use operator_core::run_engine::{Host, Run, SequenceState};
 
 use crate::deployment::faults::MissingInputs;
 use crate::deployment::hosts::{by_name, has_machine, hosts_of, in_service, ssh_digests};
-use crate::deployment::node_set_part::{
-    Blocked, EvaluatedHost, Hold, NodeSetPart, PendingProgress,
-};
+use crate::deployment::node_set_part::{EvaluatedHost, NodeSetPart};
 use crate::deployment::observed::{Observed, OwnProgress};
 use crate::deployment::progress_batching::{has_advanced, pending_progress, reported_at};
 use crate::deployment::service_schedule::ServiceSchedule;
@@ -42,8 +38,6 @@ pub struct Common<'a> {
     pub offers: &'a Offers<'a>,
     /// Whether the next service may begin.
     pub may_run: bool,
-    /// The hosts that the disruption budget blocks.
-    pub blocked: &'a Blocked,
     /// The present time.
     pub now: Timestamp,
 }
@@ -109,152 +103,137 @@ fn in_states<'a>(node_set: &'a NodeSet, states: &[HostState]) -> BTreeSet<&'a st
     hosts.map(|it| it.name.as_str()).collect()
 }
 
-/// Evaluates a node set's part; `is_new` says that the status does not contain it yet.
+/// Evaluates a node set's part, whatever its other hosts do; it shows the recorded progress.
 pub fn evaluate(
     common: &Common<'_>,
     name: &str,
     kept: &NodeSetProgress,
     lacking: MissingInputs,
-    is_new: bool,
 ) -> NodeSetPart {
     let seen = common.seen;
     let node_set = seen.node_sets.get(name).filter(|it| kept.is_of(it)).cloned();
     let mut described = node_set.as_deref().map(by_name);
-    let schedule = ServiceSchedule::of(&seen.deployment, common.runs, name, kept);
+    let set = OfSet {
+        common,
+        name,
+        node_set: node_set.as_deref(),
+        schedule: ServiceSchedule::of(&seen.deployment, common.runs, name, kept),
+        lacking: &lacking,
+    };
     let failed = node_set.as_deref().map(|it| in_states(it, &[HostState::Failed]));
     let failed = failed.unwrap_or_default();
     let has_failed = |host: &str| failed.contains(host) || is_given_up_by_another(seen, name, host);
-    let mut evaluated = Vec::new();
+    let mut hosts = Vec::new();
     for (host, kept) in &kept.hosts {
-        // Another deployment has failed on the host since this one began.
-        let kept = if is_untouched(kept) && has_failed(host) {
-            Cow::Owned(HostProgress { failures: 1, ..kept.clone() })
-        } else {
-            Cow::Borrowed(kept)
-        };
+        let mut kept = kept.clone();
+        if is_untouched(&kept) && has_failed(host) {
+            // Another deployment has failed on the host since this one began.
+            kept.failures = 1;
+        }
         let found = described.as_mut().and_then(|it| it.remove(host));
         // A host that was removed from the node set is no longer deployed.
-        if found.is_none() && node_set.is_some() {
-            continue;
+        if found.is_some() || node_set.is_none() {
+            hosts.push(set.host(host, found, kept));
         }
-        let has_machine = node_set.as_deref().is_none_or(|it| has_machine(it, host));
-        let node_set = (name, node_set.as_deref());
-        let held_by = (&lacking, has_machine);
-        evaluated.push(evaluate_host(common, node_set, (host, found), &schedule, &kept, held_by));
     }
-    let report_at = reported_at(&evaluated);
-    let is_due = report_at.is_some_and(|it| it <= common.now);
-    let is_news = is_new || is_due || has_advanced(&evaluated, kept);
-    let shown = |it: &EvaluatedHost| {
-        let kept = kept.hosts.get(&it.name).filter(|_| !is_news);
-        (it.name.clone(), kept.unwrap_or(&it.live).clone())
-    };
-    let shown =
-        NodeSetProgress { hosts: evaluated.iter().map(shown).collect(), ..without_hosts(kept) };
     NodeSetPart {
         name: name.to_owned(),
         node_set,
         services: kept.services.clone(),
         joined: kept.joined.clone(),
         lacking,
-        hosts: evaluated,
-        is_news,
-        report_at: report_at.filter(|_| !is_news),
-        shown,
+        hosts,
+        is_news: false,
+        report_at: None,
+        shown: kept.clone(),
     }
 }
 
-/// Returns the recorded progress of a node set without its hosts.
-fn without_hosts(kept: &NodeSetProgress) -> NodeSetProgress {
-    NodeSetProgress {
-        uid: kept.uid.clone(),
-        services: kept.services.clone(),
-        joined: kept.joined.clone(),
-        config_hash: kept.config_hash.clone(),
-        hosts: BTreeMap::new(),
+/// Returns a part that shows the progress of its hosts if it is time; `is_new` says that the status
+/// does not contain the part yet.
+pub fn reported(part: NodeSetPart, is_new: bool, now: Timestamp) -> NodeSetPart {
+    let recorded = part.shown;
+    let report_at = reported_at(&part.hosts);
+    let is_due = report_at.is_some_and(|it| it <= now);
+    let is_news = is_new || is_due || has_advanced(&part.hosts, &recorded);
+    let shown = |it: &EvaluatedHost| {
+        let kept = recorded.hosts.get(&it.name).filter(|_| !is_news);
+        (it.name.clone(), kept.unwrap_or(&it.live).clone())
+    };
+    let hosts = part.hosts.iter().map(shown).collect();
+    NodeSetPart {
+        is_news,
+        report_at: report_at.filter(|_| !is_news),
+        shown: NodeSetProgress { hosts, ..recorded },
+        ..part
     }
 }
+
 /// What a user does about a host for which all attempts have failed.
 const WAY_ON: &str = "correct the cause and create another OpenStackDataPlaneDeployment";
 
-fn evaluate_host(
-    common: &Common<'_>,
-    (set_name, node_set): (&str, Option<&NodeSet>),
-    (host, found): (&str, Option<Described<'_>>),
-    schedule: &ServiceSchedule<'_>,
-    kept: &HostProgress,
-    (lacking, has_machine): (&MissingInputs, bool),
-) -> EvaluatedHost {
-    let Common { seen, runs, offers, now, .. } = *common;
-    let desired = schedule.desired.as_slice();
-    let address = schedule.addresses.get(host);
-    let found = found.map(|it| if let Some(address) = address { it.at(address) } else { it });
-    let ssh = node_set.and_then(|it| ssh_digests(seen, it));
-    let known = node_set.zip(found.as_ref());
-    let trust =
-        known.map(|(set, it)| trust(set, ssh, it, machine(set, it), offers)).unwrap_or_default();
-    let text = failure_text(seen, set_name, host);
-    let secret = node_set.map(|it| it.spec.node_template.ansible_ssh_private_key_secret.as_str());
-    let version = ssh.map(|it| it.version.as_str());
-    let token = trust.token();
-    let accept = trust.is_learned.then(|| accept_command(&seen.namespace, set_name));
-    let take_over =
-        take_over_command(&seen.namespace, &format!("openstackdataplanenodeset/{set_name}"));
-    let evaluate_with = |kept: &HostProgress, may_run: bool| {
+/// What is the same for all hosts of a node set.
+struct OfSet<'a> {
+    common: &'a Common<'a>,
+    name: &'a str,
+    node_set: Option<&'a NodeSet>,
+    schedule: ServiceSchedule<'a>,
+    lacking: &'a MissingInputs,
+}
+
+impl OfSet<'_> {
+    /// Evaluates a host; `found` is its description in the node set.
+    fn host(&self, name: &str, found: Option<Described<'_>>, kept: HostProgress) -> EvaluatedHost {
+        let Common { seen, runs, offers, now, .. } = *self.common;
+        let (set_name, node_set, schedule) = (self.name, self.node_set, &self.schedule);
+        let desired = schedule.desired.as_slice();
+        let address = schedule.addresses.get(name);
+        let found = found.map(|it| if let Some(address) = address { it.at(address) } else { it });
+        let ssh = node_set.and_then(|it| ssh_digests(seen, it));
+        let known = node_set.zip(found.as_ref());
+        let trust = known.map(|(set, it)| trust(set, ssh, it, machine(set, it), offers));
+        let trust = trust.unwrap_or_default();
+        let text = failure_text(seen, set_name, name);
+        let secret =
+            node_set.map(|it| it.spec.node_template.ansible_ssh_private_key_secret.as_str());
+        let version = ssh.map(|it| it.version.as_str());
+        let accept = trust.is_learned.then(|| accept_command(&seen.namespace, set_name));
+        let object = format!("openstackdataplanenodeset/{set_name}");
         let host = Host {
-            name: host,
+            name,
             desired,
-            recorded: &to_service_runs(host, desired, Some(kept), runs, text),
-            may_run,
+            recorded: &to_service_runs(name, desired, Some(&started(&kept)), runs, text),
+            may_run: true,
             has_moved: false,
             ssh_key: (secret.unwrap_or_default(), version.unwrap_or_default()),
-            trusted: &token,
+            trusted: &trust.token(),
             accept: accept.as_deref(),
-            take_over: &take_over,
+            take_over: &take_over_command(&seen.namespace, &object),
             retries: Retries::Limited { attempts: attempts(seen), way_on: WAY_ON },
         };
-        schedule.evaluate(&host, position(kept), now)
-    };
-    let block = common.blocked.get(set_name).and_then(|it| it.get(host)).copied();
-    let may_run = common.may_run && has_machine && block.is_none();
-    let (mut sequence, mut runs) = evaluate_with(&started(kept), may_run);
-    if matches!(&sequence.state, SequenceState::NeedsRun(need) if lacking.blocks(&need.service)) {
-        (sequence, runs) = evaluate_with(&started(kept), false);
+        let (sequence, runs) = schedule.evaluate(&host, position(&kept), now);
+        let sequence = if self.holds(name, &sequence) { sequence.held() } else { sequence };
+        let has_begun = !is_untouched(&kept) || sequence.state != SequenceState::OutOfDate;
+        let evaluated = EvaluatedHost {
+            name: name.to_owned(),
+            address: found.map(|it| it.address()),
+            trust,
+            live: if has_begun { current(name, desired, &sequence, runs) } else { kept.clone() },
+            pending_progress: pending_progress(&kept, &sequence, runs).filter(|_| has_begun),
+            kept,
+            sequence,
+            blocked: None,
+        };
+        evaluated.with_place()
     }
-    if is_untouched(kept) && !is_due(&sequence) {
-        (sequence, runs) = evaluate_with(kept, false);
-    }
-    let evaluated = EvaluatedHost {
-        name: host.to_owned(),
-        address: found.map(|it| it.address()),
-        trust,
-        live: current(host, desired, &sequence, runs),
-        pending_progress: pending_progress(kept, &sequence, runs),
-        sequence,
-        is_untouched: is_untouched(kept),
-        blocked: block,
-        has_place: awaits_disruption(kept) || block == Some(Hold::Disruption),
-    };
-    with_reason(evaluated, kept)
-}
 
-/// Returns a host with the reason of its progress, if it waits until it may be disturbed.
-fn with_reason(host: EvaluatedHost, kept: &HostProgress) -> EvaluatedHost {
-    if !host.has_place || is_due(&host.sequence) {
-        return host;
+    /// Returns whether a host must not begin its next service, whatever other hosts do.
+    fn holds(&self, host: &str, sequence: &ServiceSequence) -> bool {
+        let lacks = |it: &NeededRun| self.lacking.blocks(&it.service);
+        !self.common.may_run
+            || self.node_set.is_some_and(|it| !has_machine(it, host))
+            || sequence.needed_run().is_some_and(lacks)
     }
-    let reason = Some(AWAITING_DISRUPTION.word.to_owned());
-    let is_news = !awaits_disruption(kept);
-    EvaluatedHost {
-        live: HostProgress { reason, ..host.live },
-        pending_progress: is_news.then_some(PendingProgress::Urgent),
-        ..host
-    }
-}
-
-/// Returns whether a host is in a run, or gets one.
-fn is_due(sequence: &ServiceSequence) -> bool {
-    matches!(sequence.state, SequenceState::NeedsRun(_) | SequenceState::InRun { .. })
 }
 
 /// Returns the message that the deployment's status has about the failure of a host.

@@ -6,7 +6,11 @@ use std::sync::Arc;
 use api::conditions::Reason;
 use api::dataplane::{HostProgress, NodeSet, NodeSetProgress};
 use jiff::Timestamp;
+use operator_core::reasons::AWAITING_DISRUPTION;
 use operator_core::run_engine::host_key::HostKeyTrust;
+use operator_core::run_engine::host_progress::{
+    awaits_disruption, from_service_runs, is_untouched,
+};
 use operator_core::run_engine::rollout::BlockReason;
 use operator_core::run_engine::service_sequence::ServiceSequence;
 
@@ -22,18 +26,54 @@ pub struct EvaluatedHost {
     pub address: Option<String>,
     /// The trusted ssh host key.
     pub trust: HostKeyTrust,
+    /// The progress that it begins this pass with.
+    pub kept: HostProgress,
     /// The result of its service sequence.
     pub sequence: ServiceSequence,
     /// Its present progress, in the short form of the status.
     pub live: HostProgress,
     /// The progress that the status does not contain yet.
     pub pending_progress: Option<PendingProgress>,
-    /// Whether nothing of its deployment has begun according to the status.
-    pub is_untouched: bool,
     /// Why it may not begin now, or not continue after a service for all node sets.
     pub blocked: Option<Hold>,
-    /// Whether it was admitted by the disruption budget, and waited to be disturbed since.
-    pub has_place: bool,
+}
+
+impl EvaluatedHost {
+    /// Returns whether nothing of its deployment has begun according to the status.
+    pub fn is_untouched(&self) -> bool {
+        is_untouched(&self.kept)
+    }
+
+    /// Returns whether it was admitted by the disruption budget, and waited to be disturbed since.
+    pub fn has_place(&self) -> bool {
+        awaits_disruption(&self.kept) || self.blocked == Some(Hold::Disruption)
+    }
+
+    /// Returns a host that needs a run as one that gets none now.
+    pub fn held(self, hold: Hold) -> Self {
+        let sequence = self.sequence.held();
+        let live = if is_untouched(&self.kept) {
+            self.kept.clone()
+        } else {
+            from_service_runs(&sequence.services)
+        };
+        let pending_progress = (live != self.kept).then_some(PendingProgress::Urgent);
+        Self { sequence, live, pending_progress, blocked: Some(hold), ..self }.with_place()
+    }
+
+    /// Returns it with the reason of its progress, if it waits until it may be disturbed.
+    pub fn with_place(self) -> Self {
+        if !self.has_place() || self.sequence.is_due() {
+            return self;
+        }
+        let reason = Some(AWAITING_DISRUPTION.word.to_owned());
+        let is_news = !awaits_disruption(&self.kept);
+        Self {
+            live: HostProgress { reason, ..self.live },
+            pending_progress: is_news.then_some(PendingProgress::Urgent),
+            ..self
+        }
+    }
 }
 
 /// A node set's part of a deployment that has begun.
@@ -61,6 +101,15 @@ pub struct NodeSetPart {
 }
 
 impl NodeSetPart {
+    /// Returns the part with those of its hosts held that must not go on now.
+    pub fn held(self, holds: &BTreeMap<String, Hold>) -> Self {
+        let hosts = self.hosts.into_iter().map(|it| match holds.get(&it.name) {
+            Some(hold) => it.held(*hold),
+            None => it,
+        });
+        Self { hosts: hosts.collect(), ..self }
+    }
+
     /// Returns whether this node set leads a service: its hosts decide when the service begins.
     pub fn leads(&self, service: &str) -> bool {
         let is_it = |it: &String| it == service;

@@ -33,8 +33,7 @@ pub fn blocked_by_budget(seen: &Observed, parts: &[NodeSetPart]) -> Blocked {
     let mut budget = DisruptionBudget::of(&limits, &rollout_counts);
     let mut holds = Blocked::new();
     for (part, host, state) in all {
-        let is_retried =
-            is_failing(&host.live) && matches!(host.sequence.state, SequenceState::NeedsRun(_));
+        let is_retried = is_failing(&host.live) && host.sequence.needed_run().is_some();
         let begins = begins(seen, part, host);
         if !is_retried && !begins {
             continue;
@@ -55,12 +54,12 @@ fn admitted(
     state: RolloutState,
     disruption: Option<Hold>,
 ) -> Option<Hold> {
-    if budget.is_paused() && (host.has_place || disruption == Some(Hold::ServiceForAll)) {
+    if budget.is_paused() && (host.has_place() || disruption == Some(Hold::ServiceForAll)) {
         return Some(Hold::Budget(BlockReason::Paused));
     }
     // One with a place was admitted before, and the others must not lose theirs to one that waits
     // for another node set.
-    if host.has_place || disruption == Some(Hold::ServiceForAll) {
+    if host.has_place() || disruption == Some(Hold::ServiceForAll) {
         return disruption;
     }
     budget.admit(state).err().map(Hold::Budget).or(disruption)
@@ -78,7 +77,7 @@ fn disruption_hold(
     part: &NodeSetPart,
     host: &EvaluatedHost,
 ) -> Option<Hold> {
-    let SequenceState::NeedsRun(need) = &host.sequence.state else { return None };
+    let need = host.sequence.needed_run()?;
     let left = part.services.get(place(part, &need.service)..).unwrap_or_default();
     let leads_later = left.iter().any(|it| is_for_all(seen, it) && part.leads(it));
     if leads_later || !disruption::is_restricted(seen, &part.name) {
@@ -88,7 +87,7 @@ fn disruption_hold(
     let is_early = |it: &NodeSetPart| {
         part.joined.iter().any(|service| it.leads(service) && !have_arrived(seen, it, service))
     };
-    if !host.has_place && parts.iter().any(is_early) {
+    if !host.has_place() && parts.iter().any(is_early) {
         return Some(Hold::ServiceForAll);
     }
     (!is_allowed).then_some(Hold::Disruption)
@@ -103,7 +102,7 @@ fn keeps_retry(
     seen: &Observed,
     (part, host, state): &(&NodeSetPart, &EvaluatedHost, RolloutState),
 ) -> bool {
-    let is_tried = state.is_retry() && (host.has_place || is_at_work(seen, part, host));
+    let is_tried = state.is_retry() && (host.has_place() || is_at_work(seen, part, host));
     let is_others = || other(seen, part, host).is_some_and(|it| it.doing == OwnProgress::InRun);
     is_tried || (state.was_in_service() && is_others())
 }
@@ -187,8 +186,8 @@ fn state(
     }
     match &host.sequence.state {
         _ if host.live.state == RunState::Succeeded => idle,
-        _ if host.has_place && is_corrected => RolloutState::Corrected,
-        _ if host.has_place => RolloutState::Disturbed,
+        _ if host.has_place() && is_corrected => RolloutState::Corrected,
+        _ if host.has_place() => RolloutState::Disturbed,
         // A host that waits for all node sets leaves the budget to the hosts for which it waits.
         SequenceState::NeedsRun(need) if is_for_all(seen, &need.service) => idle,
         SequenceState::NeedsRun(_) if begins(seen, part, host) && !is_corrected => idle,
@@ -196,10 +195,10 @@ fn state(
             of(RolloutState::Corrected, RolloutState::Started)
         }
         // It cannot be tried at present, so other hosts do not wait for it.
-        SequenceState::OutOfDate if host.is_untouched && is_corrected => {
+        SequenceState::OutOfDate if host.is_untouched() && is_corrected => {
             of(RolloutState::Failed, RolloutState::FailedNew)
         }
-        SequenceState::OutOfDate if host.is_untouched => idle,
+        SequenceState::OutOfDate if host.is_untouched() => idle,
         SequenceState::NeedsRun(_)
         | SequenceState::InRun { .. }
         | SequenceState::Done
@@ -211,10 +210,10 @@ fn state(
 /// Returns whether a run now would be the host's first one, or the first one after a service for
 /// all node sets.
 fn begins(seen: &Observed, part: &NodeSetPart, host: &EvaluatedHost) -> bool {
-    let SequenceState::NeedsRun(need) = &host.sequence.state else { return false };
+    let Some(need) = host.sequence.needed_run() else { return false };
     let before = place(part, &need.service).checked_sub(1).and_then(|it| part.services.get(it));
     let follows_all = before.is_some_and(|it| is_for_all(seen, it));
-    let is_first = host.is_untouched || follows_all;
+    let is_first = host.is_untouched() || follows_all;
     is_first && !is_failing(&host.live) && !is_for_all(seen, &need.service)
 }
 
@@ -340,7 +339,7 @@ fn beside(seen: &Observed, all: &[(&NodeSetPart, &EvaluatedHost, RolloutState)])
 fn left(parts: &[NodeSetPart], attempts: i64) -> String {
     let hosts = || parts.iter().flat_map(|part| part.hosts.iter().map(move |it| (part, it)));
     let open: Vec<_> = hosts().filter(|it| !is_ended(&it.1.live, attempts)).collect();
-    let begun: Vec<_> = open.iter().filter(|it| !it.1.is_untouched).collect();
+    let begun: Vec<_> = open.iter().filter(|it| !it.1.is_untouched()).collect();
     let (n_all, n_begun, n_left) = (hosts().count(), begun.len(), open.len() - begun.len());
     let left = format!("{n_left} of {n_all} hosts were left as they are");
     let next = begun.iter().filter_map(|it| it.0.services.get(position(&it.1.live)));
@@ -365,7 +364,7 @@ const WAY_ON: &str = "Correct their causes; another OpenStackDataPlaneDeployment
 /// Returns whether a host waits at a service for all node sets whose leading node set has blocked
 /// hosts.
 fn waits_for_held(seen: &Observed, parts: &[NodeSetPart], host: &EvaluatedHost) -> bool {
-    let SequenceState::NeedsRun(need) = &host.sequence.state else { return false };
+    let Some(need) = host.sequence.needed_run() else { return false };
     let is_held = |it: &NodeSetPart| {
         it.leads(&need.service) && it.hosts.iter().any(|it| it.blocked.is_some())
     };

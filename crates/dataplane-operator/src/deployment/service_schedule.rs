@@ -9,7 +9,7 @@ use kube::ResourceExt;
 use operator_core::hash;
 use operator_core::keyed::Digest;
 use operator_core::run_engine::service_sequence::{self, ServiceSequence};
-use operator_core::run_engine::{DesiredService, Host, Run, SequenceState};
+use operator_core::run_engine::{DesiredService, Host, Run};
 
 /// The version of the fields in the hash of a service: another number would change every hash.
 const VERSION: &str = "v1";
@@ -70,12 +70,11 @@ impl<'a> ServiceSchedule<'a> {
         let mut n_reached = (done + 1).saturating_sub(n_before).min(self.joined.len());
         loop {
             let sequence = service_sequence::evaluate(host, &self.runs[n_reached], now);
-            match (&sequence.state, self.joined.get(n_reached)) {
-                (SequenceState::NeedsRun(need), Some(next)) if need.service == *next => {
-                    n_reached += 1;
-                }
-                _ => return (sequence, &self.runs[n_reached]),
+            let next = self.joined.get(n_reached);
+            if sequence.needed_run().is_none_or(|it| Some(&it.service) != next) {
+                return (sequence, &self.runs[n_reached]);
             }
+            n_reached += 1;
         }
     }
 }
