@@ -11,98 +11,72 @@ use crate::run_engine::retry::Retries;
 use crate::run_engine::run::Run;
 use crate::run_engine::{host_guests, host_owner};
 
-/// Why an attempt failed.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum FailureReason {
+/// Declares [`FailureReason`]: each with the reason of conditions that report it, which is a warning
+/// if it heals, else an error.
+macro_rules! failure_reasons {
+    ($($(#[$about:meta])+ $name:ident => $reason:ident,)+) => {
+        /// Why an attempt failed.
+        #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+        pub enum FailureReason {
+            $($(#[$about])+ $name,)+
+        }
+
+        impl FailureReason {
+            /// All reasons, in the order of the docs.
+            pub const ALL: [Self; [$(Self::$name),+].len()] = [$(Self::$name),+];
+
+            /// Returns the reason of conditions that report it.
+            pub const fn reason(self) -> &'static Reason {
+                match self {
+                    $(Self::$name => &reasons::$reason,)+
+                }
+            }
+        }
+    };
+}
+
+failure_reasons! {
     /// No ssh connection to the host.
-    HostUnreachable,
+    HostUnreachable => HOST_UNREACHABLE,
     /// The host refused the ssh key.
-    KeyRefused,
+    KeyRefused => KEY_REFUSED,
     /// The host showed another host key than the known one, or none is known.
-    HostKeyMismatch,
+    HostKeyMismatch => HOST_KEY_MISMATCH,
     /// The host records another owner than the object that owns the run.
-    HostNotOwned,
+    HostNotOwned => HOST_NOT_OWNED,
     /// Guests are on the host, which what was to be done there would end or leave behind.
-    GuestsOnHost,
+    GuestsOnHost => GUESTS_ON_HOST,
     /// The host has lost its recorded identity.
-    IdentityMissing,
-    /// The host has another identity than the recorded one.
-    IdentityMismatch,
-    /// The service refuses to start without an identity.
-    IdentityNotFound,
-    /// The service refuses to start, because its host is registered under another identity.
-    DuplicateComputeNode,
+    IdentityMissing => IDENTITY_MISSING,
     /// Something else is registered under the name of the host.
-    ProviderNameTaken,
-    /// A task failed on the host.
-    TaskFailed,
-    /// No play of the playbook reached the host.
-    NoHostMatched,
-    /// Ansible could not read the playbook, the inventory or the options.
-    InvalidPlaybook,
-    /// The run cannot become a Job: the operator or the API server rejects its spec.
-    InvalidSpec,
+    ProviderNameTaken => PROVIDER_NAME_TAKEN,
     /// The pod was evicted, preempted or killed, or its worker went away.
-    PodEvicted,
+    PodEvicted => POD_EVICTED,
     /// The runner image cannot be pulled.
-    ImagePullFailed,
+    ImagePullFailed => IMAGE_PULL_FAILED,
     /// A Secret, ConfigMap or key that the pod mounts is missing.
-    InputMissing,
+    InputMissing => INPUT_MISSING,
+    /// A task failed on the host.
+    TaskFailed => TASK_FAILED,
+    /// The host has another identity than the recorded one.
+    IdentityMismatch => IDENTITY_MISMATCH,
+    /// The service refuses to start without an identity.
+    IdentityNotFound => IDENTITY_NOT_FOUND,
+    /// The service refuses to start, because its host is registered under another identity.
+    DuplicateComputeNode => DUPLICATE_COMPUTE_NODE,
+    /// No play of the playbook reached the host.
+    NoHostMatched => NO_HOST_MATCHED,
+    /// Ansible could not read the playbook, the inventory or the options.
+    InvalidPlaybook => INVALID_PLAYBOOK,
+    /// The run cannot become a Job: the operator or the API server rejects its spec.
+    InvalidSpec => INVALID_SPEC,
     /// The run took longer than allowed.
-    DeadlineExceeded,
+    DeadlineExceeded => DEADLINE_EXCEEDED,
     /// The run ended, or was deleted, without a result for the host.
-    ResultUnknown,
+    ResultUnknown => RESULT_UNKNOWN,
 }
 
 impl FailureReason {
-    /// All reasons, for tables and tests.
-    pub const ALL: [Self; 19] = [
-        Self::HostUnreachable,
-        Self::KeyRefused,
-        Self::HostKeyMismatch,
-        Self::HostNotOwned,
-        Self::GuestsOnHost,
-        Self::IdentityMissing,
-        Self::IdentityMismatch,
-        Self::IdentityNotFound,
-        Self::DuplicateComputeNode,
-        Self::ProviderNameTaken,
-        Self::TaskFailed,
-        Self::NoHostMatched,
-        Self::InvalidPlaybook,
-        Self::InvalidSpec,
-        Self::PodEvicted,
-        Self::ImagePullFailed,
-        Self::InputMissing,
-        Self::DeadlineExceeded,
-        Self::ResultUnknown,
-    ];
-
-    /// Returns the reason of conditions that report it: a warning if it heals, else an error.
-    pub const fn reason(self) -> &'static Reason {
-        match self {
-            Self::HostUnreachable => &reasons::HOST_UNREACHABLE,
-            Self::KeyRefused => &reasons::KEY_REFUSED,
-            Self::HostKeyMismatch => &reasons::HOST_KEY_MISMATCH,
-            Self::HostNotOwned => &reasons::HOST_NOT_OWNED,
-            Self::GuestsOnHost => &reasons::GUESTS_ON_HOST,
-            Self::IdentityMissing => &reasons::IDENTITY_MISSING,
-            Self::IdentityMismatch => &reasons::IDENTITY_MISMATCH,
-            Self::IdentityNotFound => &reasons::IDENTITY_NOT_FOUND,
-            Self::DuplicateComputeNode => &reasons::DUPLICATE_COMPUTE_NODE,
-            Self::ProviderNameTaken => &reasons::PROVIDER_NAME_TAKEN,
-            Self::TaskFailed => &reasons::TASK_FAILED,
-            Self::NoHostMatched => &reasons::NO_HOST_MATCHED,
-            Self::InvalidPlaybook => &reasons::INVALID_PLAYBOOK,
-            Self::InvalidSpec => &reasons::INVALID_SPEC,
-            Self::PodEvicted => &reasons::POD_EVICTED,
-            Self::ImagePullFailed => &reasons::IMAGE_PULL_FAILED,
-            Self::InputMissing => &reasons::INPUT_MISSING,
-            Self::DeadlineExceeded => &reasons::DEADLINE_EXCEEDED,
-            Self::ResultUnknown => &reasons::RESULT_UNKNOWN,
-        }
-    }
-
     /// Returns the CamelCase word used in conditions, Events and metrics.
     pub fn as_str(self) -> &'static str {
         self.reason().word
