@@ -1,56 +1,53 @@
 //! The reasons on runs.
 
-use api::conditions::Reason;
+api::reasons! {
+    pub(crate) mod catalog;
 
-pub(crate) const READY: Reason = Reason::good("Ready", "The Job succeeded on every host.");
-pub(crate) const INPUT_VALID: Reason = Reason::good("Ready", "The spec can be run.");
-pub(crate) const INVALID_SPEC: Reason = Reason::error(
-    "InvalidSpec",
-    "The spec is invalid; the message names the field and the allowed values.",
-    "No.",
-    "Correct it.",
-);
-pub(crate) const INIT: Reason =
-    Reason::unknown("Init", "The Job has not started.", "Yes.", "Wait.");
-pub(crate) const QUEUED: Reason = Reason::waiting(
-    "Queued",
-    "It waits for another run that touches the same host; a run in the same namespace is named.",
-    "Yes.",
-    "Wait; the log of ansibleee-operator names both runs if they are in different namespaces.",
-);
-pub(crate) const REQUESTED: Reason =
-    Reason::waiting("Requested", "The Job is in progress.", "Yes.", "Wait.");
-pub(crate) const JOB_REFUSED: Reason = Reason::warning(
-    "JobRefused",
-    "The API server rejects the Job: a quota, a policy, or a value that only it can detect as \
-     wrong.",
-    "Yes.",
-    "As the message says.",
-);
-pub(crate) const POD_REFUSED: Reason = Reason::warning(
-    "PodRefused",
-    "The Job exists, and Kubernetes refuses its pod: a quota, a LimitRange, the pod security of the \
-     namespace, or an admission webhook.",
-    "When the pod is accepted; Kubernetes keeps trying.",
-    "As the message says.",
-);
-pub(crate) const UNSCHEDULABLE: Reason = Reason::warning(
-    "Unschedulable",
-    "The pod cannot be scheduled on any worker.",
-    "When the pod is scheduled.",
-    "Make room, or correct `nodeSelector` and `tolerations`.",
-);
-pub(crate) const RUNNER_LOST: Reason = Reason::error(
-    "RunnerLost",
-    "The worker does not answer, so it is unknown whether the pod still works on the hosts; \
-     they stay reserved for it.",
-    "When the worker is back.",
-    "If the machine is permanently off, run the command in the message.",
-);
-pub(crate) const HOSTS_FAILED: Reason = Reason::error(
-    "HostsFailed",
-    "It failed on hosts for more than one reason, or names no `spec.hosts`; `status.hosts` \
-     and `status.failures` have the details.",
-    "Its parent retries it if the reason allows.",
-    "Look there.",
-);
+    /// Whether the run has succeeded.
+    const SUMMARY;
+
+    READY: good "Ready" means "The Job succeeded on every host.";
+
+    /// The spec of the run.
+    const INPUTS;
+
+    INPUT_VALID: good "Ready" means "The spec can be run.";
+    INVALID_SPEC: error "InvalidSpec"
+        means "The spec is invalid; the message names the field and the allowed values."
+        heals "No." step "Correct it.";
+
+    /// The Job of the run.
+    const JOB;
+
+    READY;
+    INIT: unknown "Init" means "The Job has not started."
+        heals "Yes." step "Wait.";
+    QUEUED: waiting "Queued"
+        means "It waits for another run that touches the same host; a run in the same namespace is \
+            named."
+        heals "Yes."
+        step "Wait; the log of ansibleee-operator names both runs if they are in different \
+            namespaces.";
+    REQUESTED: waiting "Requested" means "The Job is in progress."
+        heals "Yes." step "Wait.";
+    JOB_REFUSED: warning "JobRefused"
+        means "The API server rejects the Job: a quota, a policy, or a value that only it can \
+            detect as wrong."
+        heals "Yes." step "As the message says.";
+    POD_REFUSED: warning "PodRefused"
+        means "The Job exists, and Kubernetes refuses its pod: a quota, a LimitRange, the pod \
+            security of the namespace, or an admission webhook."
+        heals "When the pod is accepted; Kubernetes keeps trying." step "As the message says.";
+    UNSCHEDULABLE: warning "Unschedulable" means "The pod cannot be scheduled on any worker."
+        heals "When the pod is scheduled."
+        step "Make room, or correct `nodeSelector` and `tolerations`.";
+    RUNNER_LOST: error "RunnerLost"
+        means "The worker does not answer, so it is unknown whether the pod still works on the \
+            hosts; they stay reserved for it."
+        heals "When the worker is back."
+        step "If the machine is permanently off, run the command in the message.";
+    HOSTS_FAILED: error "HostsFailed"
+        means "It failed on hosts for more than one reason, or names no `spec.hosts`; \
+            `status.hosts` and `status.failures` have the details."
+        heals "Its parent retries it if the reason allows." step "Look there.";
+}

@@ -31,8 +31,8 @@ pub enum Severity {
 
 /// The reason of a condition: its word, its state, and its documentation.
 ///
-/// Operators declare each of their reasons as a constant, raise conditions with it, and list it in
-/// their condition catalog, from which the docs are made.
+/// Operators declare each of their reasons once, by [`reasons!`](crate::reasons): as a constant that
+/// raises conditions, and in the lists of their condition catalog, from which the docs are made.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Reason {
     /// The reason as one CamelCase word.
@@ -70,6 +70,17 @@ impl Reason {
     /// Declares the reason of a condition that does not hold, which is the good state.
     pub const fn absent(word: &'static str, meaning: &'static str) -> Self {
         Self { status: ConditionStatus::False, ..Self::good(word, meaning) }
+    }
+
+    /// Declares the reason of a condition that does not hold, about which the user may want to do
+    /// something.
+    pub const fn lacking(
+        word: &'static str,
+        meaning: &'static str,
+        heals: &'static str,
+        step: &'static str,
+    ) -> Self {
+        Self::absent(word, "").described(meaning, heals, step)
     }
 
     /// Declares the reason of a condition that does not hold yet, as an ordinary step.
@@ -129,4 +140,64 @@ impl Reason {
         self.step = step;
         self
     }
+}
+
+/// Declares reasons, each as a constant and in the lists of a condition catalog.
+///
+/// A list holds the reasons of a condition, or some of them: those that are declared there, and by
+/// name those of other lists, some of them in other words.
+///
+/// ```ignore
+/// api::reasons! {
+///     pub(crate) mod catalog;
+///
+///     /// The inputs of a thing.
+///     const INPUTS;
+///
+///     FOUND: good "Found" means "Its Secret exists.";
+///     NOT_FOUND: warning "NotFound" means "Its Secret does not exist."
+///         heals "When it appears." step "Create it.";
+///     crate::reasons::catalog::UNREADABLE;
+///     crate::reasons::catalog::QUEUED means "Another thing is read first."
+///         heals "Yes." step "Wait.";
+/// }
+/// ```
+///
+/// `NOT_FOUND` is [`Reason::warning`], and `catalog::INPUTS` has all four.
+/// Code raises `NOT_FOUND`; the lists have a copy of it, so that the compiler reports a reason that
+/// nothing raises, and a list that the catalog lacks.
+/// It reports only items that begin and end with a token of their own crate: here with the
+/// visibility and the semicolon of the first line.
+#[macro_export]
+macro_rules! reasons {
+    ($public:tt $in_crate:tt mod $catalog:ident $end:tt $(
+        $(#[$about:meta])+
+        const $list:ident;
+        $(
+            $name:ident $(:: $rest:ident)*
+            $(: $kind:ident $word:literal means $meaning:literal
+                $(heals $heals:literal step $step:literal)?)?
+            $(means $means:literal heals $then:literal step $do:literal)?;
+        )+
+    )+) => {
+        $($($(
+            #[doc = $meaning]
+            $public $in_crate const $name: $crate::conditions::Reason =
+                $crate::conditions::Reason::$kind($word, $meaning $(, $heals, $step)?) $end
+        )?)+)+
+
+        /// The same reasons in lists, for the condition catalog.
+        $public $in_crate mod $catalog {
+            $($($(
+                #[doc = $meaning]
+                $public $in_crate const $name: $crate::conditions::Reason =
+                    $crate::conditions::Reason::$kind($word, $meaning $(, $heals, $step)?) $end
+            )?)+)+
+            $(
+                $(#[$about])+
+                $public $in_crate const $list: &[$crate::conditions::Reason] =
+                    &[$($name $(:: $rest)* $(.described($means, $then, $do))?),+] $end
+            )+
+        }
+    };
 }

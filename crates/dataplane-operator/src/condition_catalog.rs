@@ -1,6 +1,5 @@
 //! Every condition and reason that dataplane-operator writes, as the table in the docs lists them.
 
-use api::conditions::Reason;
 use api::dataplane::condition_types::{
     DEPLOYMENT_READY, INPUT_READY, SERVICE_INPUTS_READY, SETUP_READY, UP_TO_DATE,
 };
@@ -13,7 +12,11 @@ use operator_core::run_engine::outcome::FailureReason;
 
 use crate::endpoints::decide::ENDPOINTS_READY;
 use crate::host::conflicts::shared_keys;
-use crate::reasons;
+use crate::reasons::catalog::{CERTIFICATES, ISSUERS};
+use crate::reasons::{
+    inputs::catalog as inputs, machines::catalog as machine, role::catalog as role,
+    service::catalog as service,
+};
 use crate::role::status::DATA_PLANE_FOUND;
 use crate::service::status::{
     AS_SHIPPED, DATA_SOURCE_KEYS_CLASH, DATA_SOURCES_USED, PLAYBOOK_INCLUDED, SPEC_VALID,
@@ -39,188 +42,120 @@ pub const KINDS: &[KindConditions] = &[
 ];
 
 const ROLE: &[ConditionSpec] = &[
-    summary("All of its nodes are ready.", &[reasons::role::NODES_READY]),
+    summary("All of its nodes are ready.", &[role::NODES]),
     condition(
         INPUT_READY,
         "What all of its nodes need is there.",
         &[
-            reasons::inputs::INPUT_COMPLETE,
-            reasons::inputs::SERVICE_NOT_FOUND,
-            reasons::inputs::SERVICE_UNREADABLE,
-            reasons::inputs::SERVICE_INVALID,
-            reasons::inputs::DATA_SOURCE_NOT_FOUND,
-            reasons::inputs::DATA_SOURCE_INCOMPLETE,
-            reasons::CERT_MANAGER_NOT_FOUND,
-            reasons::ISSUER_NOT_FOUND,
-            reasons::ISSUER_NOT_PERMITTED,
-            reasons::role::CERTIFICATES_NOT_BROUGHT,
-            reasons::inputs::VARIABLES_NOT_FOUND,
-            reasons::inputs::VARIABLES_INVALID,
-            reasons::inputs::NETWORK_ATTACHMENT_NOT_FOUND,
-            reasons::inputs::NETWORK_ATTACHMENTS_NOT_SERVED,
-            reasons::inputs::SSH_SECRET_NOT_FOUND,
-            reasons::inputs::SSH_SECRET_INCOMPLETE,
-            reasons::inputs::SSH_SECRET_INVALID,
+            inputs::COMPLETE,
+            inputs::SERVICES,
+            ISSUERS,
+            role::CERTIFICATES,
+            inputs::VARIABLES,
+            inputs::NETWORKS,
+            inputs::SSH,
         ],
     ),
     condition(
         SERVICE_INPUTS_READY,
-        "Absent unless the project's runner image lacks the playbook of a service; `InputReady` has \
-         all else that services need. `Ready` does not depend on it, for the image may have been \
-         extended.",
-        &[reasons::service::NOT_INCLUDED],
+        "Absent unless the project's runner image lacks the playbook of a service; `InputReady` \
+         has all else that services need. `Ready` does not depend on it, for the image may have \
+         been extended.",
+        &[&[service::NOT_INCLUDED]],
     ),
     condition(
         DEPLOYMENT_READY,
         "All of its nodes are ready; else the message has their count and the first five by name, \
          the worst first.",
-        &[reasons::role::NODES_READY],
+        &[role::NODES],
     )
     .repeating(Repeats::Kind("OpenStackDataPlaneNode")),
     condition(
         SETUP_READY,
         "Each of its nodes is in an inventory that runs can begin with.",
-        &[reasons::role::NODES_SET_UP, reasons::inputs::INPUT_MISSING],
+        &[role::NODES_SETUP, inputs::MISSING],
     ),
     machines::ROLE,
     condition(
         DATA_PLANE_FOUND,
-        "The data plane that `spec.dataPlane` names exists; absent where none is named. `Ready` does \
-         not depend on it.",
-        &[reasons::role::FOUND, reasons::role::DATA_PLANE_NOT_FOUND],
+        "The data plane that `spec.dataPlane` names exists; absent where none is named. `Ready` \
+         does not depend on it.",
+        &[role::DATA_PLANE],
     ),
     WRITES,
 ];
 
 const NODE: &[ConditionSpec] = &[
-    summary("Every service succeeded on this host.", &[reasons::role::READY]),
+    summary("Every service succeeded on this host.", &[role::SUMMARY]),
     machines::NODE,
-    condition(INPUT_READY, "Everything that a deployment needs is there.", INPUTS),
+    condition(
+        INPUT_READY,
+        "Everything that a deployment needs is there.",
+        &[
+            inputs::COMPLETE,
+            role::INPUTS,
+            inputs::HOSTS,
+            inputs::SSH,
+            inputs::SERVICES,
+            CERTIFICATES,
+            role::CERTIFICATES,
+            inputs::VARIABLES,
+            inputs::NETWORKS,
+        ],
+    ),
     condition(
         SETUP_READY,
         "There is an inventory that runs can begin with.",
-        &[reasons::role::SET_UP, reasons::inputs::INPUT_MISSING],
+        &[role::SETUP, inputs::MISSING],
     ),
-    condition(DEPLOYMENT_READY, "Every service succeeded on this host.", DEPLOYMENT)
-        .repeating(Repeats::Attempts(&FailureReason::ALL)),
     condition(
-        UP_TO_DATE,
-        "The last deployment used the present inputs.",
-        &[
-            reasons::UP_TO_DATE,
-            reasons::NEVER_DEPLOYED,
-            reasons::INPUTS_CHANGED,
-            reasons::role::PARTIAL_RUN,
-            reasons::role::INPUT_UNKNOWN,
-            reasons::role::ROLE_UNKNOWN,
-        ],
-    ),
+        DEPLOYMENT_READY,
+        "Every service succeeded on this host.",
+        &[role::DEPLOYMENT, machine::DEPLOYMENT],
+    )
+    .repeating(Repeats::Attempts(&FailureReason::ALL)),
+    condition(UP_TO_DATE, "The last deployment used the present inputs.", &[role::CHANGES]),
     shared_keys::CONDITION,
     host_key_checking::CONDITION,
     WRITES,
 ];
 
 const SERVICE: &[ConditionSpec] = &[
-    summary("It can be deployed: everything that it names is there.", &[reasons::service::READY]),
-    condition(
-        SPEC_VALID,
-        "It can be deployed as it is written.",
-        &[reasons::service::VALID, reasons::service::INVALID_SPEC],
-    ),
+    summary("It can be deployed: everything that it names is there.", &[service::SUMMARY]),
+    condition(SPEC_VALID, "It can be deployed as it is written.", &[service::SPEC]),
     condition(
         DATA_SOURCES_USED,
         "Every data source that is not optional exists.",
-        &[
-            reasons::service::ALL_FOUND,
-            reasons::inputs::DATA_SOURCE_NOT_FOUND,
-            reasons::service::NOT_USED,
-        ],
+        &[service::DATA_SOURCES],
     ),
     condition(
         DATA_SOURCE_KEYS_CLASH,
         "Several data sources have one key, and the last one listed is mounted. `Ready` does not \
          depend on it.",
-        &[reasons::service::KEYS_CLASH, reasons::service::KEYS_DIFFER],
+        &[service::KEYS],
     ),
     condition(
         PLAYBOOK_INCLUDED,
         "The project's own collection has the playbook or role. `Ready` does not depend on it, for \
          the runner image may be another one.",
-        &[
-            reasons::service::INCLUDED,
-            reasons::service::IN_SERVICE,
-            reasons::service::NOT_INCLUDED,
-            reasons::service::NOT_KNOWN,
-        ],
+        &[service::PLAYBOOK],
     ),
     condition(
         SPEC_WARNINGS,
         "Something in the spec is without effect, or is to go. `Ready` does not depend on it.",
-        &[reasons::service::WITHOUT_EFFECT, reasons::service::NO_WARNINGS],
+        &[service::WARNINGS],
     ),
     condition(
         AS_SHIPPED,
-        "Never said: the condition is absent unless another client keeps changing a default service. \
-         `Ready` does not depend on it.",
-        &[reasons::service::CONTESTED],
+        "Never said: the condition is absent unless another client keeps changing a default \
+         service. `Ready` does not depend on it.",
+        &[service::SHIPPED],
     ),
     condition(
         ENDPOINTS_READY,
         "Its ports are exposed on the addresses of all nodes that get it and were deployed there; \
          absent where it lists no ports.",
-        &[
-            reasons::service::EXPOSED,
-            reasons::service::ADDRESS_MISSING,
-            reasons::service::ADDRESS_NOT_ALLOWED,
-            reasons::service::NAME_TAKEN,
-        ],
+        &[service::ENDPOINTS],
     ),
     WRITES,
-];
-
-const INPUTS: &[Reason] = &[
-    reasons::inputs::INPUT_COMPLETE,
-    reasons::role::ROLE_NOT_NAMED,
-    reasons::role::ROLE_NOT_FOUND,
-    reasons::role::HOST_ADDRESS_MISSING,
-    reasons::role::HOST_NAME_DIFFERS,
-    reasons::inputs::HOST_ADDRESS_INVALID,
-    reasons::inputs::HOST_TAKEN,
-    reasons::inputs::HOST_KEY_SHARED,
-    reasons::role::SSH_SECRET_NOT_NAMED,
-    reasons::inputs::SSH_SECRET_NOT_FOUND,
-    reasons::inputs::SSH_SECRET_INCOMPLETE,
-    reasons::inputs::SSH_SECRET_INVALID,
-    reasons::inputs::SERVICE_NOT_FOUND,
-    reasons::inputs::SERVICE_UNREADABLE,
-    reasons::inputs::SERVICE_INVALID,
-    reasons::inputs::DATA_SOURCE_NOT_FOUND,
-    reasons::inputs::DATA_SOURCE_INCOMPLETE,
-    reasons::ISSUING,
-    reasons::CERT_MANAGER_NOT_FOUND,
-    reasons::ISSUER_NOT_FOUND,
-    reasons::ISSUER_NOT_PERMITTED,
-    reasons::role::CERTIFICATES_NOT_BROUGHT,
-    reasons::inputs::VARIABLES_NOT_FOUND,
-    reasons::inputs::VARIABLES_INVALID,
-    reasons::inputs::NETWORK_ATTACHMENT_NOT_FOUND,
-    reasons::inputs::NETWORK_ATTACHMENTS_NOT_SERVED,
-    reasons::role::NETWORK_ATTACHMENTS_DIFFER,
-];
-
-const DEPLOYMENT: &[Reason] = &[
-    reasons::role::DEPLOYED,
-    reasons::role::DEPLOYING,
-    reasons::QUEUED,
-    reasons::RUN_BLOCKED,
-    reasons::NOT_REQUESTED,
-    reasons::WAITING_FOR_TURN,
-    reasons::PAUSED,
-    reasons::role::LEFT_OUT,
-    reasons::inputs::INPUT_MISSING,
-    reasons::machines::MACHINE_NOT_READY,
-    reasons::role::PARTIAL_RUN,
-    reasons::FORBIDDEN,
-    reasons::INVALID,
-    reasons::ALREADY_EXISTS,
 ];

@@ -15,3 +15,18 @@ pub(crate) mod node_set;
 pub(crate) mod readiness_gates;
 pub(crate) mod role;
 pub(crate) mod service;
+
+api::reasons! {
+    pub(crate) mod catalog;
+
+    /// Why no certificates can be issued.
+    const ISSUERS;
+
+    super::CERT_MANAGER_NOT_FOUND; super::ISSUER_NOT_FOUND; super::ISSUER_NOT_PERMITTED;
+
+    /// Why certificates are not issued.
+    const CERTIFICATES;
+
+    super::ISSUING; super::CERT_MANAGER_NOT_FOUND; super::ISSUER_NOT_FOUND;
+    super::ISSUER_NOT_PERMITTED;
+}

@@ -5,17 +5,11 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::fs;
-use std::path::PathBuf;
 
-use operator_core::condition_catalog::{
-    ATTEMPTS, ConditionSpec, KindConditions, ON_EVERY_KIND, Repeats,
-};
+use operator_core::condition_catalog::{ConditionSpec, KindConditions, ON_EVERY_KIND, Repeats};
 use operator_core::run_engine::outcome::FailureReason;
 
 use super::{Generated, written_or_current};
-use crate::paths;
-use crate::sources::{files, without_tests};
 
 const OPERATORS: [(&str, &[KindConditions]); 3] = [
     (dataplane_operator::operator::NAME, dataplane_operator::condition_catalog::KINDS),
@@ -53,7 +47,7 @@ fn page() -> Generated {
     text += "\n## Failed attempts\n\nOn every object that reports an attempt; the condition is \
              False.\n\n";
     text += "| Reason | Meaning | Heals automatically | What you do |\n| --- | --- | --- | --- |\n";
-    for it in ATTEMPTS {
+    for it in FailureReason::ALL.map(FailureReason::reason) {
         let _ = writeln!(text, "| `{}` | {} | {} | {} |", it.word, it.meaning, it.heals, it.step);
     }
     for kind in names() {
@@ -86,7 +80,7 @@ fn aspects_of(kind: &str) -> Vec<(&'static str, &'static [ConditionSpec])> {
 /// reasons from.
 fn rows(aspect: &ConditionSpec) -> String {
     let mut text = row(&[&format!("`{}`", aspect.type_), "", "", aspect.meaning, "", ""]);
-    for it in aspect.reasons {
+    for it in aspect.own_reasons() {
         let (status, reason) = (format!("{:?}", it.status), format!("`{}`", it.word));
         text += &row(&["", &status, &reason, it.meaning, it.heals, it.step]);
     }
@@ -118,92 +112,4 @@ fn row(cells: &[&str]) -> String {
 #[test]
 fn the_table_of_conditions_is_what_the_operators_declare() {
     written_or_current(page());
-}
-
-/// Reasons that an operator raises besides those of its own crate.
-const ELSEWHERE: [(&str, &str); 2] =
-    [("dataplane-operator", "crates/baremetal/src"), ("dataplane-operator", "crates/ironic/src")];
-
-/// A constant that declares a reason.
-struct Declaration {
-    /// How code names it: `module::NAME`, or `NAME` where it stands in `reasons.rs` itself.
-    path: String,
-    word: String,
-    file: String,
-}
-
-/// Returns the reasons that the files `reasons.rs` and `reasons/*.rs` of a crate declare by their
-/// words; those that only describe another one differently are left out.
-fn declarations(source: &str) -> Vec<Declaration> {
-    let mut found = Vec::new();
-    for path in files(source, ".rs").unwrap() {
-        let name = path.strip_prefix(paths::repo()).unwrap().display().to_string();
-        let Some((_, module)) = name.split_once("/src/reasons") else { continue };
-        let module = module.trim_start_matches('/').trim_end_matches(".rs");
-        let text = fs::read_to_string(&path).unwrap();
-        for part in text.split("const ").skip(1) {
-            let (constant, rest) = part.split_once(": Reason =").unwrap();
-            let Some((_, rest)) = rest.split(';').next().unwrap().split_once("Reason::") else {
-                continue;
-            };
-            let word = rest.split('"').nth(1).unwrap().to_owned();
-            let path = [module, constant].map(str::to_owned);
-            let path = path.into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>().join("::");
-            found.push(Declaration { path, word, file: name.clone() });
-        }
-    }
-    found
-}
-
-/// Returns the declarations of an operator's crates.
-fn declarations_of(operator: &str) -> Vec<Declaration> {
-    let own = format!("crates/{operator}/src");
-    let elsewhere = ELSEWHERE.iter().filter(|it| it.0 == operator).map(|it| it.1);
-    elsewhere.chain([own.as_str()]).flat_map(declarations).collect()
-}
-
-fn listed(kinds: &[KindConditions]) -> BTreeSet<&'static str> {
-    let aspects = kinds.iter().flat_map(|it| it.conditions);
-    aspects.flat_map(|it| it.reasons.iter().map(|it| it.word)).collect()
-}
-
-#[test]
-fn no_reason_is_used_that_is_not_declared() {
-    // Conditions are made from constants alone; this is about whether the docs list them.
-    let attempts: BTreeSet<&str> = ATTEMPTS.iter().map(|it| it.word).collect();
-    for (operator, kinds) in OPERATORS {
-        let listed = listed(kinds);
-        for Declaration { word, file, .. } in declarations_of(operator) {
-            let word = word.as_str();
-            assert!(
-                listed.contains(word) || attempts.contains(word),
-                "{file} declares {word}: list it in crates/{operator}/src/condition_catalog.rs and run \
-                 `cargo xtask codegen`"
-            );
-        }
-    }
-}
-
-#[test]
-fn no_reason_is_declared_that_is_not_used() {
-    let is_use = |path: &&PathBuf| {
-        let name = path.display().to_string();
-        !["/condition_catalog", "/tests", "_tests.rs"].iter().any(|it| name.contains(it))
-    };
-    let of_crate = |source: &str| -> String {
-        let paths = files(source, ".rs").unwrap();
-        let texts = paths.iter().filter(is_use).map(|it| fs::read_to_string(it).unwrap());
-        texts.map(|it| without_tests(&it).to_owned()).collect()
-    };
-    for (operator, _) in OPERATORS {
-        let sources = ELSEWHERE.iter().filter(|it| it.0 == operator).map(|it| it.1.to_owned());
-        let code: String =
-            sources.chain([format!("crates/{operator}/src")]).map(|it| of_crate(&it)).collect();
-        for Declaration { path, file, .. } in declarations_of(operator) {
-            let is_name = |it: &str| !it.starts_with(|it: char| it.is_alphanumeric() || it == '_');
-            let n_definitions = usize::from(!path.contains("::"));
-            let n = code.split(path.as_str()).skip(1).filter(|it| is_name(it)).count();
-            assert!(n > n_definitions, "{file} declares {path}, which nothing raises");
-        }
-    }
 }

@@ -1,87 +1,86 @@
 //! The reasons on deployments.
 
-use api::conditions::Reason;
+api::reasons! {
+    pub(crate) mod catalog;
 
-pub(crate) const READY: Reason = Reason::good("Ready", "Every service succeeded on every host.");
-pub(crate) const SET_UP: Reason =
-    Reason::good("Ready", "Every node set is set up, or was when the deployment began.");
-pub(crate) const INPUT_COMPLETE: Reason = Reason::good("Ready", "Every input is there.");
-pub(crate) const NODE_SET_REPLACED: Reason = Reason::error(
-    "NodeSetReplaced",
-    "A node set with which the deployment began was deleted, and another one has its name.",
-    "No.",
-    "Delete the deployment, and create one for the new node set.",
-);
-pub(crate) const CERTIFICATES_NOT_READY: Reason = Reason::warning(
-    "CertificatesNotReady",
-    "A service has certificates, or brings those of others, and not every host has its own.",
-    "When they are issued.",
-    "See the node set's `NodeSetCertificatesReady`.",
-);
-pub(crate) const INVENTORY_NOT_FOUND: Reason = Reason::warning(
-    "InventoryNotFound",
-    "The Secret with the inventory of a node set does not exist.",
-    "Yes, as soon as nothing else is wrong with the node set.",
-    "Look at the node set.",
-);
-pub(crate) const LIMIT_MATCHES_NO_HOST: Reason = Reason::error(
-    "LimitMatchesNoHost",
-    "`ansibleLimit` leaves out every host, or names one that no node set has.",
-    "When a host appears that it names.",
-    "Delete the deployment, and create one with another limit.",
-);
-pub(crate) const NO_HOSTS: Reason = Reason::warning(
-    "NoHosts",
-    "None of its node sets has hosts, so there is nothing to run on.",
-    "When a node set gets hosts.",
-    "Add nodes to a node set, or delete the deployment.",
-);
-pub(crate) const TOO_MANY_HOSTS: Reason = Reason::error(
-    "TooManyHosts",
-    "A service that has one run for all node sets would have more than 500 hosts, or the status \
-     cannot list so many.",
-    "No.",
-    "Create several deployments, each with fewer node sets.",
-);
-pub(crate) const INIT: Reason =
-    Reason::unknown("Init", "The deployment has not begun.", "See the others.", "See the others.");
-pub(crate) const REQUESTED: Reason =
-    Reason::waiting("Requested", "Services are being deployed.", "Yes.", "Wait.");
-pub(crate) const BACKOFF_LIMIT_EXCEEDED: Reason = Reason::error(
-    "BackoffLimitExceeded",
-    "All attempts of a service on some hosts failed, or another one would be refused as \
-     well; the other hosts are done. Nothing \
-     happens any more.",
-    "No.",
-    "Correct the causes in the message, and create another deployment.",
-);
-pub(crate) const DELETION_NOT_CONFIRMED: Reason = Reason::warning(
-    "DeletionNotConfirmed",
-    "It is to be deleted while it runs on hosts: nothing new begins.",
-    "It goes when what runs has ended.",
-    "Wait, or annotate it as the message says.",
-);
-pub(crate) const NODE_SET_NOT_FOUND: Reason = Reason::warning(
-    "NodeSetNotFound",
-    "A node set does not exist.",
-    "When it appears.",
-    "Create it, or delete the deployment and create it with the right name.",
-);
-pub(crate) const NODE_SET_UNREADABLE: Reason = Reason::warning(
-    "NodeSetUnreadable",
-    "A node set exists, and its operator cannot read it.",
-    "When it is corrected.",
-    "Correct the field that the message names.",
-);
-pub(crate) const MACHINES_NOT_READY: Reason = Reason::warning(
-    "MachinesNotReady",
-    "Machines of hosts are not there; nothing is deployed to these hosts.",
-    "When they are.",
-    "See the node set's `NodeSetBaremetalProvisionReady`; an `ansibleLimit` leaves hosts out.",
-);
-pub(crate) const NODE_SET_NOT_READY: Reason = Reason::warning(
-    "NodeSetNotReady",
-    "Something is missing for a node set; the message says what.",
-    "When the node set is set up.",
-    "See the node set's `InputReady` and `SetupReady`.",
-);
+    /// Whether the deployment has succeeded.
+    const SUMMARY;
+
+    READY: good "Ready" means "Every service succeeded on every host.";
+
+    /// The node sets of the deployment.
+    const SETUP;
+
+    SET_UP: good "Ready" means "Every node set is set up, or was when the deployment began.";
+    NODE_SET_NOT_FOUND: warning "NodeSetNotFound" means "A node set does not exist."
+        heals "When it appears."
+        step "Create it, or delete the deployment and create it with the right name.";
+    NODE_SET_UNREADABLE: warning "NodeSetUnreadable"
+        means "A node set exists, and its operator cannot read it."
+        heals "When it is corrected." step "Correct the field that the message names.";
+    NODE_SET_NOT_READY: warning "NodeSetNotReady"
+        means "Something is missing for a node set; the message says what."
+        heals "When the node set is set up."
+        step "See the node set's `InputReady` and `SetupReady`.";
+    MACHINES_NOT_READY: warning "MachinesNotReady"
+        means "Machines of hosts are not there; nothing is deployed to these hosts."
+        heals "When they are."
+        step "See the node set's `NodeSetBaremetalProvisionReady`; an `ansibleLimit` leaves hosts \
+            out.";
+
+    /// What the deployment needs of its node sets.
+    const INPUTS;
+
+    INPUT_COMPLETE: good "Ready" means "Every input is there.";
+    NODE_SET_NOT_FOUND; NODE_SET_UNREADABLE;
+    NODE_SET_REPLACED: error "NodeSetReplaced"
+        means "A node set with which the deployment began was deleted, and another one has its \
+            name."
+        heals "No." step "Delete the deployment, and create one for the new node set.";
+    MACHINES_NOT_READY;
+
+    /// Certificates and inventories.
+    const FILES;
+
+    CERTIFICATES_NOT_READY: warning "CertificatesNotReady"
+        means "A service has certificates, or brings those of others, and not every host has its \
+            own."
+        heals "When they are issued." step "See the node set's `NodeSetCertificatesReady`.";
+    INVENTORY_NOT_FOUND: warning "InventoryNotFound"
+        means "The Secret with the inventory of a node set does not exist."
+        heals "Yes, as soon as nothing else is wrong with the node set."
+        step "Look at the node set.";
+
+    /// The hosts that it deploys.
+    const HOSTS;
+
+    LIMIT_MATCHES_NO_HOST: error "LimitMatchesNoHost"
+        means "`ansibleLimit` leaves out every host, or names one that no node set has."
+        heals "When a host appears that it names."
+        step "Delete the deployment, and create one with another limit.";
+    NO_HOSTS: warning "NoHosts"
+        means "None of its node sets has hosts, so there is nothing to run on."
+        heals "When a node set gets hosts."
+        step "Add nodes to a node set, or delete the deployment.";
+    TOO_MANY_HOSTS: error "TooManyHosts"
+        means "A service that has one run for all node sets would have more than 500 hosts, or the \
+            status cannot list so many."
+        heals "No." step "Create several deployments, each with fewer node sets.";
+
+    /// Its progress.
+    const DEPLOYMENT;
+
+    READY;
+    INIT: unknown "Init" means "The deployment has not begun."
+        heals "See the others." step "See the others.";
+    REQUESTED: waiting "Requested" means "Services are being deployed."
+        heals "Yes." step "Wait.";
+    crate::reasons::QUEUED; crate::reasons::RUN_BLOCKED; crate::reasons::AWAITING_DISRUPTION;
+    BACKOFF_LIMIT_EXCEEDED: error "BackoffLimitExceeded"
+        means "All attempts of a service on some hosts failed, or another one would be refused as \
+            well; the other hosts are done. Nothing happens any more."
+        heals "No." step "Correct the causes in the message, and create another deployment.";
+    DELETION_NOT_CONFIRMED: warning "DeletionNotConfirmed"
+        means "It is to be deleted while it runs on hosts: nothing new begins."
+        heals "It goes when what runs has ended." step "Wait, or annotate it as the message says.";
+}

@@ -5,78 +5,80 @@ pub(crate) use operator_core::reasons::{
     NODE_SET_DEPLOYMENT_GONE as DEPLOYMENT_GONE, NODE_SET_NOT_DEPLOYED as NOT_DEPLOYED,
 };
 
-use api::conditions::Reason;
+api::reasons! {
+    pub(crate) mod catalog;
 
-use crate::reasons::machines;
+    /// Whether the node set is ready.
+    const SUMMARY;
 
-pub(crate) const READY: Reason =
-    Reason::good("Ready", "The last deployment succeeded on every host.");
-pub(crate) const SET_UP: Reason = Reason::good("Ready", "The inventory is written.");
-pub(crate) const NOT_SERVED_YET: Reason = Reason::waiting(
-    "NotServedYet",
-    "Addresses or names are missing; the message names the condition.",
-    "When they are there.",
-    "See that condition.",
-);
-pub(crate) const DEPLOYMENT_UNDER_WAY: Reason = Reason::waiting(
-    "DeploymentUnderWay",
-    "The node set was changed while a deployment runs, whose inventory stays until its end.",
-    "When that deployment has ended.",
-    "Wait, or look at the deployment.",
-);
-pub(crate) const DELETION_WAITS: Reason = Reason::warning(
-    "DeletionWaits",
-    "The node set is to be deleted; the message names the deployment that needs it, or \
-     the finalizers of others.",
-    "When that deployment has ended.",
-    "Wait, or delete the deployment.",
-);
-pub(crate) const NO_SERVICE_ACCOUNT: Reason =
-    Reason::good("NotRequired", "Runs have no account of their own, and need none.");
-pub(crate) const TOO_MANY_HOSTS: Reason = Reason::error(
-    "TooManyHosts",
-    "The node set has more than 500 nodes.",
-    "No.",
-    "Divide them among several node sets.",
-);
-pub(crate) const INVENTORY_TOO_LARGE: Reason = Reason::error(
-    "InventoryTooLarge",
-    "The inventory does not fit into one object.",
-    "No.",
-    "Divide the nodes, or put large variables into files of a service's `dataSources`.",
-);
-pub(crate) const HOST_NAME_INVALID: Reason = Reason::error(
-    "HostNameInvalid",
-    "A node's host name is one that no host can have.",
-    "No.",
-    "Correct `hostName`, or the node's key.",
-);
-pub(crate) const HOST_NAME_CHANGED: Reason = machines::HOST_NAME_CHANGED.described(
-    "A host has another name than the one by which its machine was asked for.",
-    "No.",
-    "Set `hostName` as the message says, or take the node out.",
-);
-pub(crate) const HOST_ADDRESS_MISSING: Reason = Reason::error(
-    "HostAddressMissing",
-    "A pre-provisioned node has no IP address in `ansible.ansibleHost`.",
-    "No.",
-    "Set it.",
-);
-pub(crate) const HOST_TWICE: Reason = Reason::error(
-    "HostTwice",
-    "Two nodes of the set are one host.",
-    "No.",
-    "Take one of them out, or correct it.",
-);
-pub(crate) const VOLUME_NAME_INVALID: Reason = Reason::error(
-    "VolumeNameInvalid",
-    "A volume of `extraMounts` has a name that no volume can have.",
-    "No.",
-    "Correct it.",
-);
-pub(crate) const DEPLOYMENT_UNREADABLE: Reason = Reason::error(
-    "DeploymentUnreadable",
-    "A deployment that the node set has counted, or that may be at its hosts, cannot be read.",
-    "When it is corrected, or gone.",
-    "Correct the field that the message names, or delete the deployment and create another one.",
-);
+    READY: good "Ready" means "The last deployment succeeded on every host.";
+
+    /// What the node set itself lacks.
+    const INPUTS;
+
+    TOO_MANY_HOSTS: error "TooManyHosts" means "The node set has more than 500 nodes."
+        heals "No." step "Divide them among several node sets.";
+    INVENTORY_TOO_LARGE: error "InventoryTooLarge"
+        means "The inventory does not fit into one object."
+        heals "No."
+        step "Divide the nodes, or put large variables into files of a service's `dataSources`.";
+    HOST_NAME_INVALID: error "HostNameInvalid"
+        means "A node's host name is one that no host can have."
+        heals "No." step "Correct `hostName`, or the node's key.";
+    HOST_ADDRESS_MISSING: error "HostAddressMissing"
+        means "A pre-provisioned node has no IP address in `ansible.ansibleHost`."
+        heals "No." step "Set it.";
+    HOST_TWICE: error "HostTwice" means "Two nodes of the set are one host."
+        heals "No." step "Take one of them out, or correct it.";
+    VOLUME_NAME_INVALID: error "VolumeNameInvalid"
+        means "A volume of `extraMounts` has a name that no volume can have."
+        heals "No." step "Correct it.";
+
+    /// Hosts that have another name than their machines.
+    const RENAMED;
+
+    crate::reasons::machines::catalog::HOST_NAME_CHANGED
+        means "A host has another name than the one by which its machine was asked for."
+        heals "No." step "Set `hostName` as the message says, or take the node out.";
+
+    /// The inventory.
+    const SETUP;
+
+    SET_UP: good "Ready" means "The inventory is written.";
+    crate::reasons::inputs::catalog::INPUT_MISSING;
+    NOT_SERVED_YET: waiting "NotServedYet"
+        means "Addresses or names are missing; the message names the condition."
+        heals "When they are there." step "See that condition.";
+    DEPLOYMENT_UNDER_WAY: waiting "DeploymentUnderWay"
+        means "The node set was changed while a deployment runs, whose inventory stays until its \
+            end."
+        heals "When that deployment has ended." step "Wait, or look at the deployment.";
+    DELETION_WAITS: warning "DeletionWaits"
+        means "The node set is to be deleted; the message names the deployment that needs it, or \
+            the finalizers of others."
+        heals "When that deployment has ended." step "Wait, or delete the deployment.";
+
+    /// The account of runs.
+    const ACCOUNT;
+
+    NO_SERVICE_ACCOUNT: good "NotRequired"
+        means "Runs have no account of their own, and need none.";
+
+    /// The last deployment.
+    const DEPLOYMENT;
+
+    super::DEPLOYED; super::DEPLOYING;
+    DEPLOYMENT_UNREADABLE: error "DeploymentUnreadable"
+        means "A deployment that the node set has counted, or that may be at its hosts, cannot be \
+            read."
+        heals "When it is corrected, or gone."
+        step "Correct the field that the message names, or delete the deployment and create \
+            another one.";
+    super::NOT_DEPLOYED; super::DEPLOYMENT_GONE;
+
+    /// Whether the present inputs are deployed.
+    const CHANGES;
+
+    crate::reasons::UP_TO_DATE; crate::reasons::NEVER_DEPLOYED; crate::reasons::INPUTS_CHANGED;
+    super::DEPLOYING;
+}

@@ -1,24 +1,23 @@
 //! The reasons of the condition about readiness gates, of node sets and deployments.
 
-use api::conditions::Reason;
+api::reasons! {
+    pub(crate) mod catalog;
 
-pub(crate) const READY: Reason =
-    Reason::good("HostsReady", "Every host satisfies each readiness gate of its services.");
-pub(crate) const HOSTS_NOT_READY: Reason = Reason::waiting(
-    "HostsNotReady",
-    "Hosts do not satisfy a readiness gate; the message has the first five with their causes.",
-    "When the operator that reports the gate lists them no more.",
-    "See the causes, and the `OpenStackDataPlaneHostReadiness` for the other hosts.",
-);
-pub(crate) const GATE_AWAITED: Reason = Reason::unknown(
-    "GateAwaited",
-    "A readiness gate is not reported yet since the last deployment.",
-    "When its operator reports it.",
-    "Wait five minutes at most.",
-);
-pub(crate) const GATE_NOT_REPORTED: Reason = Reason::warning(
-    "GateNotReported",
-    "For five minutes no operator has reported a readiness gate since the last deployment.",
-    "When its operator reports it.",
-    "Start that operator, correct `conditionType`, or list a service without the gate.",
-);
+    /// The readiness gates of hosts.
+    const GATES;
+
+    READY: good "HostsReady" means "Every host satisfies each readiness gate of its services.";
+    HOSTS_NOT_READY: waiting "HostsNotReady"
+        means "Hosts do not satisfy a readiness gate; the message has the first five with their \
+            causes."
+        heals "When the operator that reports the gate lists them no more."
+        step "See the causes, and the `OpenStackDataPlaneHostReadiness` for the other hosts.";
+    GATE_AWAITED: unknown "GateAwaited"
+        means "A readiness gate is not reported yet since the last deployment."
+        heals "When its operator reports it." step "Wait five minutes at most.";
+    GATE_NOT_REPORTED: warning "GateNotReported"
+        means "For five minutes no operator has reported a readiness gate since the last \
+            deployment."
+        heals "When its operator reports it."
+        step "Start that operator, correct `conditionType`, or list a service without the gate.";
+}

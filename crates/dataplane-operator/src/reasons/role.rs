@@ -1,96 +1,92 @@
 //! The reasons on roles and their nodes.
 
-use api::conditions::Reason;
+api::reasons! {
+    pub(crate) mod catalog;
 
-pub(crate) const PARTIAL_RUN: Reason = Reason::waiting(
-    "PartialRun",
-    "Only a part has run, for tags or a limit are set.",
-    "No.",
-    "Remove `ansibleTags`, `ansibleSkipTags` and `ansibleLimit`.",
-);
-pub(crate) const NODES_READY: Reason =
-    Reason::good("NodesReady", "All nodes are ready; a role without nodes is ready too.");
-pub(crate) const NODES_SET_UP: Reason = Reason::good("Ready", "Every node is in an inventory.");
-pub(crate) const FOUND: Reason =
-    Reason::good("Found", "What node and role leave open is taken from the data plane.");
-pub(crate) const DATA_PLANE_NOT_FOUND: Reason = Reason::warning(
-    "DataPlaneNotFound",
-    "The data plane does not exist, so nothing is taken from it.",
-    "When it appears.",
-    "Create it, or correct `spec.dataPlane`.",
-);
-pub(crate) const READY: Reason = Reason::good("Ready", "Every service succeeded on this host.");
-pub(crate) const SET_UP: Reason = Reason::good("Ready", "The inventory is written.");
-pub(crate) const INPUT_UNKNOWN: Reason = Reason::unknown(
-    "InputMissing",
-    "Variables or a service are missing, so it is unknown.",
-    "When they appear.",
-    "See `InputReady`.",
-);
-pub(crate) const ROLE_UNKNOWN: Reason = Reason::unknown(
-    "RoleUnknown",
-    "The host has no role any more, and what it is to have is not known.",
-    "When its role appears.",
-    "Create it again, or correct `spec.role`.",
-);
-pub(crate) const ROLE_NOT_NAMED: Reason = Reason::error(
-    "RoleNotNamed",
-    "Neither `spec.role` nor `spec.services` is set.",
-    "No.",
-    "Name the role, or list services.",
-);
-pub(crate) const ROLE_NOT_FOUND: Reason = Reason::warning(
-    "RoleNotFound",
-    "The role does not exist.",
-    "When it appears.",
-    "Create it, or correct `spec.role`.",
-);
-pub(crate) const HOST_ADDRESS_MISSING: Reason = Reason::error(
-    "HostAddressMissing",
-    "Neither `ansibleHost` nor `hostName` is set.",
-    "No.",
-    "Set one.",
-);
-pub(crate) const SSH_SECRET_NOT_NAMED: Reason = Reason::error(
-    "SshSecretNotNamed",
-    "Neither node nor role names an ssh Secret.",
-    "No.",
-    "Name it in `ansibleSSHPrivateKeySecret`.",
-);
-pub(crate) const NETWORK_ATTACHMENTS_DIFFER: Reason = Reason::error(
-    "NetworkAttachmentsDiffer",
-    "The node's `networkAttachments` are not its role's, or another node's where the role has \
-     none.",
-    "No.",
-    "Make the lists equal, or empty the node's.",
-);
-pub(crate) const DEPLOYED: Reason = Reason::good(
-    "Deployed",
-    "Every service succeeded on this host; `UpToDate` reports with which inputs.",
-);
-pub(crate) const DEPLOYING: Reason = Reason::waiting(
-    "Deploying",
-    "Services are being deployed; the role names the run.",
-    "Yes.",
-    "Wait.",
-);
-pub(crate) const LEFT_OUT: Reason = Reason::waiting(
-    "LeftOut",
-    "`ansibleLimit` leaves the host out, and nothing was deployed to it.",
-    "No.",
-    "Widen or remove the limit.",
-);
-pub(crate) const CERTIFICATES_NOT_BROUGHT: Reason = Reason::error(
-    "CertificatesNotBrought",
-    "`tlsEnabled` is true, and a service with `tlsCerts` is listed without one before it that brings \
-     certificates to hosts.",
-    "No.",
-    "List `install-certs` before it, or set `tlsEnabled: false`.",
-);
-pub(crate) const HOST_NAME_DIFFERS: Reason = Reason::error(
-    "HostNameDiffers",
-    "`tlsEnabled` is true, and the variable `canonical_hostname` is another name than the host's, \
-     which its certificates carry.",
-    "No.",
-    "Set `spec.hostName`, and take the variable out.",
-);
+    /// All nodes of a role.
+    const NODES;
+
+    NODES_READY: good "NodesReady" means "All nodes are ready; a role without nodes is ready too.";
+
+    /// Certificates that nothing brings to hosts.
+    const CERTIFICATES;
+
+    CERTIFICATES_NOT_BROUGHT: error "CertificatesNotBrought"
+        means "`tlsEnabled` is true, and a service with `tlsCerts` is listed without one before it \
+            that brings certificates to hosts."
+        heals "No." step "List `install-certs` before it, or set `tlsEnabled: false`.";
+
+    /// The inventories of a role.
+    const NODES_SETUP;
+
+    NODES_SET_UP: good "Ready" means "Every node is in an inventory.";
+
+    /// The data plane of a role.
+    const DATA_PLANE;
+
+    FOUND: good "Found" means "What node and role leave open is taken from the data plane.";
+    DATA_PLANE_NOT_FOUND: warning "DataPlaneNotFound"
+        means "The data plane does not exist, so nothing is taken from it."
+        heals "When it appears." step "Create it, or correct `spec.dataPlane`.";
+
+    /// Whether a node is ready.
+    const SUMMARY;
+
+    READY: good "Ready" means "Every service succeeded on this host.";
+
+    /// What a node itself lacks.
+    const INPUTS;
+
+    ROLE_NOT_NAMED: error "RoleNotNamed" means "Neither `spec.role` nor `spec.services` is set."
+        heals "No." step "Name the role, or list services.";
+    ROLE_NOT_FOUND: warning "RoleNotFound" means "The role does not exist."
+        heals "When it appears." step "Create it, or correct `spec.role`.";
+    HOST_ADDRESS_MISSING: error "HostAddressMissing"
+        means "Neither `ansibleHost` nor `hostName` is set."
+        heals "No." step "Set one.";
+    HOST_NAME_DIFFERS: error "HostNameDiffers"
+        means "`tlsEnabled` is true, and the variable `canonical_hostname` is another name than \
+            the host's, which its certificates carry."
+        heals "No." step "Set `spec.hostName`, and take the variable out.";
+    SSH_SECRET_NOT_NAMED: error "SshSecretNotNamed"
+        means "Neither node nor role names an ssh Secret."
+        heals "No." step "Name it in `ansibleSSHPrivateKeySecret`.";
+    NETWORK_ATTACHMENTS_DIFFER: error "NetworkAttachmentsDiffer"
+        means "The node's `networkAttachments` are not its role's, or another node's where the \
+            role has none."
+        heals "No." step "Make the lists equal, or empty the node's.";
+
+    /// The inventory of a node.
+    const SETUP;
+
+    SET_UP: good "Ready" means "The inventory is written.";
+
+    /// The deployment of a node.
+    const DEPLOYMENT;
+
+    DEPLOYED: good "Deployed"
+        means "Every service succeeded on this host; `UpToDate` reports with which inputs.";
+    DEPLOYING: waiting "Deploying" means "Services are being deployed; the role names the run."
+        heals "Yes." step "Wait.";
+    crate::reasons::QUEUED; crate::reasons::RUN_BLOCKED; crate::reasons::NOT_REQUESTED;
+    crate::reasons::WAITING_FOR_TURN; crate::reasons::PAUSED;
+    LEFT_OUT: waiting "LeftOut"
+        means "`ansibleLimit` leaves the host out, and nothing was deployed to it."
+        heals "No." step "Widen or remove the limit.";
+    crate::reasons::inputs::catalog::INPUT_MISSING;
+    PARTIAL_RUN: waiting "PartialRun" means "Only a part has run, for tags or a limit are set."
+        heals "No." step "Remove `ansibleTags`, `ansibleSkipTags` and `ansibleLimit`.";
+    crate::reasons::FORBIDDEN; crate::reasons::INVALID; crate::reasons::ALREADY_EXISTS;
+
+    /// Whether the present inputs are deployed.
+    const CHANGES;
+
+    crate::reasons::UP_TO_DATE; crate::reasons::NEVER_DEPLOYED; crate::reasons::INPUTS_CHANGED;
+    PARTIAL_RUN;
+    INPUT_UNKNOWN: unknown "InputMissing"
+        means "Variables or a service are missing, so it is unknown."
+        heals "When they appear." step "See `InputReady`.";
+    ROLE_UNKNOWN: unknown "RoleUnknown"
+        means "The host has no role any more, and what it is to have is not known."
+        heals "When its role appears." step "Create it again, or correct `spec.role`.";
+}

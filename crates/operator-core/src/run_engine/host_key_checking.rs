@@ -17,7 +17,7 @@ pub const CONDITION: ConditionSpec = condition_catalog::condition(
     HOST_KEYS_CHECKED,
     "Never said: the condition is absent unless variables turn the check of hosts' own ssh keys off, or, \
      of a run, ssh's arguments or files. `Ready` does not depend on it.",
-    &[reasons::HOST_KEY_CHECKING_OFF],
+    &[&[reasons::HOST_KEY_CHECKING_OFF]],
 );
 
 /// Variables of Ansible's connection plugins, and the value that disables the check.

@@ -11,7 +11,7 @@ use operator_core::run_engine::host_key::HostKey;
 
 use crate::host::conflicts::host_claim::{Claim, HostClaim};
 use crate::host::conflicts::host_keys::ACCEPT_SHARED;
-use crate::reasons;
+use crate::reasons::inputs;
 
 /// Condition type of objects that describe hosts: no older object's host presents the same key.
 pub const HOST_KEY_UNIQUE: &str = "HostKeyUnique";
@@ -21,7 +21,7 @@ pub const CONDITION: ConditionSpec = condition(
     HOST_KEY_UNIQUE,
     "No other host shows the key of one of its hosts; absent where that is so. `Ready` does not \
      depend on it.",
-    &[reasons::inputs::HOST_KEY_SHARED],
+    &[inputs::catalog::SHARED_KEYS],
 );
 
 /// How many hosts a message names.
