@@ -177,14 +177,16 @@ pub fn inventory_name(seen: &Observed, shard: usize) -> String {
     }
 }
 
-/// Returns the run template of a service; `host` is any host of the run, which mounts `tls`.
+/// Returns the run template of a service; `host` is any host of the run, which mounts `tls`, and
+/// `all` are those of the group.
 ///
 /// Returns `None` when the service does not exist or the runs have no parent.
 pub fn run_template(
     seen: &Observed,
     name: &str,
     host: &ResolvedHost<'_>,
-    (all, tls): (&[&ResolvedHost<'_>], Vec<Tls>),
+    all: &[&ResolvedHost<'_>],
+    tls: Vec<Tls>,
 ) -> Option<RunTemplate> {
     let service = seen.services.get(name)?;
     let effective = &host.effective;

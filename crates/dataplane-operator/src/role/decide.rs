@@ -9,9 +9,9 @@ use operator_core::finalizers::is_terminating;
 use operator_core::plan::{Plan, Step};
 use operator_core::rejected_write::{self, RejectedWrite};
 use operator_core::run_engine::batches::Batch;
-use operator_core::run_engine::rollout::DisruptionBudget;
+use operator_core::run_engine::rollout::{DisruptionBudget, RolloutCounts};
 use operator_core::run_engine::service_sequence::NeededRun;
-use operator_core::run_engine::{Run, SequenceState, run_gc};
+use operator_core::run_engine::{Run, run_gc};
 
 use crate::host::effective_spec::role_strategy;
 use crate::host::machines::{observed, provisioning_state};
@@ -20,7 +20,6 @@ use crate::role::blocked_rollout::BlockedRollout;
 use crate::role::build::{connection, inventories, run_template};
 use crate::role::certificates::RoleCertificates;
 use crate::role::evaluate::{EvaluatedHost, evaluate};
-use crate::role::faults::OfGroup;
 use crate::role::machine_request::MachineRequest;
 use crate::role::node_status::{NodeFindings, node_findings, node_step};
 use crate::role::observed::Observed;
@@ -39,61 +38,107 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     let mut plan = Plan::with_resync();
     let resolved = resolve(seen, now);
     let request = resolved.machine_request.as_ref();
-    if request.is_none() {
-        plan.steps.extend(deletion::abandonment(seen));
-    }
-    plan.steps.extend(deletion::leftovers(seen));
-    plan.steps.extend(finalizer::removals(seen, request));
-    let asks = request.and_then(|it| deletion::set_step(seen, it, &resolved.hosts));
-    let given_back = |rejected: Option<&ConditionDraft>| {
-        let steps = |it| deletion::status_steps(seen, it, &resolved.hosts, rejected, now);
-        request.map(steps).unwrap_or_default()
-    };
-    if seen.role.as_ref().is_some_and(|it| it.metadata.deletion_timestamp.is_some()) {
-        let rejected = rejected_write::condition(rejected, previous(seen), asks.is_some());
-        plan.steps.extend(given_back(rejected.as_ref()));
-        last_looks::add(&mut plan, seen, now);
-        plan.steps.extend(asks);
-        requeue(&mut plan, &resolved, &[], now);
-        return plan;
-    }
+    let set = request.and_then(|it| deletion::set_step(seen, it, &resolved.hosts));
+    let pass = Pass { seen, resolved: &resolved, rejected, writes_set: set.is_some(), now };
     let missing =
         seen.defaults.missing(&seen.namespace, seen.listed(), &seen.services, &seen.unreadable);
-    if !missing.is_empty() && rejected.is_none() {
+    plan.steps.extend(let_go(seen, request));
+    let findings = if seen.role.as_ref().is_some_and(|it| is_terminating(&**it)) {
+        plan.steps.extend(pass.given_back(pass.rejection(false).as_ref()));
+        Vec::new()
+    } else if missing.is_empty() || rejected.is_some() {
+        pass.deploy(&mut plan)
+    } else {
         plan.steps.extend(missing);
         // Their creation enqueues this group again; until then its services are incomplete.
         return plan;
-    }
-    let runs: Vec<Run<'_>> = seen.runs.iter().filter_map(|it| Run::of(it)).collect();
-    let present: Vec<&ResolvedHost<'_>> =
-        resolved.hosts.iter().filter(|it| !is_terminating(it.node)).collect();
-    let (hosts, is_failing) = evaluate_all(seen, &present, (&resolved.problems, &runs), now);
-    plan.steps.extend(withdrawn(seen, &runs, &hosts, is_failing));
-    plan.independent.extend(resolved.certificates.steps());
-    plan.steps.extend(finalizer::additions(seen, &present));
-    plan.steps.extend(inventories(seen, &present));
-    let new_runs = new_runs(seen, &hosts, (&present, &resolved.certificates));
-    let superseded = superseded(seen, &runs);
-    let is_waiting = !new_runs.is_empty() || !superseded.is_empty() || asks.is_some();
-    let is_reportable = seen.parent().is_some() || request.is_some();
-    let rejected =
-        rejected_write::condition(rejected, previous(seen), is_waiting).filter(|_| is_reportable);
-    plan.steps.extend(given_back(rejected.as_ref()));
-    let role = seen.role.as_deref();
-    let findings = hosts.into_iter().map(|it| node_findings(it, role, request, rejected.as_ref()));
-    let findings: Vec<NodeFindings<'_>> = findings.collect();
-    plan.steps.extend(node_steps(seen, &present, &findings, now));
-    plan.steps.extend(superseded);
-    // A new run enqueues the group again, and the role then names it: one write instead of two.
-    if new_runs.is_empty() || rejected.is_some() {
-        plan.steps.extend(role_step(seen, &resolved, rejected, &findings, now));
-    }
-    plan.steps.extend(new_runs);
+    };
     last_looks::add(&mut plan, seen, now);
     // Last, so that a rejected set of machines does not affect hosts that already have theirs.
-    plan.steps.extend(asks);
+    plan.steps.extend(set);
     requeue(&mut plan, &resolved, &findings, now);
     plan
+}
+
+/// Returns the steps about what the group needs no more, whatever its hosts do.
+fn let_go(seen: &Observed, request: Option<&MachineRequest<'_>>) -> Vec<Step> {
+    let mut steps = Vec::new();
+    if request.is_none() {
+        steps.extend(deletion::abandonment(seen));
+    }
+    steps.extend(deletion::leftovers(seen));
+    steps.extend(finalizer::removals(seen, request));
+    steps
+}
+
+/// A resolved group with what has become of its last plan.
+struct Pass<'a> {
+    seen: &'a Observed,
+    resolved: &'a Resolved<'a>,
+    rejected: Option<&'a RejectedWrite>,
+    /// Whether the set of machines is written at the end.
+    writes_set: bool,
+    now: Timestamp,
+}
+
+impl<'a> Pass<'a> {
+    /// Returns the condition of a rejected write; `is_waiting` says whether other writes than that
+    /// of the set follow the statuses.
+    fn rejection(&self, is_waiting: bool) -> Option<ConditionDraft> {
+        let is_waiting = is_waiting || self.writes_set;
+        rejected_write::condition(self.rejected, previous(self.seen), is_waiting)
+    }
+
+    /// Returns the statuses of nodes and a role whose deletion waits for machines.
+    fn given_back(&self, rejected: Option<&ConditionDraft>) -> Vec<Step> {
+        let request = self.resolved.machine_request.as_ref();
+        let hosts = &self.resolved.hosts;
+        let steps = |it| deletion::status_steps(self.seen, it, hosts, rejected, self.now);
+        request.map(steps).unwrap_or_default()
+    }
+
+    /// Plans the deployment of the hosts, and returns what was found of each of them.
+    fn deploy(&self, plan: &mut Plan) -> Vec<NodeFindings<'a>> {
+        let Self { seen, resolved, now, .. } = *self;
+        let runs: Vec<Run<'_>> = seen.runs.iter().filter_map(|it| Run::of(it)).collect();
+        let present: Vec<&ResolvedHost<'_>> =
+            resolved.hosts.iter().filter(|it| !is_terminating(it.node)).collect();
+        let evaluate = |it: &&'a ResolvedHost<'a>| evaluate(it, &resolved.problems, &runs, now);
+        let hosts: Vec<EvaluatedHost<'_>> = present.iter().map(evaluate).collect();
+        let counts = counts(&hosts);
+        let hosts = admitted(seen, hosts, &counts);
+        let withdrawn = withdrawn(seen, &runs, &hosts, counts.is_failing());
+        let superseded = superseded(seen, &runs);
+        let new_runs = new_runs(seen, &hosts, &present, &resolved.certificates);
+        let rejected = self.rejection(!new_runs.is_empty() || !superseded.is_empty());
+        let request = resolved.machine_request.as_ref();
+        let is_reportable = seen.parent().is_some() || request.is_some();
+        let rejected = rejected.filter(|_| is_reportable);
+        let role = seen.role.as_deref();
+        let findings = |it| node_findings(it, role, request, rejected.as_ref());
+        let findings: Vec<NodeFindings<'_>> = hosts.into_iter().map(findings).collect();
+        // A new run enqueues the group again, and the role then names it: one write instead of two.
+        let role = if new_runs.is_empty() || rejected.is_some() {
+            role_step(seen, resolved, rejected.clone(), &findings, now)
+        } else {
+            None
+        };
+        plan.independent.extend(resolved.certificates.steps());
+        let in_order = [
+            withdrawn,
+            // An object that a finalizer keeps is written after the finalizer.
+            finalizer::additions(seen, &present),
+            inventories(seen, &present),
+            self.given_back(rejected.as_ref()),
+            // What is recorded of a run is written before it is deleted, and before it is created.
+            node_steps(seen, &present, &findings, now),
+            superseded,
+            role.into_iter().collect(),
+            new_runs,
+        ];
+        plan.steps.extend(in_order.into_iter().flatten());
+        findings
+    }
 }
 
 /// Returns the deletions of runs whose results stand in the status of their parent.
@@ -120,8 +165,8 @@ fn requeue(
     now: Timestamp,
 ) {
     for EvaluatedHost { host, sequence, .. } in findings.iter().map(|it| &it.evaluated) {
-        if let SequenceState::Failed { retry_at: Some(at), .. } = &sequence.state {
-            plan.requeue_at(*at, now);
+        if let Some(at) = sequence.retry_at() {
+            plan.requeue_at(at, now);
         }
         match &host.machine {
             Some(Ok(provisioning)) if provisioning.waits_for_ssh => {
@@ -159,28 +204,21 @@ fn previous(seen: &Observed) -> &[Condition] {
     conditions.unwrap_or_default()
 }
 
-/// Evaluates all hosts, and blocks those that the role's disruption budget does not admit.
-///
-/// Also returns whether a host failed before.
-fn evaluate_all<'a>(
+/// Holds the hosts that the role's disruption budget does not admit.
+fn admitted<'a>(
     seen: &Observed,
-    hosts: &[&'a ResolvedHost<'a>],
-    group: (&OfGroup, &[Run<'_>]),
-    now: Timestamp,
-) -> (Vec<EvaluatedHost<'a>>, bool) {
-    let hosts: Vec<EvaluatedHost<'_>> =
-        hosts.iter().map(|it| evaluate(it, group, None, now)).collect();
-    let counts = counts(&hosts);
-    let mut budget = DisruptionBudget::of(&seen.limits(), &counts);
+    hosts: Vec<EvaluatedHost<'a>>,
+    counts: &RolloutCounts,
+) -> Vec<EvaluatedHost<'a>> {
+    let mut budget = DisruptionBudget::of(&seen.limits(), counts);
     let failing = failing(&hosts);
     let admitted = hosts.into_iter().map(|it| {
-        let begins = matches!(it.sequence.state, SequenceState::NeedsRun(_)) && !it.is_at_work();
+        let begins = it.sequence.needed_run().is_some() && !it.is_at_work();
         let admission = if begins { budget.admit(it.rollout_state()) } else { Ok(()) };
         let Err(blocked) = admission else { return it };
-        let blocked = BlockedRollout { blocked, failing: failing.clone() };
-        evaluate(it.host, group, Some(blocked), now)
+        it.held(BlockedRollout { blocked, failing: failing.clone() })
     });
-    (admitted.collect(), counts.is_failing())
+    admitted.collect()
 }
 
 /// Returns the steps that withdraw waiting runs that none of their hosts needs any more.
@@ -201,8 +239,8 @@ fn withdrawn(
         hosts.iter().map(|it| (it.host.effective.name.as_str(), it)).collect();
     let needs = |run: &Run<'_>, name: &str| {
         by_name.get(name).is_some_and(|it| {
-            let is_for_it = it.sequence.services.iter().any(|service| run.carries(name, service));
-            is_for_it && it.host.effective.deploy && !(is_paused && it.may_be_paused())
+            let is_wanted = it.sequence.wants(run, name);
+            is_wanted && it.host.effective.deploy && !(is_paused && it.may_be_paused())
         })
     };
     run_gc::withdrawn(runs, needs)
@@ -211,14 +249,11 @@ fn withdrawn(
 fn new_runs(
     seen: &Observed,
     evaluated: &[EvaluatedHost<'_>],
-    (hosts, certificates): (&[&ResolvedHost<'_>], &RoleCertificates<'_>),
+    hosts: &[&ResolvedHost<'_>],
+    certificates: &RoleCertificates<'_>,
 ) -> Vec<Step> {
-    let need = |it: &EvaluatedHost<'_>| match &it.sequence.state {
-        SequenceState::NeedsRun(need) => Some((it.host.effective.name.clone(), need.clone())),
-        SequenceState::Done
-        | SequenceState::OutOfDate
-        | SequenceState::InRun { .. }
-        | SequenceState::Failed { .. } => None,
+    let need = |it: &EvaluatedHost<'_>| {
+        Some((it.host.effective.name.clone(), it.sequence.needed_run()?.clone()))
     };
     let needs: BTreeMap<String, NeededRun> = evaluated.iter().filter_map(need).collect();
     let connections =
@@ -230,7 +265,7 @@ fn new_runs(
         let own = hosts.iter().filter(|it| batch.attempts.contains_key(&it.effective.name));
         let own = own.filter_map(|it| Some((&*it.effective.name, it.effective.tls.as_ref()?)));
         let tls = certificates.mounts(seen, service, &own.collect());
-        run_template(seen, &batch.service, host, (hosts, tls))
+        run_template(seen, &batch.service, host, hosts, tls)
     };
     let strategy = role_strategy(seen.data_plane.as_deref(), seen.role.as_deref());
     let runs = runs::new_runs(needs, &connections, strategy.batch_size(), template);

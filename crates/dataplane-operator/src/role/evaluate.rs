@@ -7,7 +7,7 @@ use operator_core::run_engine::host_key::accept_command;
 use operator_core::run_engine::host_owner::take_over_command;
 use operator_core::run_engine::retry::Retries;
 use operator_core::run_engine::rollout::RolloutState;
-use operator_core::run_engine::service_sequence::{self, ServiceSequence, has_begun};
+use operator_core::run_engine::service_sequence::{self, NeededRun, ServiceSequence, has_begun};
 use operator_core::run_engine::{DesiredService, Host, Run, SequenceState};
 
 use crate::role::blocked_rollout::BlockedRollout;
@@ -29,7 +29,24 @@ pub struct EvaluatedHost<'a> {
     unlisted: Option<&'a str>,
 }
 
-impl EvaluatedHost<'_> {
+impl<'a> EvaluatedHost<'a> {
+    fn of(host: &'a ResolvedHost<'a>, mut sequence: ServiceSequence) -> Self {
+        let unlisted = unlisted(host.node, &host.desired).filter(|_| host.has_services);
+        if host.has_services {
+            sequence.services.extend(unlisted.and_then(|it| kept(it, &sequence)));
+        } else {
+            // What was recorded stays for when the role is back.
+            sequence.services = recorded_services(host.node).to_vec();
+        }
+        let unlisted = unlisted.map(|it| it.name.as_str());
+        Self { host, sequence, blocked: None, unlisted }
+    }
+
+    /// Returns the host as one that the disruption budget keeps from beginning.
+    pub fn held(self, blocked: BlockedRollout) -> Self {
+        Self { blocked: Some(blocked), ..Self::of(self.host, self.sequence.held()) }
+    }
+
     /// Returns the state of the host with respect to the disruption budget.
     pub fn rollout_state(&self) -> RolloutState {
         let was_deployed = !is_first_deployment(self.host.node);
@@ -54,7 +71,7 @@ impl EvaluatedHost<'_> {
         }
         // Otherwise its run was withdrawn, or never created.
         let is_under_way = self.is_under_way();
-        let is_due = is_under_way || matches!(self.sequence.state, SequenceState::NeedsRun(_));
+        let is_due = is_under_way || self.sequence.needed_run().is_some();
         match state {
             RolloutState::Disturbed if !is_under_way => RolloutState::Ready,
             RolloutState::Started if !is_under_way => RolloutState::New,
@@ -79,8 +96,7 @@ impl EvaluatedHost<'_> {
 
     /// Returns whether its present attempt has begun or waits in a run.
     pub fn is_at_work(&self) -> bool {
-        matches!(self.sequence.state, SequenceState::NeedsRun(_) | SequenceState::InRun { .. })
-            && self.is_under_way()
+        self.sequence.is_due() && self.is_under_way()
     }
 
     fn is_under_way(&self) -> bool {
@@ -92,36 +108,21 @@ impl EvaluatedHost<'_> {
     }
 }
 
-/// Evaluates one host with the faults and the runs of its group; `blocked` keeps it from beginning.
+/// Evaluates one host with the faults and the runs of its group, whatever the other hosts do.
 pub fn evaluate<'a>(
     host: &'a ResolvedHost<'a>,
-    (problems, runs): (&OfGroup, &[Run<'_>]),
-    blocked: Option<BlockedRollout>,
+    problems: &OfGroup,
+    runs: &[Run<'_>],
     now: Timestamp,
 ) -> EvaluatedHost<'a> {
-    let may_run = host.may_run && blocked.is_none();
-    let mut sequence = sequence(host, runs, may_run, now);
-    let waits = |it: &str| problems.blocks(it) || host.uncertified.contains(it);
-    if matches!(&sequence.state, SequenceState::NeedsRun(need) if waits(&need.service)) {
-        sequence = self::sequence(host, runs, false, now);
-    }
-    let unlisted = unlisted(host.node, &host.desired).filter(|_| host.has_services);
-    if host.has_services {
-        sequence.services.extend(unlisted.and_then(|it| kept(it, &sequence)));
-    } else {
-        // What was recorded stays for when the role is back.
-        sequence.services = recorded_services(host.node).to_vec();
-    }
-    EvaluatedHost { host, sequence, blocked, unlisted: unlisted.map(|it| it.name.as_str()) }
+    let sequence = sequence(host, runs, now);
+    let waits =
+        |it: &NeededRun| problems.blocks(&it.service) || host.uncertified.contains(&it.service);
+    let is_held = !host.may_run || sequence.needed_run().is_some_and(waits);
+    EvaluatedHost::of(host, if is_held { sequence.held() } else { sequence })
 }
 
-/// The service sequence of a host, which starts a run only if `may_run`.
-fn sequence(
-    host: &ResolvedHost<'_>,
-    runs: &[Run<'_>],
-    may_run: bool,
-    now: Timestamp,
-) -> ServiceSequence {
+fn sequence(host: &ResolvedHost<'_>, runs: &[Run<'_>], now: Timestamp) -> ServiceSequence {
     let (name, namespace) = (&host.effective.name, host.node.namespace().unwrap_or_default());
     let accept = host.trust.is_learned.then(|| accept_command(&namespace, name));
     let ssh_secret = host.effective.ssh_secret.as_deref().unwrap_or_default();
@@ -131,7 +132,7 @@ fn sequence(
         name,
         desired: &host.desired,
         recorded: recorded_services(host.node),
-        may_run,
+        may_run: true,
         has_moved: host.has_moved,
         ssh_key: (ssh_secret, ssh_version),
         trusted: &host.trust.token(),
