@@ -37,9 +37,15 @@ use crate::node_set::certificates::node_set_of;
 use crate::node_set::external_apis::ExternalApis;
 use crate::role::certificates::role_of_secret;
 
-/// What the operator's options set: the networks whose addresses may become endpoints, the content
-/// of the default services, and what is known of the runner image.
-pub(crate) type Settings = (Vec<IpNet>, DefaultServices, RunnerImage);
+/// What the operator's options set.
+pub struct Settings {
+    /// The networks whose addresses may become endpoints.
+    pub service_networks: Vec<IpNet>,
+    /// The content of the default services.
+    pub defaults: DefaultServices,
+    /// What is known of the runner image.
+    pub runner: RunnerImage,
+}
 
 /// All caches of the operator.
 pub struct Caches {
@@ -95,7 +101,7 @@ impl Caches {
         registry: &mut CacheRegistry,
         manager: &'static str,
         keys: &Keys,
-        (service_networks, defaults, runner): Settings,
+        Settings { service_networks, defaults, runner }: Settings,
     ) -> Arc<Self> {
         let hosts = ClaimCaches::new(registry);
         let data_planes = registry.owned(vec![(BY_NAMESPACE, Box::new(namespace_of))]);

@@ -77,8 +77,11 @@ pub struct Args {
 pub async fn run(args: Args) -> Result<()> {
     let Args { common, webhook, digests, endpoints, .. } = args;
     let pool = Pool::new(HttpClients::new(endpoints.allowed_endpoint_networks));
-    let defaults = DefaultServices::with_gates(&args.default_service_gates);
-    let settings = (args.service_networks, defaults, args.runner_image);
+    let settings = Settings {
+        service_networks: args.service_networks,
+        defaults: DefaultServices::with_gates(&args.default_service_gates),
+        runner: args.runner_image,
+    };
     let mut runtime = Runtime::start(NAME, &common).await?;
     let builder = ManagerBuilder::of(&runtime, NAME, &common);
     let known = AdmissionCaches::default();
@@ -92,7 +95,7 @@ pub async fn run(args: Args) -> Result<()> {
     }
     let work = async move |builder: &ManagerBuilder, manager: Manager| {
         let keys = builder.keys(&digests).await?;
-        work(builder, manager, (keys, known), settings, pool).await
+        work(builder, manager, keys, known, settings, pool).await
     };
     runtime.spawn("controllers", builder.lead(work));
     runtime.run().await
@@ -113,7 +116,8 @@ struct Queues {
 async fn work(
     builder: &ManagerBuilder,
     mut manager: Manager,
-    (keys, known): (Keys, AdmissionCaches),
+    keys: Keys,
+    known: AdmissionCaches,
     settings: Settings,
     pool: Pool,
 ) -> Result<()> {

@@ -201,7 +201,7 @@ fn run_template(
         fact_variables: service.spec.fact_variables.clone(),
         extra_vars,
         template_vars: spec.ansible_extra_vars.clone(),
-        deployed: deployed(seen, (&part.name, name), is_global, left_out),
+        deployed: deployed(seen, &part.name, name, is_global, left_out),
     })
 }
 
@@ -218,7 +218,8 @@ fn options(seen: &Observed) -> AnsibleOptions {
 
 fn deployed(
     seen: &Observed,
-    (node_set, service): (&str, &str),
+    node_set: &str,
+    service: &str,
     is_global: bool,
     left_out: BTreeSet<String>,
 ) -> DeploymentOptions {

@@ -74,7 +74,7 @@ fn hosts_of(
     let is_going = is_terminating(&*other.deployment);
     let is_awaiting = |kept: &HostProgress| !is_going && awaits_disruption(kept);
     let of_host = |(host, kept): (&String, &HostProgress)| {
-        let (live, state) = at(&schedule, &runs, (host, kept), attempts);
+        let (live, state) = at(&schedule, &runs, host, kept, attempts);
         let doing = match state {
             SequenceState::InRun { .. } => OwnProgress::InRun,
             _ if live.state == RunState::Succeeded => return None,
@@ -101,7 +101,8 @@ fn hosts_of(
 fn at(
     schedule: &ServiceSchedule<'_>,
     runs: &[Run<'_>],
-    (host, kept): (&str, &HostProgress),
+    host: &str,
+    kept: &HostProgress,
     attempts: i64,
 ) -> (HostProgress, SequenceState) {
     let evaluated = Host {

@@ -26,7 +26,7 @@ use crate::deployment::progress_batching::{has_advanced, pending_progress, repor
 use crate::deployment::service_schedule::ServiceSchedule;
 use crate::deployment::services::List;
 use crate::host::ssh_trust::Offers;
-use crate::node_set::host_key_trust::{accept_command, trust};
+use crate::node_set::host_key_trust::{accept_command, recorded, trust};
 
 /// The arguments that are the same for all hosts of a node set.
 pub struct Common<'a> {
@@ -191,7 +191,9 @@ impl OfSet<'_> {
         let found = found.map(|it| if let Some(address) = address { it.at(address) } else { it });
         let ssh = node_set.and_then(|it| ssh_digests(seen, it));
         let known = node_set.zip(found.as_ref());
-        let trust = known.map(|(set, it)| trust(set, ssh, it, machine(set, it), offers));
+        // The node set's records already take a new installation into account.
+        let trust = known
+            .map(|(set, it)| trust(set, ssh, it, recorded(set, name), machine(set, name), offers));
         let trust = trust.unwrap_or_default();
         let text = failure_text(seen, set_name, name);
         let secret =
@@ -243,10 +245,8 @@ fn failure_text<'a>(seen: &'a Observed, node_set: &str, host: &str) -> Option<&'
 }
 
 /// Returns the record of a host's machine in the node set's status.
-///
-/// The flag for a new installation is false: the node set's record already takes it into account.
-fn machine<'a>(set: &'a NodeSet, host: &Described<'_>) -> (Option<&'a HostMachine>, bool) {
-    (set.status.as_ref().and_then(|it| it.machines.get(&host.name)), false)
+fn machine<'a>(set: &'a NodeSet, host: &str) -> Option<&'a HostMachine> {
+    set.status.as_ref().and_then(|it| it.machines.get(host))
 }
 
 /// Returns the runs that target the hosts of a node set.

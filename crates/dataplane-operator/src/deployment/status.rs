@@ -148,12 +148,14 @@ impl Evaluation<'_> {
 
     fn conditions(&self, failures: &[DeploymentFailure]) -> Vec<ConditionDraft> {
         let setup = input_condition(
-            (SETUP_READY, &reasons::deployment::SET_UP),
+            SETUP_READY,
+            &reasons::deployment::SET_UP,
             self.setup,
             "Every node set is set up.",
         );
         let input = input_condition(
-            (INPUT_READY, &reasons::deployment::INPUT_COMPLETE),
+            INPUT_READY,
+            &reasons::deployment::INPUT_COMPLETE,
             self.inputs,
             "Every input is there.",
         );
@@ -257,16 +259,16 @@ impl Evaluation<'_> {
     /// Returns one condition for each service that has begun on a host, and their summary.
     fn of_part(&self, part: &NodeSetPart, failures: &[DeploymentFailure]) -> Vec<ConditionDraft> {
         let hosts: Vec<&HostProgress> = part.shown.hosts.values().collect();
-        let of_service = |(idx, name): (usize, &String)| {
+        let of_service = |idx: usize| {
             let is_here = |it: &HostProgress| {
                 position(it) == idx && (it.state != RunState::Pending || is_failing(it))
             };
             let has_come = |it: &&&HostProgress| position(it) > idx || is_here(it);
             let has_begun = hosts.iter().any(|it| has_come(&it));
-            has_begun.then(|| self.of_service(part, (idx, name), &hosts, failures))
+            has_begun.then(|| self.of_service(part, idx, &hosts, failures))
         };
         let mut all: Vec<ConditionDraft> =
-            part.services.iter().enumerate().filter_map(of_service).collect();
+            (0..part.services.len()).filter_map(of_service).collect();
         let is_done = hosts.iter().all(|it| it.state == RunState::Succeeded);
         let text = match hosts.len() {
             0 => "Nothing was run: no host of the node set takes part.",
@@ -283,10 +285,11 @@ impl Evaluation<'_> {
     fn of_service(
         &self,
         part: &NodeSetPart,
-        (idx, name): (usize, &str),
+        idx: usize,
         hosts: &[&HostProgress],
         failures: &[DeploymentFailure],
     ) -> ConditionDraft {
+        let name = part.services[idx].as_str();
         let type_ = messages::service_condition(name);
         let attempts = attempts(self.seen);
         let n_done = hosts.iter().filter(|it| position(it) > idx).count();
@@ -333,7 +336,8 @@ fn going_on(part: &NodeSetPart) -> ConditionDraft {
 
 /// Returns the condition for these faults; those that need an edit determine severity and reason.
 fn input_condition(
-    (type_, good): (&str, &Reason),
+    type_: &str,
+    good: &Reason,
     problems: &[Problem],
     good_text: &str,
 ) -> ConditionDraft {

@@ -92,7 +92,7 @@ impl EffectiveSpec {
         let from_role = |list: fn(&Role) -> Vec<String>| role.map(list).unwrap_or_default();
         let ansible_host = host_var.or(host).unwrap_or_default();
         let host_name = node.spec.host_name.clone().unwrap_or_else(|| node.name_any());
-        let tls = host_tls(role, (&host_name, &ansible_host), &vars, &networks);
+        let tls = host_tls(role, &host_name, &ansible_host, &vars, &networks);
         vars.extend(tls_var(tls.as_ref(), &vars, &origins));
         Self {
             name: node.name_any(),
@@ -283,7 +283,8 @@ fn take_port(vars: &mut AnyMap) -> Option<i32> {
 /// Returns `None` unless its role has `tlsEnabled: true`.
 fn host_tls(
     role: Option<&Role>,
-    (host_name, ansible_host): (&str, &str),
+    host_name: &str,
+    ansible_host: &str,
     vars: &AnyMap,
     networks: &Value,
 ) -> Option<HostTls> {

@@ -66,10 +66,18 @@ pub struct Held {
     pub reason: &'static Reason,
     /// The cause and the next step.
     pub message: String,
-    /// The attempt that is due, and whether the last one failed because of the host's own key.
-    pub due: Option<(NeededRun, bool)>,
+    /// The attempt that is due.
+    pub due: Option<Due>,
     /// When the next attempt is due.
     pub retry_at: Option<Timestamp>,
+}
+
+/// An attempt that is due.
+pub struct Due {
+    /// The attempt.
+    pub need: NeededRun,
+    /// Whether the last one failed because of the host's own key.
+    pub was_key_refused: bool,
 }
 
 /// Returns the template of a run of the look at the host of an object, which needs no collection;
@@ -121,9 +129,10 @@ impl Held {
     pub fn add(
         self,
         plan: &mut Plan,
-        (runs, name): (&[Run<'_>], &str),
+        runs: &[Run<'_>],
+        name: &str,
         now: Timestamp,
-        run: impl FnOnce((NeededRun, bool)) -> Option<Step>,
+        run: impl FnOnce(Due) -> Option<Step>,
     ) {
         plan.steps.extend(superseded(runs, name));
         if let Some(at) = self.retry_at {
@@ -152,9 +161,11 @@ impl LeavingHost<'_> {
         if is_given_up || matches!(attempt.state, LastRunState::Done) {
             return Look::Over;
         }
-        let (reason, message) = self.explained(&attempt, (runs, &last.cause(&attempt, runs)));
+        let (reason, message) = self.explained(&attempt, runs, &last.cause(&attempt, runs));
         let (due, retry_at) = match attempt.state {
-            LastRunState::Due { need, was_key_refused } => (Some((need, was_key_refused)), None),
+            LastRunState::Due { need, was_key_refused } => {
+                (Some(Due { need, was_key_refused }), None)
+            }
             LastRunState::RetryAt(at) => (None, Some(at)),
             LastRunState::Done
             | LastRunState::Spent
@@ -168,7 +179,8 @@ impl LeavingHost<'_> {
     fn explained(
         &self,
         attempt: &LastAttempt,
-        (runs, cause): (&[Run<'_>], &str),
+        runs: &[Run<'_>],
+        cause: &str,
     ) -> (&'static Reason, String) {
         let (name, skip) = (self.name, &self.skip);
         if let Some(trouble) = self.trouble(&attempt.state, runs) {

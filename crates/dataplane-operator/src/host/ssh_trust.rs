@@ -75,12 +75,11 @@ pub struct SshHost<'a> {
     pub has_own_options: bool,
     /// The digests of its ssh Secret; `None` when that does not exist.
     pub ssh: Option<&'a Digests>,
-    /// The key in the status of its object.
+    /// The key in the status of its object; `None` when its machine has a new installation, which
+    /// has other keys.
     pub recorded: Option<&'a String>,
     /// The record of its machine, if it has one.
     pub machine: Option<&'a HostMachine>,
-    /// Whether its machine has a new installation, which has other keys than the recorded one.
-    pub is_new: bool,
     /// When its object was created.
     pub created: Option<Timestamp>,
 }
@@ -96,7 +95,7 @@ impl SshHost<'_> {
         offers: &Offers<'_>,
         accepted: impl FnOnce(&[HostKey]) -> Option<String>,
     ) -> HostKeyTrust {
-        let recorded = self.recorded.filter(|_| !self.is_new).and_then(|it| HostKey::parse(it));
+        let recorded = self.recorded.and_then(|it| HostKey::parse(it));
         if !self.is_learned(recorded.is_some()) {
             return HostKeyTrust::default();
         }

@@ -41,11 +41,12 @@ pub fn bundle_secrets(
     set: &NodeSet,
     desired: &CertificateRequest<'_>,
     hosts: &Hosts<'_>,
-    (issued, bundles): (&Issued, &Bundles),
+    issued: &Issued,
+    bundles: &Bundles,
 ) -> Option<(Vec<String>, Vec<Step>)> {
     let set_name = set.name_any();
     let state = state(&set_name, desired, bundles);
-    let digest = outdated(set, desired, hosts, (issued, bundles));
+    let digest = outdated(set, desired, hosts, issued, bundles);
     let read = || content(set, desired, hosts, bundles);
     let Some((digest, contents)) = digest.and_then(|it| Some((it, read()?))) else {
         return Some((state?.names, Vec::new()));
@@ -79,7 +80,8 @@ pub fn needed(
     set: &NodeSet,
     requested: &[CertificateRequest<'_>],
     hosts: &Hosts<'_>,
-    read: (&Issued, &Bundles),
+    issued: &Issued,
+    bundles: &Bundles,
 ) -> Vec<String> {
     let owned = owner_of(set);
     let selector = |desired: &CertificateRequest<'_>| {
@@ -88,7 +90,8 @@ pub fn needed(
         terms.push(HOST.to_owned());
         terms.join(",")
     };
-    let is_needed = |it: &&CertificateRequest<'_>| outdated(set, it, hosts, read).is_some();
+    let is_needed =
+        |it: &&CertificateRequest<'_>| outdated(set, it, hosts, issued, bundles).is_some();
     requested.iter().filter(is_needed).map(selector).collect()
 }
 
@@ -133,7 +136,8 @@ fn outdated(
     set: &NodeSet,
     desired: &CertificateRequest<'_>,
     hosts: &Hosts<'_>,
-    (issued, bundles): (&Issued, &Bundles),
+    issued: &Issued,
+    bundles: &Bundles,
 ) -> Option<String> {
     if hosts.all.is_empty() || !hosts.are_complete() {
         return None;

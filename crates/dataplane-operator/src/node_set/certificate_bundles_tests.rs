@@ -61,7 +61,7 @@ fn read((issued, bundles): &mut Read) {
 fn written(set: &NodeSet, (issued, bundles): &Read) -> Option<(Vec<String>, Vec<Value>)> {
     let (names, service) = (names(), service());
     let (hosts, requests) = (tests::hosts(&names, &names), requested([("agent", &service)]));
-    let (names, steps) = bundle_secrets(set, &requests[0], &hosts, (issued, bundles))?;
+    let (names, steps) = bundle_secrets(set, &requests[0], &hosts, issued, bundles)?;
     let object = |it: Step| {
         let Write::Apply { object, .. } = it.write else { panic!("{:?}", it.write) };
         object
@@ -72,7 +72,7 @@ fn written(set: &NodeSet, (issued, bundles): &Read) -> Option<(Vec<String>, Vec<
 fn is_needed((issued, bundles): &Read) -> bool {
     let (names, service) = (names(), service());
     let (hosts, requests) = (tests::hosts(&names, &names), requested([("agent", &service)]));
-    let found = needed(&two(), &requests, &hosts, (issued, bundles));
+    let found = needed(&two(), &requests, &hosts, issued, bundles);
     let selector = "osdp-service=agent,osdp-service-cert-key=default,osdpns=edpm,hostname";
     assert!(found.iter().all(|it| it == selector), "{found:?}");
     !found.is_empty()

@@ -85,18 +85,26 @@ pub fn is_inventory_in_use(
         || unreadable.iter().any(|it| !it.has_ended)
 }
 
+/// A node set as it is at present.
+pub struct Present<'a> {
+    /// The names of its hosts.
+    pub hosts: BTreeSet<&'a str>,
+    /// The digest of what a deployment would bring now.
+    pub digest: Digest,
+    /// The services that bring another version to the hosts.
+    pub versions: BTreeSet<&'a str>,
+    /// The hosts on whose earlier machines older deployments ran.
+    pub replaced: Replaced<'a>,
+}
+
 /// Merges the recorded status with the statuses of the deployments that began with the node set.
 ///
-/// Records of unreadable deployments are kept. `present` is the digest of what a deployment would
-/// bring now, and `versions` are the services that bring another version to the hosts. For hosts in
-/// `replaced`, deployments created before that are ignored, because they ran on another
-/// machine.
+/// Records of unreadable deployments are kept.
 pub fn merge(
     node_set: &NodeSet,
-    hosts: &BTreeSet<&str>,
-    (deployments, unreadable): (&[Arc<Deployment>], &[UnreadableDeployment]),
-    (present, versions): (&Digest, &BTreeSet<&str>),
-    replaced: &Replaced<'_>,
+    deployments: &[Arc<Deployment>],
+    unreadable: &[UnreadableDeployment],
+    present: &Present<'_>,
 ) -> DeploymentHistory {
     let nothing = NodeSetStatus::default();
     let recorded = node_set.status.as_ref().unwrap_or(&nothing);
@@ -104,7 +112,7 @@ pub fn merge(
     let mut deployments: Vec<&Deployment> =
         deployments.iter().map(|it| &**it).filter(began).collect();
     deployments.sort_by_key(|it| (it.creation_timestamp(), it.name_any()));
-    let mut outcome = DeploymentHistory::recorded(hosts, recorded, &deployments, replaced);
+    let mut outcome = DeploymentHistory::recorded(recorded, &deployments, present);
     outcome.keep(recorded, unreadable);
     for deployment in &deployments {
         let Some(progress) = deployment.progress_of(node_set) else { continue };
@@ -112,11 +120,10 @@ pub fn merge(
         if outcome.settled.contains(&uid) {
             continue;
         }
-        outcome.follow(&node_set.name_any(), deployment, progress, (recorded, replaced));
+        outcome.follow(&node_set.name_any(), deployment, progress, recorded, present);
         if deployment.has_run() {
             outcome.settled.push(uid);
-            let known = (recorded, present);
-            outcome.settle(&node_set.name_any(), deployment, progress, known, versions);
+            outcome.settle(&node_set.name_any(), deployment, progress, recorded, present);
         } else {
             outcome.under_way.push(deployment.name_any());
         }
@@ -129,10 +136,9 @@ pub fn merge(
 impl DeploymentHistory {
     /// Returns the recorded history, reduced to the present hosts.
     fn recorded(
-        hosts: &BTreeSet<&str>,
         recorded: &NodeSetStatus,
         deployments: &[&Deployment],
-        replaced: &Replaced<'_>,
+        Present { hosts, replaced, .. }: &Present<'_>,
     ) -> Self {
         let known: BTreeMap<&str, &NodeSetHost> =
             recorded.hosts.iter().map(|it| (it.name.as_str(), it)).collect();
@@ -204,17 +210,19 @@ impl DeploymentHistory {
         node_set: &str,
         deployment: &Deployment,
         progress: &NodeSetProgress,
-        (recorded, replaced): (&NodeSetStatus, &Replaced<'_>),
+        recorded: &NodeSetStatus,
+        present: &Present<'_>,
     ) {
         let is_over = deployment.has_ended();
         let created = deployment.creation_timestamp().map(|it| it.0);
-        let is_another = |it: &str| replaced.get(it).is_some_and(|(at, _)| created < Some(*at));
+        let is_another =
+            |it: &str| present.replaced.get(it).is_some_and(|(at, _)| created < Some(*at));
         for host in self.hosts.iter_mut().filter(|it| !is_another(&it.name)) {
             let Some(at) = progress.hosts.get(&host.name) else { continue };
             follow_host(host, at, &deployment.spec, progress, is_over);
             // Of several, the oldest one is first.
             if host.disruption_target.is_none() {
-                host.disruption_target = target(&host.name, at, deployment, (recorded, progress));
+                host.disruption_target = target(&host.name, at, deployment, recorded, progress);
             }
             if host.state == HostState::Deployed && progress.is_done_on(at) {
                 self.succeeded_with.insert(host.name.clone(), progress.config_hash.clone());
@@ -239,8 +247,8 @@ impl DeploymentHistory {
         node_set: &str,
         deployment: &Deployment,
         progress: &NodeSetProgress,
-        (recorded, present): (&NodeSetStatus, &Digest),
-        versions: &BTreeSet<&str>,
+        recorded: &NodeSetStatus,
+        Present { digest: present, versions, .. }: &Present<'_>,
     ) {
         let Some(status) = &deployment.status else { return };
         let has_succeeded = progress.is_done();
@@ -408,7 +416,8 @@ fn target(
     host: &str,
     at: &HostProgress,
     deployment: &Deployment,
-    (recorded, progress): (&NodeSetStatus, &NodeSetProgress),
+    recorded: &NodeSetStatus,
+    progress: &NodeSetProgress,
 ) -> Option<String> {
     let uid = deployment.uid().filter(|_| !deployment.has_ended())?;
     let is_awaiting = awaits_disruption(at) && !is_terminating(deployment);

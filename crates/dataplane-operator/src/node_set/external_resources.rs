@@ -90,7 +90,7 @@ pub fn needed_secrets(seen: &Observed) -> Vec<String> {
     if !tls::is_enabled(&seen.set, &hosts, &seen.issued) {
         return Vec::new();
     }
-    certificate_bundles::needed(&seen.set, &requested, &hosts, (&seen.issued, &seen.bundles))
+    certificate_bundles::needed(&seen.set, &requested, &hosts, &seen.issued, &seen.bundles)
 }
 
 /// Evaluates the external resources. Requests nothing if there are `problems`, i.e. while the hosts
@@ -128,7 +128,7 @@ pub fn evaluate(
     let conditions = [
         ipam::condition(&members, infra, &for_addresses),
         dns::condition(infra, &for_names),
-        tls::condition(set, &requested, &certified, issued, (&for_certificates, are_bundled)),
+        tls::condition(set, &requested, &certified, issued, &for_certificates, are_bundled),
     ];
     let asked = [for_addresses, for_names].into_iter().flatten().flatten();
     served.requested = asked.chain(for_certificates.steps).take(ONE_PASS).collect();
@@ -274,21 +274,18 @@ fn bundled(
     desired: &DesiredCertificates,
 ) -> (Vec<NodeSetCertificates>, Vec<Step>, bool) {
     let (mut certificates, mut steps) = (Vec::new(), Vec::new());
+    let (set, issued, bundles) = (&seen.set, &seen.issued, &seen.bundles);
     let asked = desired.names();
     for wanted in requested {
-        let read = (&seen.issued, &seen.bundles);
-        let Some((secrets, written)) =
-            certificate_bundles::bundle_secrets(&seen.set, wanted, hosts, read)
-        else {
-            continue;
-        };
+        let made = certificate_bundles::bundle_secrets(set, wanted, hosts, issued, bundles);
+        let Some((secrets, written)) = made else { continue };
         let (service, key) = (wanted.service.to_owned(), wanted.key.to_owned());
         certificates.push(NodeSetCertificates {
             service,
             key,
             directory: wanted.directory(),
             secrets,
-            waiting_hosts: count(certificates::open(wanted, hosts, &seen.issued, &asked).len()),
+            waiting_hosts: count(certificates::open(wanted, hosts, issued, &asked).len()),
         });
         steps.extend(written);
     }

@@ -33,11 +33,12 @@ pub fn trusts(
     let secret = SourceRef::secret(&seen.namespace, &template.ansible_ssh_private_key_secret);
     let ssh = seen.sources.get(&secret);
     let one = |it: &Host<'_>| {
-        let machine = (machines.records.get(&it.name), machines.is_new(&it.name));
-        (it.name.clone(), trust(&seen.set, ssh, it, machine, &offers))
+        let recorded = recorded(&seen.set, &it.name).filter(|_| !machines.is_new(&it.name));
+        let machine = machines.records.get(&it.name);
+        (it.name.clone(), trust(&seen.set, ssh, it, recorded, machine, &offers))
     };
     let of_terminating = |(name, it): (&String, &TerminatingHost)| {
-        Some((name.clone(), terminating_trust(&seen.set, ssh, (name, it), machines, &offers)?))
+        Some((name.clone(), terminating_trust(&seen.set, ssh, name, it, machines, &offers)?))
     };
     hosts.iter().map(one).chain(terminating.iter().filter_map(of_terminating)).collect()
 }
@@ -47,7 +48,8 @@ pub fn trusts(
 fn terminating_trust(
     set: &NodeSet,
     ssh: Option<&Digests>,
-    (name, host): (&str, &TerminatingHost),
+    name: &str,
+    host: &TerminatingHost,
     machines: &Machines,
     offers: &Offers<'_>,
 ) -> Option<HostKeyTrust> {
@@ -60,21 +62,26 @@ fn terminating_trust(
         address: (address, *port),
         has_own_options: of_template || host.entry.as_deref().is_some_and(is_own),
         ssh,
-        recorded: set.status.as_ref().and_then(|it| it.host_keys.get(name)),
+        recorded: recorded(set, name),
         machine: machines.of_terminating.get(name),
-        is_new: false,
         created: set.creation_timestamp().map(|it| it.0),
     };
     Some(host.trust(offers, |offered| accepted(set.annotations().get(ACCEPT), offered)))
 }
 
+/// Returns the key in the status of a node set that a host has shown.
+pub fn recorded<'a>(set: &'a NodeSet, host: &str) -> Option<&'a String> {
+    set.status.as_ref().and_then(|it| it.host_keys.get(host))
+}
+
 /// Returns the trust in one host of a node set; `ssh` holds the digests of its ssh Secret, if that
-/// exists, and `is_new` says whether its machine has a new installation.
+/// exists, and `recorded` is the key of the present installation of its machine.
 pub fn trust(
     set: &NodeSet,
     ssh: Option<&Digests>,
     host: &Host<'_>,
-    (machine, is_new): (Option<&HostMachine>, bool),
+    recorded: Option<&String>,
+    machine: Option<&HostMachine>,
     offers: &Offers<'_>,
 ) -> HostKeyTrust {
     let levels = [host.node.ansible.as_ref(), set.spec.node_template.ansible.as_ref()];
@@ -84,9 +91,8 @@ pub fn trust(
         address: (&host.ansible_host, host.ansible_port),
         has_own_options: vars.any(has_own_options),
         ssh,
-        recorded: set.status.as_ref().and_then(|it| it.host_keys.get(&host.name)),
+        recorded,
         machine,
-        is_new,
         created: set.creation_timestamp().map(|it| it.0),
     };
     host.trust(offers, |offered| accepted(set.annotations().get(ACCEPT), offered))

@@ -17,7 +17,6 @@ use operator_core::node_set_host::{
 use operator_core::plan::{Plan, Step};
 use operator_core::run_engine::layout::{Layout, NodeSets};
 use operator_core::run_engine::run_template::RunTemplate;
-use operator_core::run_engine::service_sequence::NeededRun;
 use operator_core::run_engine::ssh_secret::SshSecret;
 use operator_core::run_engine::{Run, last_run};
 use operator_runtime::source_cache::Digests;
@@ -25,7 +24,7 @@ use operator_runtime::source_cache::Digests;
 use crate::conditions::first_texts;
 use crate::finalizers::INVENTORY_FINALIZER;
 use crate::host::last_look::{
-    Held, LeavingHost, Look, SERVICE, is_of, is_skipped, skip_command, template,
+    Due, Held, LeavingHost, Look, SERVICE, is_of, is_skipped, skip_command, template,
 };
 use crate::host::machines::provisioning_state::answers;
 use crate::host::machines::set::{self, IN_USE};
@@ -122,7 +121,7 @@ pub fn add(plan: &mut Plan, seen: &Observed, now: Timestamp) {
         return;
     }
     for (name, held) in held(seen, now) {
-        held.add(plan, (&runs(seen, &name), &name), now, |due| run(seen, &name, due));
+        held.add(plan, &runs(seen, &name), &name, now, |due| run(seen, &name, due));
     }
 }
 
@@ -170,10 +169,10 @@ fn ssh(seen: &Observed) -> SshSecret<'_> {
 }
 
 /// Returns the run of an attempt; `None` while the host's address is not known.
-fn run(seen: &Observed, name: &str, (need, was_key_refused): (NeededRun, bool)) -> Option<Step> {
+fn run(seen: &Observed, name: &str, due: Due) -> Option<Step> {
     let set = &*seen.set;
     let (address, trust) = (address_of(set, name)?, recorded_trust(set, name));
-    let connection = connection(set, (name, &address), ssh(seen), &trust, was_key_refused);
+    let connection = connection(set, (name, &address), ssh(seen), &trust, due.was_key_refused);
     let secret = set.spec.node_template.ansible_ssh_private_key_secret.clone();
     let layout = Layout::NodeSets(NodeSets {
         ssh_secrets: BTreeMap::from([(set.name_any(), secret)]),
@@ -187,5 +186,5 @@ fn run(seen: &Observed, name: &str, (need, was_key_refused): (NeededRun, bool)) 
         dns_config: dns_config(set),
         ..template(set, layout)?
     };
-    last_run::step(&template, name, need, connection)
+    last_run::step(&template, name, due.need, connection)
 }

@@ -70,7 +70,7 @@ pub fn evaluate(all: &[GatedHosts<'_>], previous: &[Condition], now: Timestamp) 
     });
     let waiting: Vec<&str> = states.iter().filter_map(GateState::waiting).collect();
     let gates = match unreported {
-        Some((gate, cause)) => unreported_gate((gate, cause), &waiting, previous, now),
+        Some((gate, cause)) => unreported_gate(gate, cause, &waiting, previous, now),
         None if waiting.is_empty() => {
             let text = "Every host satisfies each readiness gate of its services.";
             reported(reasons::readiness_gates::READY.condition(READINESS_GATES_READY, text))
@@ -90,7 +90,8 @@ fn reported(condition: ConditionDraft) -> Gates {
 /// Returns the state while a gate is not reported: unknown at first, later a fault that stays until
 /// the gate is reported.
 fn unreported_gate(
-    (gate, cause): (&str, &str),
+    gate: &str,
+    cause: &str,
     waiting: &[&str],
     previous: &[Condition],
     now: Timestamp,

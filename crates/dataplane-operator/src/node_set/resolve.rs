@@ -1,6 +1,5 @@
 //! A node set with everything that follows from what was observed, computed once per pass.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use api::dataplane::{HostState, Service};
@@ -14,7 +13,7 @@ use operator_core::plan::Step;
 
 use crate::host::inputs::Inputs;
 use crate::node_set::build::{self, Content};
-use crate::node_set::deployment_history::{self, DeploymentHistory};
+use crate::node_set::deployment_history::{self, DeploymentHistory, Present};
 use crate::node_set::external_resources::{self, ExternalResources};
 use crate::node_set::host_key_trust::{self, Trusts};
 use crate::node_set::kept_hosts::{self, KeptHosts, TerminatingHosts};
@@ -82,7 +81,7 @@ pub fn resolve(seen: &Observed, now: Timestamp) -> Resolved<'_> {
     let served = external_resources::evaluate(seen, &hosts, &problems, kept);
     let inputs: Inputs =
         inputs::input_digests(seen, &hosts, &served).into_iter().chain(machines.inputs()).collect();
-    let outcome = outcome(seen, (&hosts, &terminating), &machines, &inputs);
+    let outcome = outcome(seen, &hosts, &terminating, &machines, &inputs);
     // Machines are not requested for invalid hosts either.
     let asked_of_machines = if problems.is_empty() {
         machine_request::step(seen, &hosts, &machines, &served, kept)
@@ -95,7 +94,7 @@ pub fn resolve(seen: &Observed, now: Timestamp) -> Resolved<'_> {
     let waits = shared_keys.clone().filter(|_| !is_frozen && !outcome.is_in_service());
     problems.extend(waits.map(|it| Problem::new(&reasons::inputs::HOST_KEY_SHARED, it)));
     let content = if problems.is_empty() && served.missing().is_none() {
-        let content = content(seen, (&hosts, &terminating), &served, &trusts);
+        let content = content(seen, &hosts, &terminating, &served, &trusts);
         let size = content.values().map(String::len).sum();
         problems.extend(faults::of_inventory(&seen.set.name_any(), size));
         problems.is_empty().then_some(content)
@@ -122,7 +121,8 @@ pub fn resolve(seen: &Observed, now: Timestamp) -> Resolved<'_> {
 
 fn content(
     seen: &Observed,
-    (hosts, terminating): (&[Host<'_>], &TerminatingHosts),
+    hosts: &[Host<'_>],
+    terminating: &TerminatingHosts,
     served: &ExternalResources,
     trusts: &Trusts,
 ) -> Content {
@@ -135,26 +135,24 @@ fn content(
 
 fn outcome(
     seen: &Observed,
-    (hosts, terminating): (&[Host<'_>], &TerminatingHosts),
+    hosts: &[Host<'_>],
+    terminating: &TerminatingHosts,
     machines: &Machines,
     inputs: &Inputs,
 ) -> DeploymentHistory {
-    let names: BTreeSet<&str> = hosts.iter().map(|it| it.name.as_str()).collect();
     let brings_version = |(name, it): &(&String, &Arc<Service>)| {
         VERSION_TYPES.contains(&service_type(&it.spec, name).as_str())
     };
     let services = seen.services.iter().chain(&seen.brought);
     let versions = services.filter(brings_version).map(|(name, _)| name.as_str());
-    let versions = versions.collect();
-    let present = inputs::digest(inputs);
-    let deployments = (&seen.deployments[..], &seen.unreadable_deployments[..]);
-    let mut outcome = deployment_history::merge(
-        &seen.set,
-        &names,
-        deployments,
-        (&present, &versions),
-        &machines.replaced(),
-    );
+    let present = Present {
+        hosts: hosts.iter().map(|it| it.name.as_str()).collect(),
+        digest: inputs::digest(inputs),
+        versions: versions.collect(),
+        replaced: machines.replaced(),
+    };
+    let (set, unreadable) = (&seen.set, &seen.unreadable_deployments);
+    let mut outcome = deployment_history::merge(set, &seen.deployments, unreadable, &present);
     outcome.secrets =
         published_hashes::of_existing(&seen.sources, &seen.namespace, outcome.secrets);
     let of_deleted = terminating::holders(seen).flat_map(|it| it.spec.host_finalizers.keys());

@@ -95,7 +95,8 @@ pub fn condition(
     requests: &[CertificateRequest<'_>],
     hosts: &Hosts<'_>,
     issued: &Issued,
-    (wanted, are_bundled): (&DesiredCertificates, bool),
+    wanted: &DesiredCertificates,
+    are_bundled: bool,
 ) -> ConditionDraft {
     if let Some(why) = why_none(set, requests, hosts, issued) {
         let reason = if requests.is_empty() {

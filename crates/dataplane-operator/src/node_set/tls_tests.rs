@@ -95,7 +95,7 @@ fn said(set: &NodeSet, service: &Service, issued: &Issued) -> (ConditionStatus, 
     let (names, addresses) = (names(), addresses());
     let (hosts, requests) = (hosts(&names, &addresses), requested([("agent", service)]));
     let asked = desired(set, &requests, &hosts, issued, true);
-    let found = condition(set, &requests, &hosts, issued, (&asked, true));
+    let found = condition(set, &requests, &hosts, issued, &asked, true);
     (found.status, found.reason)
 }
 

@@ -137,7 +137,7 @@ fn node_step(
     let rejected = rejected.filter(|_| matches!(seen.group, NodeGroup::Node(_)));
     let observed = node.status.as_ref();
     let previous = ours(observed.map(|it| it.conditions.as_slice()).unwrap_or_default());
-    let conditions = settled(&previous, (draft, rejected), node.metadata.generation, now);
+    let conditions = settled(&previous, draft, rejected, node.metadata.generation, now);
     let rest = observed.cloned().unwrap_or_default();
     let machine = HostMachine { ready: false, ..provisioning.record };
     let desired = NodeStatus { conditions, machine: Some(machine), ..rest };
@@ -173,7 +173,7 @@ fn role_step(
     let draft = reasons::machines::DELETION_WAITS.condition(PROVISION_READY, text);
     let observed = role.status.as_ref();
     let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
-    let conditions = settled(&previous, (draft, rejected), role.metadata.generation, now);
+    let conditions = settled(&previous, draft, rejected, role.metadata.generation, now);
     let desired = RoleStatus { conditions, ..observed.cloned().unwrap_or_default() };
     status_step(Target::of(role), observed, &desired, &previous, &desired.conditions)
 }
@@ -181,7 +181,8 @@ fn role_step(
 /// Returns the previous conditions, with this one, a rejected write and the summary replaced.
 fn settled(
     previous: &[Condition],
-    (draft, rejected): (ConditionDraft, Option<&ConditionDraft>),
+    draft: ConditionDraft,
+    rejected: Option<&ConditionDraft>,
     generation: Option<i64>,
     now: Timestamp,
 ) -> Vec<Condition> {

@@ -15,13 +15,12 @@ use operator_core::run_engine::host_key::recorded_trust;
 use operator_core::run_engine::last_run;
 use operator_core::run_engine::layout::Layout;
 use operator_core::run_engine::run_template::{HostConnection, RunTemplate};
-use operator_core::run_engine::service_sequence::NeededRun;
 use operator_runtime::source_cache::Digests;
 
 use crate::finalizers::is_used;
 use crate::host::effective_spec::EffectiveSpec;
 use crate::host::last_look::{
-    Held, LeavingHost, Look, SERVICE, is_of, is_skipped, skip_command, template,
+    Due, Held, LeavingHost, Look, SERVICE, is_of, is_skipped, skip_command, template,
 };
 use crate::host::machines::machine_names::{known_name, machine_of};
 use crate::host::machines::provisioning_state::answers;
@@ -92,7 +91,7 @@ fn leaving(seen: &Observed) -> impl Iterator<Item = &Arc<Node>> {
 pub fn add(plan: &mut Plan, seen: &Observed, now: Timestamp) {
     for node in leaving(seen) {
         let Some(held) = held(seen, node, now) else { continue };
-        held.add(plan, (&runs(seen, node), &node.name_any()), now, |due| run(seen, node, due));
+        held.add(plan, &runs(seen, node), &node.name_any(), now, |due| run(seen, node, due));
     }
 }
 
@@ -116,14 +115,14 @@ fn address(node: &Node, effective: &EffectiveSpec) -> Option<String> {
 
 /// Returns the run of an attempt; `None` while the host's address is not known. It belongs to the
 /// node, and goes with it.
-fn run(seen: &Observed, node: &Node, (need, was_key_refused): (NeededRun, bool)) -> Option<Step> {
+fn run(seen: &Observed, node: &Node, due: Due) -> Option<Step> {
     let effective = seen.effective(node);
     let (ssh_name, ssh) = ssh(seen, &effective);
     let connection = HostConnection::new(
         address(node, &effective)?,
         Digests::ssh_secret(&ssh_name, ssh),
         &recorded_trust(node),
-        was_key_refused,
+        due.was_key_refused,
     );
     let inventory = node_inventory_name(&effective.name);
     let layout = Layout::Parent {
@@ -137,5 +136,5 @@ fn run(seen: &Observed, node: &Node, (need, was_key_refused): (NeededRun, bool))
         network_attachments: effective.network_attachments,
         ..template(node, layout)?
     };
-    last_run::step(&template, &effective.name, need, connection)
+    last_run::step(&template, &effective.name, due.need, connection)
 }

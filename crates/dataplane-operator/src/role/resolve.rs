@@ -86,7 +86,7 @@ fn resolve_host<'a>(common: &Common<'a>, node: &'a Node) -> ResolvedHost<'a> {
     let ssh_secret = effective.ssh_secret.as_deref().unwrap_or_default();
     let ssh = seen.sources.get(&SourceRef::secret(&seen.namespace, ssh_secret));
     let is_new = matches!(&machine, Some(Ok(it)) if it.is_new);
-    let trust = trust(node, &effective, ssh, (record.as_ref(), is_new), &common.offers);
+    let trust = trust(node, &effective, ssh, record.as_ref(), is_new, &common.offers);
     let claim = Claim::of_node_at(node, effective.address().as_deref());
     let claim = claim.showing(|_| trust.key.clone());
     let taken = claim.taken(&seen.claims);
@@ -110,7 +110,7 @@ fn resolve_host<'a>(common: &Common<'a>, node: &'a Node) -> ResolvedHost<'a> {
     let mut of_host = inputs::of_host(&effective, redeploy.as_deref());
     of_host.extend(installation.map(|it| ("machine".to_owned(), hash::short(it).into())));
     let shard = inventory_shards::of_host(seen, &effective.name);
-    let (mut desired, inputs) = desired_services(common, node, (&effective, shard), &of_host);
+    let (mut desired, inputs) = desired_services(common, node, &effective, shard, &of_host);
     if has_unknown_vars {
         desired = desired.iter().map(|it| as_recorded(node, &it.service)).collect();
     }
@@ -181,17 +181,18 @@ fn trust(
     node: &Node,
     effective: &EffectiveSpec,
     ssh: Option<&Digests>,
-    (machine, is_new): (Option<&HostMachine>, bool),
+    machine: Option<&HostMachine>,
+    is_new: bool,
     offers: &Offers<'_>,
 ) -> HostKeyTrust {
+    let recorded = node.status.as_ref().and_then(|it| it.host_key.as_ref());
     let host = SshHost {
         name: &effective.name,
         address: (&effective.ansible_host, effective.ansible_port),
         has_own_options: has_own_options(&effective.vars),
         ssh,
-        recorded: node.status.as_ref().and_then(|it| it.host_key.as_ref()),
+        recorded: recorded.filter(|_| !is_new),
         machine,
-        is_new,
         created: node.creation_timestamp().map(|it| it.0),
     };
     let former = machine.and_then(|it| it.former_key.as_ref());
@@ -209,7 +210,8 @@ fn has_moved(seen: &Observed, node: &Node) -> bool {
 fn desired_services(
     common: &Common<'_>,
     node: &Node,
-    (effective, shard): (&EffectiveSpec, usize),
+    effective: &EffectiveSpec,
+    shard: usize,
     of_host: &Inputs,
 ) -> (Vec<DesiredService>, Inputs) {
     let n_shards = inventory_shards::count(common.seen);

@@ -43,7 +43,7 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     }
     // A rejected restoration has restored nothing.
     let event = event.filter(|_| rejected.is_none() && contested.is_none());
-    let status = status(seen, service, (rejected, contested.is_some()), now);
+    let status = status(seen, service, rejected, contested.is_some(), now);
     plan.steps.extend(status.map(|it| with_event(it, event)));
     plan
 }
@@ -59,7 +59,8 @@ fn with_event(mut status: Step, event: Option<EventDraft>) -> Step {
 fn status(
     seen: &Observed,
     service: &Arc<Service>,
-    (rejection, is_contested): (Option<&RejectedWrite>, bool),
+    rejection: Option<&RejectedWrite>,
+    is_contested: bool,
     now: Timestamp,
 ) -> Option<Step> {
     let observed = service.status.as_ref();

@@ -8,6 +8,7 @@ use super::*;
 use crate::deployment::concurrent_deployments::{self, ConcurrentDeployment};
 use crate::deployment::finalizer;
 use crate::deployment::observed::{Begun, OwnProgress};
+use crate::node_set::deployment_history::{Present, merge};
 
 fn names(count: usize) -> Vec<String> {
     (0..count).map(|it| format!("n{it:03}")).collect()
@@ -577,12 +578,14 @@ fn all_hosts_are_deployed_at_once_where_all_may_be_unavailable() {
 fn after(world: &World, set: &Arc<NodeSet>) -> Arc<NodeSet> {
     let mut set = Arc::clone(set);
     let progress = &world.status().progress["compute"];
-    let names: BTreeSet<&str> = progress.hosts.keys().map(String::as_str).collect();
     let all = [Arc::clone(&world.seen.deployment)];
-    let none = (BTreeSet::new(), BTreeMap::new());
-    let present = (&progress.config_hash.as_str().into(), &none.0);
-    let outcome =
-        crate::node_set::deployment_history::merge(&set, &names, (&all, &[]), present, &none.1);
+    let present = Present {
+        hosts: progress.hosts.keys().map(String::as_str).collect(),
+        digest: progress.config_hash.as_str().into(),
+        versions: BTreeSet::new(),
+        replaced: BTreeMap::new(),
+    };
+    let outcome = merge(&set, &all, &[], &present);
     Arc::make_mut(&mut set).status.as_mut().unwrap().hosts = outcome.hosts;
     set
 }
