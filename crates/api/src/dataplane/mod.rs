@@ -24,7 +24,7 @@ pub use deployment::{
 pub use execution_summary::ExecutionSummary;
 pub use host_machine::HostMachine;
 pub use host_readiness::{HostNotReady, HostReadiness, HostReadinessSpec, NODE_SET_UID};
-pub use node::{HostTls, Node, NodeSpec, NodeStatus, ObservedRole};
+pub use node::{HostTls, Node, NodeSpec, NodeStatus, ObservedNodeSet, ObservedRole};
 pub use node_section::{DeployStrategy, NodeSection};
 pub use node_set::{
     HostState, NodeSet, NodeSetFailure, NodeSetHost, NodeSetNode, NodeSetSpec, NodeSetStatus,

@@ -36,6 +36,14 @@ const HOST_KEEPS_ITS_NAME: &str = "\
     || (has(self.spec.hostName) ? self.spec.hostName : self.metadata.name)\
         .startsWith(self.status.machine.host + '.')";
 
+/// What a node of a node set may not say, for its entry there says it.
+const ENTRY_DESCRIBES: &str = "\
+    !has(self.nodeSet) || !(has(self.hostName) || has(self.node) || has(self.role) \
+        || has(self.baremetalSetTemplate) || has(self.baremetalHost) || has(self.ansibleHost) \
+        || has(self.deployStrategy) || (has(self.services) && self.services.size() > 0) \
+        || (has(self.env) && self.env.size() > 0) \
+        || (has(self.networkAttachments) && self.networkAttachments.size() > 0))";
+
 /// The host, and where it differs from its role.
 #[derive(Clone, CustomResource, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
 #[kube(
@@ -68,7 +76,7 @@ const HOST_KEEPS_ITS_NAME: &str = "\
         type_ = "string",
         json_path = r#".status.conditions[?(@.type=="UpToDate")].status"#
     ),
-    printcolumn(name = "Role", type_ = "string", json_path = ".spec.role"),
+    printcolumn(name = "Group", type_ = "string", json_path = ".status.group"),
     printcolumn(name = "Address", type_ = "string", json_path = ".status.address"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
     printcolumn(
@@ -89,6 +97,12 @@ const HOST_KEEPS_ITS_NAME: &str = "\
     .message("a node that names a role gets its machine from the role's baremetalSetTemplate: \
               leave out role or baremetalSetTemplate, and put what differs for this host into \
               baremetalHost"))]
+#[x_kube(validation = Rule::new(ENTRY_DESCRIBES)
+    .message("a node of a node set is described by its entry in spec.nodes of the node set: change \
+              that"))]
+#[x_kube(validation = Rule::new("has(self.nodeSet) == has(oldSelf.nodeSet)")
+    .message("a node of a node set stays one, and no other node becomes one: delete it, and create \
+              another"))]
 pub struct NodeSpec {
     /// The host's own name; it is also where the host is reached when `ansibleHost` is absent.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -101,6 +115,11 @@ pub struct NodeSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253), regex(pattern = DNS_SUBDOMAIN))]
     pub role: Option<String>,
+    /// Name of the `OpenStackDataPlaneNodeSet` in the same namespace whose entry describes the host.
+    /// The operator makes such a node for each entry; every other field is then the entry's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253), regex(pattern = DNS_SUBDOMAIN))]
+    pub node_set: Option<String>,
     /// Names of the `OpenStackDataPlaneServices` that are deployed to a host without a role, in this
     /// order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -134,6 +153,11 @@ pub struct NodeSpec {
 }
 
 impl Node {
+    /// Returns the node set whose entry describes the host; `None` for a node of a role or of its own.
+    pub fn node_set(&self) -> Option<&str> {
+        self.spec.node_set.as_deref().filter(|it| !it.is_empty())
+    }
+
     /// Environment of the runs on the host: the node's list if it has one, else its role's.
     ///
     /// No status repeats it, for values may be secret; so every operator uses this function.
@@ -161,9 +185,15 @@ pub struct NodeStatus {
     /// The `metadata.generation` that the status describes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
+    /// What the host belongs to, `Role/NAME` or `NodeSet/NAME`; absent for a host on its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
     /// The role that the status describes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_role: Option<ObservedRole>,
+    /// The node set that the status describes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub observed_node_set: Option<ObservedNodeSet>,
     /// The aspects of the node, `Ready` first; other operators may add one of their own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
@@ -254,4 +284,20 @@ pub struct ObservedRole {
     pub uid: String,
     /// The role's `metadata.generation`.
     pub generation: i64,
+}
+
+/// The node set that a node's status describes.
+#[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ObservedNodeSet {
+    /// Name of the node set.
+    pub name: String,
+    /// UID of the node set.
+    pub uid: String,
+    /// The node set's `metadata.generation`.
+    pub generation: i64,
+    /// The host's key in `spec.nodes`, which may differ from the host's name; absent once the entry is
+    /// gone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
 }

@@ -365,3 +365,34 @@ fn what_a_backup_restores_is_labelled_as_upstream_labels_it() {
     // A restored deployment would run again.
     assert_eq!(found, "OpenStackDataPlaneNodeSet 60\nOpenStackDataPlaneService 40\n");
 }
+
+#[test]
+fn a_node_of_a_node_set_is_described_by_its_entry_alone_and_stays_one() {
+    let own = json!({"nodeSet": "edpm"});
+    let empty = json!({"nodeSet": "edpm", "services": [], "env": [], "networkAttachments": []});
+    for fine in [&own, &empty] {
+        assert_eq!(broken::<NodeSpec>(fine, None), "", "{fine}");
+    }
+    for (field, value) in [
+        ("hostName", json!("n0")),
+        ("node", json!({})),
+        ("role", json!("compute")),
+        ("baremetalSetTemplate", json!({})),
+        ("baremetalHost", json!({})),
+        ("ansibleHost", json!("192.0.2.1")),
+        ("deployStrategy", json!({"deploy": true})),
+        ("services", json!(["web"])),
+        ("env", json!([{"name": "A", "value": "b"}])),
+        ("networkAttachments", json!(["ctlplane"])),
+    ] {
+        let both = json!({"nodeSet": "edpm", field: value});
+        let refused = broken::<NodeSpec>(&both, None);
+        assert!(refused.contains("is described by its entry"), "{field}: {refused:?}");
+    }
+    let other = json!({"role": "compute"});
+    for (old, new) in [(&own, &other), (&other, &own), (&json!({}), &own)] {
+        let refused = broken::<NodeSpec>(new, Some(old));
+        assert!(refused.contains("delete it, and create another"), "{new}: {refused:?}");
+    }
+    assert_eq!(broken::<NodeSpec>(&json!({"nodeSet": "other"}), Some(&own)), "");
+}

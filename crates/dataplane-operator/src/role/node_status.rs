@@ -23,7 +23,7 @@ use crate::role::build::inventory_name;
 use crate::role::evaluate::EvaluatedHost;
 use crate::role::inventory_shards::node_inventory_name;
 use crate::role::machine_request::MachineRequest;
-use crate::role::observed::Observed;
+use crate::role::observed::{NodeGroup, Observed};
 use crate::role::redeploy::redeploy_command;
 use crate::role::resolved::{ResolvedHost, may_begin};
 use crate::role::{provisioning, secret_vars};
@@ -264,7 +264,9 @@ pub fn node_step(
     let (generation, limits) = (node.metadata.generation, seen.limits());
     let desired = NodeStatus {
         observed_generation: generation,
+        group: group(&seen.group),
         observed_role: seen.role.as_deref().map(observed_role),
+        observed_node_set: None,
         conditions: merge_conditions(&previous, findings.all.clone(), generation, now),
         inventory_config_map_name: Some(node_inventory_name(&node.name_any())),
         inventory_secret_name: inventory_secret_name(host),
@@ -301,6 +303,14 @@ pub fn node_step(
         step(&NodeStatus { host_key, ..desired.clone() })?;
     }
     step(&desired)
+}
+
+/// Returns what the host belongs to, as its status has it.
+fn group(group: &NodeGroup) -> Option<String> {
+    match group {
+        NodeGroup::Role(name) => Some(format!("Role/{name}")),
+        NodeGroup::Node(_) => None,
+    }
 }
 
 /// Returns the instance that others follow.
