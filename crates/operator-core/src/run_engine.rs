@@ -20,6 +20,7 @@ pub mod last_run;
 pub mod layout;
 pub mod limit;
 pub mod mounts;
+mod next_attempt;
 mod next_retry;
 pub mod outcome;
 pub mod retry;
