@@ -159,15 +159,31 @@ pub struct Step {
     pub reason: String,
 }
 
-/// Everything that a controller wants to do now, in order.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Plan {
+/// What a controller has another system than the API server do from now on, and why.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Order<O> {
+    /// The order.
+    pub what: O,
+    /// The reason, for the log.
+    pub reason: String,
+}
+
+/// The order of a controller that gives none.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+pub enum NoOrder {}
+
+/// Everything that a controller wants to do now, in order; `O` is what it has other systems do.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Plan<O = NoOrder> {
     /// Writes that do not depend on each other, made before the steps.
     ///
     /// A rejected one does not keep the others back, only the steps.
     pub independent: Vec<Step>,
     /// Writes in order; the first failure ends them.
     pub steps: Vec<Step>,
+    /// All orders about the object, given once the writes are made; those of an earlier plan that are
+    /// not among them end.
+    pub orders: Vec<Order<O>>,
     /// Events on objects whose status another operator writes, published after the steps.
     pub events: Vec<(Target, EventDraft)>,
     /// When to requeue without a change; `None` waits for a change.
@@ -177,7 +193,20 @@ pub struct Plan {
 /// The period after which an object is reconciled without a change, for what no informer reports.
 const RESYNC: Duration = Duration::from_mins(15);
 
-impl Plan {
+// Derived, it would need an order that is the default.
+impl<O> Default for Plan<O> {
+    fn default() -> Self {
+        Self {
+            independent: Vec::new(),
+            steps: Vec::new(),
+            orders: Vec::new(),
+            events: Vec::new(),
+            requeue_after: None,
+        }
+    }
+}
+
+impl<O> Plan<O> {
     /// Returns an empty plan that requeues after the resync period.
     pub fn with_resync() -> Self {
         Self { requeue_after: Some(RESYNC), ..Self::default() }
@@ -188,7 +217,8 @@ impl Plan {
         self.independent.iter().chain(&self.steps)
     }
 
-    /// Returns the plan with only its status writes, which are still made after a rejected write.
+    /// Returns the plan with only its status writes, which are still made after a rejected write, and
+    /// its orders.
     #[must_use]
     pub fn only_statuses(mut self) -> Self {
         self.independent.clear();

@@ -141,7 +141,7 @@ impl Api {
     ///
     /// # Caveats
     /// A step whose response was lost may have taken effect; every write is safe to repeat.
-    pub async fn carry_out(&self, plan: &Plan) -> Result<(), PlanStopped> {
+    pub async fn carry_out<O>(&self, plan: &Plan<O>) -> Result<(), PlanStopped> {
         let apart = self.carry_out_apart(&plan.independent).await;
         let is_refused = match &apart {
             Err(PlanStopped { error, .. }) if !error.is_answer() || error.is_gone() => {

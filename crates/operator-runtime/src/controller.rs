@@ -1,5 +1,5 @@
 //! The reconcile loop shared by all kinds: observe, query external systems, decide, execute the
-//! plan.
+//! plan, give the orders.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use operator_core::object_key::Key;
-use operator_core::plan::Plan;
+use operator_core::plan::{NoOrder, Order, Plan};
 use operator_core::rejected_write::RejectedWrite;
 use tokio::task::JoinSet;
 use tracing::Instrument;
@@ -25,8 +25,9 @@ const PASS_DEADLINE: Duration = Duration::from_mins(1);
 /// Number of keys of one controller that are reconciled concurrently.
 const WORKERS: usize = 8;
 
-/// The kind-specific part of a controller: it reads the state and decides on it.
-pub trait Controller: Send + Sync + 'static {
+/// The kind-specific part of a controller: it reads the state and decides on it. `O` is what it has
+/// other systems do.
+pub trait Controller<O: Send + Sync + 'static = NoOrder>: Send + Sync + 'static {
     /// Everything that the decision needs, as plain data.
     type Observed: Send + Sync;
 
@@ -42,7 +43,7 @@ pub trait Controller: Send + Sync + 'static {
     /// `rejected` is a write of the last decision on the same state that was rejected for good:
     /// quota, permissions, an admission policy, another object with the same name. The plan's
     /// status steps then report it; its other steps are not executed.
-    fn decide(seen: &Self::Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan;
+    fn decide(seen: &Self::Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan<O>;
 
     /// Sends the requests to systems other than the API server that the decision needs, before the
     /// plan is made and executed, and records their outcome in `_seen`. The default sends none.
@@ -53,21 +54,39 @@ pub trait Controller: Send + Sync + 'static {
     ) -> impl Future<Output = ()> + Send {
         std::future::ready(())
     }
+
+    /// Has these orders about an object carried out from now on, and no others. An order that was
+    /// given before goes on as it is. By default there are none.
+    fn give_orders(&self, _key: &Key, _orders: &[Order<O>]) {}
+
+    /// Ends the orders about an object that are not among these, and gives none.
+    fn keep_orders(&self, _key: &Key, _orders: &[Order<O>]) {}
 }
 
 /// Reconciles one key once. Returns the delay until the requested requeue, if there is one.
-async fn reconcile<C: Controller>(
-    controller: &C,
-    api: &Api,
-    key: &Key,
-) -> Result<Option<Duration>> {
-    let Some(mut seen) = controller.observe(key).await? else { return Ok(None) };
+///
+/// # Guarantees
+/// Record, then order: the orders of a plan are given once its writes are made, or a rejected one is
+/// reported. If a write fails otherwise, no order begins, and those end that are not decided any
+/// more. An order follows from what was observed and is given in each pass, so that none is lost with
+/// the process.
+async fn reconcile<C, O>(controller: &C, api: &Api, key: &Key) -> Result<Option<Duration>>
+where
+    C: Controller<O>,
+    O: Send + Sync + 'static,
+{
+    let Some(mut seen) = controller.observe(key).await? else {
+        controller.keep_orders(key, &[]);
+        return Ok(None);
+    };
     let now = clock::now();
     controller.query_external(&mut seen, now).await;
     let plan = C::decide(&seen, None, now);
     let Err(PlanStopped { at, error }) = api.carry_out(&plan).await else {
+        controller.give_orders(key, &plan.orders);
         return Ok(plan.requeue_after);
     };
+    controller.keep_orders(key, &plan.orders);
     if error.is_gone() {
         // The deletion's watch event enqueues the objects concerned.
         tracing::debug!(error = error.chain(), "deleted meanwhile");
@@ -78,8 +97,11 @@ async fn reconcile<C: Controller>(
         let mut report = C::decide(&seen, Some(&rejected), now).only_statuses();
         // Writes that already succeeded before the failed one are not repeated.
         report.steps.retain(|step| !plan.all().take(at).any(|done| done == step));
-        if let Err(PlanStopped { error, .. }) = api.carry_out(&report).await {
-            tracing::debug!(error = error.chain(), "the rejected write could not be reported");
+        match api.carry_out(&report).await {
+            Ok(()) => controller.give_orders(key, &report.orders),
+            Err(PlanStopped { error, .. }) => {
+                tracing::debug!(error = error.chain(), "the rejected write could not be reported");
+            }
         }
     }
     Err(error)
@@ -90,12 +112,16 @@ async fn reconcile<C: Controller>(
 /// # Guarantees
 /// A key is processed by one worker at a time. A failed reconcile is retried with exponential
 /// backoff per key.
-pub async fn run<C: Controller>(
+pub async fn run<C, O>(
     controller: Arc<C>,
     api: Arc<Api>,
     queue: Arc<WorkQueue>,
     metrics: Metrics,
-) -> Result<()> {
+) -> Result<()>
+where
+    C: Controller<O>,
+    O: Send + Sync + 'static,
+{
     let backoff = Arc::new(Backoff::default());
     let mut workers = JoinSet::new();
     for _ in 0..WORKERS {
@@ -116,14 +142,17 @@ pub async fn run<C: Controller>(
     Err(Error::Process { what: format!("a worker of controller {} ended", C::NAME), source: None })
 }
 
-async fn pass<C: Controller>(
+async fn pass<C, O>(
     controller: &C,
     api: &Api,
     queue: &WorkQueue,
     backoff: &Backoff,
     metrics: &Metrics,
     key: &Key,
-) {
+) where
+    C: Controller<O>,
+    O: Send + Sync + 'static,
+{
     let start = Instant::now();
     let outcome = tokio::time::timeout(PASS_DEADLINE, reconcile(controller, api, key)).await;
     metrics.reconciled(C::NAME, start.elapsed());

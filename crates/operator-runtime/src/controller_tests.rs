@@ -2,6 +2,7 @@
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use operator_core::plan::{Kind, Step, Target, Write};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use testkit::fake_api::{FakeApi, failure};
 
@@ -85,4 +86,59 @@ async fn an_object_that_was_deleted_meanwhile_is_no_failure_and_ends_the_plan() 
     let server = FakeApi::answering([failure(404, "NotFound")]);
     assert_eq!(pass(&server, "a").await.unwrap(), Some(Duration::from_secs(7)));
     assert_eq!(server.requests().len(), 1);
+}
+
+/// Has something else done than writes, and records which orders were given and which ones kept.
+#[derive(Default)]
+struct Ordering(Mutex<Vec<(&'static str, Vec<&'static str>)>>);
+
+impl Ordering {
+    fn note(&self, what: &'static str, orders: &[Order<&'static str>]) {
+        self.0.lock().push((what, orders.iter().map(|it| it.what).collect()));
+    }
+}
+
+impl Controller<&'static str> for Ordering {
+    type Observed = ();
+
+    const NAME: &'static str = "ordering";
+
+    async fn observe(&self, key: &Key) -> Result<Option<()>> {
+        Ok((key.name == "a").then_some(()))
+    }
+
+    fn decide(_seen: &(), rejected: Option<&RejectedWrite>, _now: Timestamp) -> Plan<&'static str> {
+        let mut steps = vec![status("good")];
+        steps.extend(rejected.map(|it| status(&it.message)));
+        let orders = vec![Order { what: "drain", reason: "of the test".into() }];
+        Plan { steps, orders, ..Plan::default() }
+    }
+
+    fn give_orders(&self, _key: &Key, orders: &[Order<&'static str>]) {
+        self.note("given", orders);
+    }
+
+    fn keep_orders(&self, _key: &Key, orders: &[Order<&'static str>]) {
+        self.note("kept", orders);
+    }
+}
+
+#[tokio::test]
+async fn orders_begin_only_after_the_writes_or_the_report_of_a_rejected_one() {
+    let ok = || (200, object("a", "1", "5"));
+    let (given, kept, gone) = (("given", vec!["drain"]), ("kept", vec!["drain"]), ("kept", vec![]));
+    let refused = || failure(403, "Forbidden");
+    for (name, answers, expected) in [
+        ("a", [ok(), ok(), ok()], vec![given.clone()]),
+        ("a", [refused(), ok(), ok()], vec![kept.clone(), given]),
+        ("a", [refused(), refused(), ok()], vec![kept.clone()]),
+        ("a", [failure(500, "InternalError"), ok(), ok()], vec![kept.clone()]),
+        ("a", [failure(404, "NotFound"), ok(), ok()], vec![kept]),
+        ("x", [ok(), ok(), ok()], vec![gone]),
+    ] {
+        let server = FakeApi::answering(answers);
+        let controller = Ordering::default();
+        let _ = reconcile(&controller, &leading(&server, vec![]), &Key::new("ns", name)).await;
+        assert_eq!(*controller.0.lock(), expected);
+    }
 }

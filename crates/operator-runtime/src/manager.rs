@@ -145,12 +145,11 @@ impl Manager {
     }
 
     /// Runs a controller once every watch has delivered its first list.
-    pub async fn run<C: Controller>(
-        &mut self,
-        controller: C,
-        api: Arc<Api>,
-        queue: Arc<WorkQueue>,
-    ) {
+    pub async fn run<C, O>(&mut self, controller: C, api: Arc<Api>, queue: Arc<WorkQueue>)
+    where
+        C: Controller<O>,
+        O: Send + Sync + 'static,
+    {
         self.ready().await;
         let metrics = self.metrics.clone();
         self.health.progress(C::NAME, Arc::clone(&queue));

@@ -1,6 +1,7 @@
 //! Records the plans that tests make, to show that a refactoring changes none of them.
 
 use std::ffi::OsStr;
+use std::fmt::Debug;
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
@@ -21,7 +22,7 @@ pub const FOLDER: &str = "EDPM_PLANS";
 ///
 /// When [`FOLDER`] names a directory that cannot be written.
 #[must_use]
-pub fn recorded(plan: Plan) -> Plan {
+pub fn recorded<O: Debug>(plan: Plan<O>) -> Plan<O> {
     if let Some(folder) = std::env::var_os(FOLDER) {
         record(&folder, &plan);
     }
@@ -30,7 +31,7 @@ pub fn recorded(plan: Plan) -> Plan {
 
 /// Appends the digest of a plan to the file of the current test; threads without a test name record
 /// nothing.
-fn record(folder: &OsStr, plan: &Plan) {
+fn record<O: Debug>(folder: &OsStr, plan: &Plan<O>) {
     let thread = thread::current();
     let Some((_, test)) = thread.name().and_then(|it| it.rsplit_once("::")) else { return };
     let folder = Path::new(folder);
@@ -41,14 +42,17 @@ fn record(folder: &OsStr, plan: &Plan) {
     file.and_then(|mut it| it.write_all(line.as_bytes())).expect("a plan can be recorded");
 }
 
-/// Serialises a plan with fixed names, so that types and fields may be renamed. The reasons of
-/// steps are left out, because they only reach the log.
-fn text(plan: &Plan) -> String {
+/// Serialises a plan with fixed names, so that types and fields may be renamed, but those of orders.
+/// The reasons of steps and orders are left out, because they only reach the log.
+fn text<O: Debug>(plan: &Plan<O>) -> String {
     let mut text = format!("look again {:?}\n", plan.requeue_after);
     for (place, steps) in [("apart", &plan.independent), ("in order", &plan.steps)] {
         for step in steps {
             let _ = writeln!(text, "{place} {}", step_text(step));
         }
+    }
+    for order in &plan.orders {
+        let _ = writeln!(text, "order {:?}", order.what);
     }
     for (target, event) in &plan.events {
         let _ =

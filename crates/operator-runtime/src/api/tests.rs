@@ -138,7 +138,8 @@ async fn writes_that_stand_apart_are_all_tried_and_the_first_refused_one_is_told
     ];
     let server = FakeApi::answering(answers);
     let apart = vec![apply(), apply(), apply(), apply()];
-    let plan = Plan { independent: apart, steps: vec![apply(), status(vec![])], ..Plan::default() };
+    let steps = vec![apply(), status(vec![])];
+    let plan: Plan = Plan { independent: apart, steps, ..Plan::default() };
     let stopped = leading(&server, vec![]).carry_out(&plan).await.unwrap_err();
     assert_eq!((stopped.at, stopped.error.reason()), (1, "Forbidden"));
     // All four and the step after them; the status is reserved for reporting the rejection.
@@ -148,7 +149,7 @@ async fn writes_that_stand_apart_are_all_tried_and_the_first_refused_one_is_told
 #[tokio::test]
 async fn a_server_that_does_not_answer_is_not_asked_for_every_write() {
     let server = FakeApi::answering([failure(503, "ServiceUnavailable")]);
-    let plan = Plan { independent: vec![apply(), apply()], ..Plan::default() };
+    let plan: Plan = Plan { independent: vec![apply(), apply()], ..Plan::default() };
     let stopped = leading(&server, vec![]).carry_out(&plan).await.unwrap_err();
     assert_eq!((stopped.at, stopped.error.reason()), (0, "ServerBusy"));
     assert_eq!(server.requests().len(), 1);
@@ -299,13 +300,13 @@ async fn events_on_objects_of_others_follow_the_steps_while_the_process_leads() 
     let events = || vec![(target(Some("2")), notice())];
     let answers = [(200, object("a", "1", "5")), failure(500, "InternalError")];
     let server = FakeApi::answering(answers);
-    let plan = Plan { events: events(), ..plan(vec![apply()]) };
+    let plan: Plan = Plan { events: events(), ..plan(vec![apply()]) };
     assert!(leading(&server, vec![]).carry_out(&plan).await.is_ok(), "a lost one stops nothing");
     let requests = server.requests();
     assert_eq!(requests.len(), 2, "an Event follows the step");
     assert_eq!(requests[1].body["regarding"]["uid"], json!("2"));
     let server = FakeApi::answering([]);
-    let plan = Plan { events: events(), ..Plan::default() };
+    let plan: Plan = Plan { events: events(), ..Plan::default() };
     assert!(following(&server).carry_out(&plan).await.is_ok());
     assert_eq!(server.asked(), [""; 0]);
 }
@@ -322,7 +323,7 @@ async fn a_second_failure_with_the_same_reason_is_an_event_of_its_own_and_a_repe
         (target(Some("1")), draft)
     };
     let events = vec![about("disk is full"), about("host is down"), about("disk is full")];
-    let plan = Plan { events, ..Plan::default() };
+    let plan: Plan = Plan { events, ..Plan::default() };
     assert!(leading(&server, vec![]).carry_out(&plan).await.is_ok());
     let requests = server.requests();
     let verbs: Vec<&str> = requests.iter().map(|it| it.verb.as_str()).collect();
