@@ -144,27 +144,16 @@ impl Reason {
 
 /// Declares reasons, each as a constant and in the lists of a condition catalog.
 ///
-/// A list holds the reasons of a condition, or some of them: those that are declared there, and by
-/// name those of other lists, some of them in other words.
+/// The first line is `pub(crate) mod catalog;`, the module of the lists.
+/// A list begins with its doc comment and `const LIST;`, and holds the reasons of a condition, or
+/// some of them. Its entries are:
 ///
-/// ```ignore
-/// api::reasons! {
-///     pub(crate) mod catalog;
+/// - `NAME: warning "Word" means "…" heals "…" step "…";`, which declares a reason, here by
+///   [`Reason::warning`]; one that needs no help ends after `means "…"`;
+/// - `NAME;` or a path, which names a reason of another list;
+/// - a name or path with `means "…" heals "…" step "…";`, which names it with other help.
 ///
-///     /// The inputs of a thing.
-///     const INPUTS;
-///
-///     FOUND: good "Found" means "Its Secret exists.";
-///     NOT_FOUND: warning "NotFound" means "Its Secret does not exist."
-///         heals "When it appears." step "Create it.";
-///     crate::reasons::catalog::UNREADABLE;
-///     crate::reasons::catalog::QUEUED means "Another thing is read first."
-///         heals "Yes." step "Wait.";
-/// }
-/// ```
-///
-/// `NOT_FOUND` is [`Reason::warning`], and `catalog::INPUTS` has all four.
-/// Code raises `NOT_FOUND`; the lists have a copy of it, so that the compiler reports a reason that
+/// Code raises `NAME`; the lists have a copy of it, so that the compiler reports a reason that
 /// nothing raises, and a list that the catalog lacks.
 /// It reports only items that begin and end with a token of their own crate: here with the
 /// visibility and the semicolon of the first line.
