@@ -105,10 +105,9 @@ impl Issued {
         self.secrets.get(&secret_name(certificate))
     }
 
-    /// Returns why a certificate cannot be used yet, in cert-manager's own words where it has any.
-    ///
-    /// `has_file` says whether the certificate's Secret has a file.
-    pub fn fault(&self, name: &str, has_file: impl Fn(&str) -> bool) -> Option<Problem> {
+    /// Returns why a certificate that is asked for cannot be used yet, in cert-manager's own words
+    /// where it has any.
+    fn fault(&self, name: &str, has_file: impl Fn(&str) -> bool) -> Option<Problem> {
         let secret = secret_name(name);
         let text = if self.is_ready(name) {
             let lacking = CERTIFICATE_FILES[1..].iter().find(|it| !has_file(it))?;
@@ -266,6 +265,22 @@ impl DesiredCertificates {
     /// Returns the names of the objects that the steps write.
     pub fn names(&self) -> BTreeSet<&str> {
         self.steps.iter().map(|it| it.target.name.as_str()).collect()
+    }
+
+    /// Returns why the certificate of that name cannot be used yet.
+    ///
+    /// `has_file` says whether the certificate's Secret has a file.
+    pub fn fault(
+        &self,
+        name: &str,
+        issued: &Issued,
+        has_file: impl Fn(&str) -> bool,
+    ) -> Option<Problem> {
+        if self.steps.iter().any(|it| it.target.name == name) {
+            let text = format!("Certificate {name} is asked for now.");
+            return Some(Problem::new(&reasons::ISSUING, text));
+        }
+        issued.fault(name, has_file)
     }
 }
 

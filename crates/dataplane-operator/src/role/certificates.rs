@@ -189,16 +189,12 @@ impl<'a> RoleCertificates<'a> {
         if !self.desired.problems.is_empty() {
             return Vec::new();
         }
-        let asked = self.desired.names();
         let fault = |request: &CertificateRequest<'_>| {
             let name = name_of(request, host);
-            if asked.contains(name.as_str()) {
-                let text = format!("Certificate {name} is asked for now.");
-                return Some(Problem::new(&reasons::ISSUING, text));
-            }
             let secret = SourceRef::secret(&seen.namespace, &secret_name(&name));
             let digests = seen.sources.get(&secret);
-            seen.issued.fault(&name, |file| digests.is_some_and(|it| it.keys.contains_key(file)))
+            let has = |file: &str| digests.is_some_and(|it| it.keys.contains_key(file));
+            self.desired.fault(&name, &seen.issued, has)
         };
         self.requests.iter().filter_map(fault).collect()
     }

@@ -137,15 +137,9 @@ pub fn fault(seen: &Observed) -> Option<Problem> {
         return Some(first.clone());
     }
     let name = name_of(&request(), &seen.compute.spec.dataplane_node_name);
-    if desired.names().contains(name.as_str()) {
-        let text = format!("Certificate {name} of libvirt is asked for now.");
-        return Some(Problem::new(&reasons::ISSUING, text));
-    }
-    let has = |file: &str| {
-        let secret = seen.certificate.secret.as_ref();
-        secret.is_some_and(|it| it.keys.contains_key(file))
-    };
-    seen.certificate.issued.fault(&name, has)
+    let secret = seen.certificate.secret.as_ref();
+    let has = |file: &str| secret.is_some_and(|it| it.keys.contains_key(file));
+    desired.fault(&name, &seen.certificate.issued, has)
 }
 
 /// Returns the inputs that the certificate is; it is libvirt's alone.
