@@ -173,10 +173,10 @@ const DECIDING: [&str; 4] =
 /// The slot of a rollout is a lock that is held while a compute is decided on and written.
 const NOT_YET_PURE: [&str; 1] = ["nova-operator rollout_coordinator:"];
 
-/// Returns the modules that modules named `decide` import, on whatever way, themselves included.
-fn reached_from_decide(edges: &BTreeMap<Module, BTreeSet<Module>>) -> BTreeSet<Module> {
-    let is_decide = |it: &&Module| it.last().is_some_and(|it| it == "decide");
-    let mut next: Vec<Module> = edges.keys().filter(is_decide).cloned().collect();
+/// Returns the modules that modules of a name import, on whatever way, themselves included.
+fn reached_from(name: &str, edges: &BTreeMap<Module, BTreeSet<Module>>) -> BTreeSet<Module> {
+    let has_name = |it: &&Module| it.last().is_some_and(|it| it == name);
+    let mut next: Vec<Module> = edges.keys().filter(has_name).cloned().collect();
     let mut reached = BTreeSet::new();
     while let Some(module) = next.pop() {
         if reached.insert(module.clone()) {
@@ -197,7 +197,7 @@ fn text_of(name: &str, module: &Module) -> String {
 fn whatever_decide_reaches_is_pure() {
     let mut found = Vec::new();
     for name in DECIDING {
-        let reached = reached_from_decide(&edges(name));
+        let reached = reached_from("decide", &edges(name));
         assert!(reached.len() > 3, "{name}: only {} modules are reached", reached.len());
         for module in reached {
             let word = impure_word(without_tests(&text_of(name, &module)));
@@ -206,6 +206,18 @@ fn whatever_decide_reaches_is_pure() {
     }
     found.retain(|it| !NOT_YET_PURE.iter().any(|known| it.starts_with(known)));
     assert!(found.is_empty(), "reached from decide and not pure:\n{}", found.join("\n"));
+}
+
+#[test]
+fn no_module_that_observe_reaches_gives_orders() {
+    let edges = edges("nova-operator");
+    let orders: Module = vec!["nova_orders".to_owned()];
+    assert!(edges.contains_key(&orders), "where orders are carried out is another module now");
+    let reached = reached_from("observe", &edges);
+    assert!(reached.len() > 20, "only {} modules are reached", reached.len());
+    let giving: Vec<String> =
+        reached.iter().filter(|it| edges[*it].contains(&orders)).map(|it| it.join("::")).collect();
+    assert!(giving.is_empty(), "they observe and reach nova_orders: {}", giving.join(", "));
 }
 
 #[test]

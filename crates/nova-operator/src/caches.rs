@@ -21,7 +21,6 @@ use operator_runtime::http_client::HttpClients;
 use operator_runtime::manager::ManagerBuilder;
 use operator_runtime::optional_informer::OptionalInformer;
 use operator_runtime::source_cache::SourceCache;
-use operator_runtime::workqueue::WorkQueue;
 
 use crate::audit::limits::AuditLimits;
 use crate::cell::discovery;
@@ -30,7 +29,6 @@ use crate::indexes::{BY_APPLICATION_CREDENTIAL, BY_CELL_UID, application_credent
 use crate::node_set_caches::NodeSetCaches;
 use crate::nova_monitor::objects::MonitoredObjects;
 use crate::nova_monitor::{ClientSettings, MonitorQueues, NovaMonitor};
-use crate::nova_orders::NovaOrders;
 use crate::queues::Queues;
 use crate::rollout_coordinator::RolloutCoordinator;
 use crate::shared_caches::SharedCaches;
@@ -77,10 +75,6 @@ pub struct Caches {
     pub audit_limits: AuditLimits,
     /// The readers of nova's APIs, or `None` where they are not read.
     pub nova: Option<Arc<NovaMonitor>>,
-    /// The orders about hosts of computes, or `None` where nova's API is not used.
-    pub orders: Option<Arc<NovaOrders>>,
-    /// The orders about other hosts of cells, or `None` where nova's API is not used.
-    pub cell_orders: Option<Arc<NovaOrders>>,
     /// All node sets and the reports about them, or `None` where nova's API is not read.
     pub node_sets: Option<Arc<NodeSetCaches>>,
     /// The Jobs that discover hosts or read their mappings, indexed [`BY_CELL_UID`]; `None` where
@@ -137,11 +131,6 @@ impl Caches {
             };
             monitor(builder, nova_api, objects)
         });
-        let orders_of = |queue: fn(&Queues) -> &Arc<WorkQueue>| {
-            let (monitor, nova_api) = nova.as_ref().zip(nova_api)?;
-            Some(NovaOrders::new(Arc::clone(monitor), Arc::clone(queue(nova_api.queues))))
-        };
-        let (orders, cell_orders) = (orders_of(|it| &it.computes), orders_of(|it| &it.cells));
         let rabbitmq_users = Arc::new(OptionalInformer::new(builder, registry));
         let cert_manager = CertManager::new(builder, registry);
         let SharedCaches { nodes, roles, computes, runs } = shared;
@@ -162,8 +151,6 @@ impl Caches {
             cells_are_ours,
             audit_limits,
             nova,
-            orders,
-            cell_orders,
             node_sets,
             discovery_jobs,
         })

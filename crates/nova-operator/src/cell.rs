@@ -34,13 +34,17 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use operator_core::object_key::Key;
-use operator_core::plan::Plan;
+use operator_core::plan::{Order, Plan};
 use operator_core::rejected_write::RejectedWrite;
 use operator_runtime::controller::Controller;
 use operator_runtime::error::Result;
 
 use crate::caches::Caches;
+use crate::cell::hosts::orders::with_progress;
 use crate::controller_names::CELL;
+use crate::drain::findings::WithFindings;
+use crate::drain::order::OrderOfHost;
+use crate::nova_orders::NovaOrders;
 
 /// The controller of cells.
 pub struct CellHealth {
@@ -48,18 +52,34 @@ pub struct CellHealth {
     pub caches: Arc<Caches>,
     /// The tasks that probe their services.
     pub probes: Arc<Probes>,
+    /// The orders about hosts of cells, or `None` where nova's API is not used.
+    pub orders: Option<Arc<NovaOrders>>,
 }
 
-impl Controller for CellHealth {
-    type Observed = Observed;
+impl Controller<OrderOfHost> for CellHealth {
+    type Observed = WithFindings<Observed>;
 
     const NAME: &'static str = CELL;
 
-    async fn observe(&self, key: &Key) -> Result<Option<Observed>> {
-        observe::observe(&self.caches, &self.probes, key).await
+    async fn observe(&self, key: &Key) -> Result<Option<WithFindings<Observed>>> {
+        let seen = observe::observe(&self.caches, &self.probes, key).await?;
+        let found = || self.orders.as_ref().map(|it| it.findings(key)).unwrap_or_default();
+        Ok(seen.map(|seen| WithFindings { seen, found: found() }))
     }
 
-    fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
-        decide(seen, rejected, now)
+    fn decide(
+        seen: &WithFindings<Observed>,
+        rejected: Option<&RejectedWrite>,
+        now: Timestamp,
+    ) -> Plan<OrderOfHost> {
+        decide(&with_progress(&seen.seen, &seen.found), rejected, now)
+    }
+
+    fn give_orders(&self, key: &Key, orders: &[Order<OrderOfHost>]) {
+        self.orders.iter().for_each(|it| it.give(key, orders));
+    }
+
+    fn keep_orders(&self, key: &Key, orders: &[Order<OrderOfHost>]) {
+        self.orders.iter().for_each(|it| it.keep(key, orders));
     }
 }

@@ -38,14 +38,18 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use nova_config::oslo::Release;
 use operator_core::object_key::Key;
-use operator_core::plan::Plan;
+use operator_core::plan::{Order, Plan};
 use operator_core::rejected_write::RejectedWrite;
 use operator_runtime::controller::Controller;
 use operator_runtime::error::Result;
 
 use crate::caches::Caches;
+use crate::compute::host_order::with_progress;
 use crate::controller_names::COMPUTE;
+use crate::drain::findings::WithFindings;
+use crate::drain::order::OrderOfHost;
 use crate::images::Images;
+use crate::nova_orders::NovaOrders;
 
 /// The controller of computes.
 pub struct ComputeDeployment {
@@ -55,18 +59,34 @@ pub struct ComputeDeployment {
     pub images: Images,
     /// The default release, for computes whose cell names none.
     pub release: Release,
+    /// The orders about hosts of computes, or `None` where nova's API is not used.
+    pub orders: Option<Arc<NovaOrders>>,
 }
 
-impl Controller for ComputeDeployment {
-    type Observed = Observed;
+impl Controller<OrderOfHost> for ComputeDeployment {
+    type Observed = WithFindings<Observed>;
 
     const NAME: &'static str = COMPUTE;
 
-    async fn observe(&self, key: &Key) -> Result<Option<Observed>> {
-        observe::observe(&self.caches, &self.images, self.release, key).await
+    async fn observe(&self, key: &Key) -> Result<Option<WithFindings<Observed>>> {
+        let seen = observe::observe(&self.caches, &self.images, self.release, key).await?;
+        let found = || self.orders.as_ref().map(|it| it.findings(key)).unwrap_or_default();
+        Ok(seen.map(|seen| WithFindings { seen, found: found() }))
     }
 
-    fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
-        decide(seen, rejected, now)
+    fn decide(
+        seen: &WithFindings<Observed>,
+        rejected: Option<&RejectedWrite>,
+        now: Timestamp,
+    ) -> Plan<OrderOfHost> {
+        decide(&with_progress(&seen.seen, &seen.found), rejected, now)
+    }
+
+    fn give_orders(&self, key: &Key, orders: &[Order<OrderOfHost>]) {
+        self.orders.iter().for_each(|it| it.give(key, orders));
+    }
+
+    fn keep_orders(&self, key: &Key, orders: &[Order<OrderOfHost>]) {
+        self.orders.iter().for_each(|it| it.keep(key, orders));
     }
 }

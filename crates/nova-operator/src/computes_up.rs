@@ -107,13 +107,13 @@ pub fn own_condition(conditions: Option<&Vec<Condition>>) -> Option<&Condition> 
 /// Returns the plan that makes `drafts` this operator's only conditions on a role or node set,
 /// where `previous` are the present ones. The only write is that of the conditions, so a rejection
 /// is not reported.
-pub fn plan<K>(
+pub fn plan<K, O>(
     object: &K,
     previous: &[&Condition],
     drafts: Vec<ConditionDraft>,
     rejected: Option<&RejectedWrite>,
     now: Timestamp,
-) -> Plan
+) -> Plan<O>
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
 {

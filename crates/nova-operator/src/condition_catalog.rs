@@ -137,6 +137,7 @@ const HOSTS: &[&[Reason]] = &[
         drain::DISABLED_BY_NOVA,
         drain::CELL_NOT_ANSWERING,
         drain::NOVA_NOT_ANSWERING,
+        drain::OTHER_IDENTITY,
     ],
     cleanup::RUN,
     &[

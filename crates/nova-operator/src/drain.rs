@@ -4,6 +4,7 @@
 pub mod before;
 pub mod condition;
 pub mod few;
+pub mod findings;
 pub mod held;
 pub mod hosts_request;
 pub mod identity;

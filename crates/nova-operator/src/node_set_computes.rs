@@ -11,6 +11,7 @@ pub mod decide;
 pub mod drain;
 pub mod observe;
 pub mod observed;
+pub mod orders;
 pub mod removal;
 pub mod rivals;
 pub mod rollout;
@@ -25,13 +26,16 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use operator_core::object_key::Key;
-use operator_core::plan::Plan;
+use operator_core::plan::{Order, Plan};
 use operator_core::rejected_write::RejectedWrite;
 use operator_runtime::controller::Controller;
 use operator_runtime::error::Result;
 
 use crate::caches::Caches;
+use crate::drain::findings::WithFindings;
+use crate::drain::order::OrderOfHost;
 use crate::node_set_caches::NodeSetCaches;
+use crate::node_set_computes::orders::with_progress;
 use crate::node_set_readiness::removal_after;
 use crate::nova_monitor::NovaMonitor;
 use crate::nova_orders::NovaOrders;
@@ -48,19 +52,32 @@ pub struct NodeSetComputes {
     pub orders: Arc<NovaOrders>,
 }
 
-impl Controller for NodeSetComputes {
-    type Observed = Seen;
+impl Controller<OrderOfHost> for NodeSetComputes {
+    type Observed = WithFindings<Seen>;
 
     const NAME: &'static str = "node-set-computes";
 
-    async fn observe(&self, key: &Key) -> Result<Option<Seen>> {
-        observe::observe(&self.caches, &self.node_sets, &self.monitor, &self.orders, key).await
+    async fn observe(&self, key: &Key) -> Result<Option<WithFindings<Seen>>> {
+        let seen = observe::observe(&self.caches, &self.node_sets, &self.monitor, key).await?;
+        Ok(seen.map(|seen| WithFindings { seen, found: self.orders.findings(key) }))
     }
 
-    fn decide(seen: &Seen, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
-        match seen {
-            Seen::Present(seen) => decide(seen, rejected, now),
+    fn decide(
+        seen: &WithFindings<Seen>,
+        rejected: Option<&RejectedWrite>,
+        now: Timestamp,
+    ) -> Plan<OrderOfHost> {
+        match &seen.seen {
+            Seen::Present(of) => decide(&with_progress(of, &seen.found, now), rejected, now),
             Seen::Gone(report) => removal_after(report),
         }
+    }
+
+    fn give_orders(&self, key: &Key, orders: &[Order<OrderOfHost>]) {
+        self.orders.give(key, orders);
+    }
+
+    fn keep_orders(&self, key: &Key, orders: &[Order<OrderOfHost>]) {
+        self.orders.keep(key, orders);
     }
 }

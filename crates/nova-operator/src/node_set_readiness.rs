@@ -14,6 +14,7 @@ use operator_core::object_key::Key;
 use operator_core::plan::{Plan, Step, Target};
 use serde_json::{Value, json};
 
+use crate::drain::order::OrderOfHost;
 use crate::node_set_computes::observed::HostReading;
 use crate::node_set_computes::removal::finalizers::HostFinalizers;
 use crate::node_set_computes::removal::record::{HOSTS, records, text};
@@ -106,7 +107,7 @@ pub fn is_left(report: &HostReadiness, set: &Key) -> bool {
 }
 
 /// Returns the plan for a report that is left.
-pub fn removal_after(found: &HostReadiness) -> Plan {
+pub fn removal_after(found: &HostReadiness) -> Plan<OrderOfHost> {
     let step = Step::delete(Target::of(found), "its node set is gone");
     let steps = Some(step).filter(|_| !is_terminating(found)).into_iter().collect();
     Plan { steps, ..Plan::default() }

@@ -1,26 +1,28 @@
 //! The tasks that carry out orders about hosts in nova, one for each host with an order.
 //!
-//! Controllers never wait for a task: they use what its last pass found, and are enqueued when that
-//! changes.
+//! Orders are data of plans, which controllers give here once the writes of the plan are made; this is
+//! the only place that carries them out. Controllers never wait for a task: they read what its last
+//! pass found, and are enqueued when that changes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use openstack_client::error::Fault;
 use operator_core::object_key::Key;
+use operator_core::plan::Order;
 use operator_runtime::workqueue::WorkQueue;
 use parking_lot::Mutex;
 use tokio::select;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-use crate::drain::order::HostOrder;
+use crate::drain::findings::Findings;
+use crate::drain::order::{HostOrder, LeftBehind, OrderOfHost};
 use crate::drain::pass::{HostOfOrder, PassMemory, pass};
 use crate::drain::progress::HostProgress;
 use crate::drain::service::Witness;
 use crate::nova_health::{FAILED, is_lasting};
-use crate::nova_identity::Identity;
 use crate::nova_monitor::{NovaMonitor, SharedApi, intervals};
 
 /// How long a drained host counts as drained while the readings of nova have its service disabled;
@@ -29,21 +31,8 @@ const DRAINED: Duration = Duration::from_mins(10);
 /// How long an empty host of a cell that is being deleted counts as empty.
 const INSPECTED: Duration = Duration::from_mins(1);
 
-/// An order about one host.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct OrderOfHost {
-    /// The cell whose credentials are used.
-    pub cell: Key,
-    /// The host, named as its service is registered.
-    pub host: String,
-    /// The identity in nova that the host is to have, as far as it is recorded.
-    pub meant_for: Identity,
-    /// What is to be done.
-    pub order: HostOrder,
-}
-
-/// What a task is about: an object, and the part of it where an object has several hosts.
-type Subject = (Key, String);
+/// What a task is about: a host of an object, or one of several leftovers of that host.
+type Subject = (Key, String, Option<LeftBehind>);
 
 /// The tasks, by what they are about.
 pub struct NovaOrders {
@@ -67,62 +56,41 @@ impl NovaOrders {
         Arc::new(Self { monitor, queue, tasks: Mutex::default() })
     }
 
-    /// Carries out an order about the only host of an object from now on, until it gets another one
-    /// or none. Returns what the last pass found; [`HostProgress::Pending`] before the first one.
-    pub fn set(self: &Arc<Self>, object: &Key, order: Option<OrderOfHost>) -> HostProgress {
-        self.set_part(object, "", order)
+    /// Carries out these orders about an object from now on, and no others.
+    pub fn give(self: &Arc<Self>, object: &Key, orders: &[Order<OrderOfHost>]) {
+        let subject = |it: &OrderOfHost| (object.clone(), it.host.clone(), it.leftover().cloned());
+        let orders: BTreeMap<Subject, &Order<OrderOfHost>> =
+            orders.iter().map(|it| (subject(&it.what), it)).collect();
+        let mut tasks = self.tasks.lock();
+        let ending = of_object(&tasks, object).filter(|(it, _)| !orders.contains_key(*it));
+        ending.for_each(|(_, task)| task.replace(None));
+        for (subject, order) in orders {
+            let task = tasks.entry(subject.clone()).or_insert_with(|| {
+                let task = Arc::new(Task::default());
+                tokio::spawn(work(Arc::downgrade(self), subject, Arc::clone(&task)));
+                task
+            });
+            task.replace(Some(order));
+        }
     }
 
-    /// The same for one of several hosts of an object: `part` is any name of it.
-    pub fn set_part(
-        self: &Arc<Self>,
-        object: &Key,
-        part: &str,
-        order: Option<OrderOfHost>,
-    ) -> HostProgress {
-        let subject = (object.clone(), part.to_owned());
-        let mut tasks = self.tasks.lock();
-        let Some(order) = order else {
-            if let Some(task) = tasks.get(&subject) {
+    /// Ends the orders about an object that are not among these.
+    pub fn keep(&self, object: &Key, orders: &[Order<OrderOfHost>]) {
+        for (_, task) in of_object(&self.tasks.lock(), object) {
+            let present = task.order.lock().clone();
+            if present.is_some_and(|it| orders.iter().all(|order| order.what != it)) {
                 task.replace(None);
             }
-            return HostProgress::Pending;
-        };
-        let task = tasks.entry(subject.clone()).or_insert_with(|| {
-            let task = Arc::new(Task::default());
-            tokio::spawn(work(Arc::downgrade(self), subject, Arc::clone(&task)));
-            task
-        });
-        task.replace(Some(order));
-        task.progress.lock().clone()
-    }
-
-    /// Carries out these orders, and no others, about hosts of an object from now on; of several
-    /// about one host, the last one counts. Returns by host what the last pass found;
-    /// [`HostProgress::Pending`] before the first one.
-    pub fn set_each(
-        self: &Arc<Self>,
-        object: &Key,
-        orders: impl IntoIterator<Item = OrderOfHost>,
-    ) -> BTreeMap<String, HostProgress> {
-        let orders: BTreeMap<String, OrderOfHost> =
-            orders.into_iter().map(|it| (it.host.clone(), it)).collect();
-        self.keep(object, &orders.keys().cloned().collect());
-        let of_host = |(host, order): (String, OrderOfHost)| {
-            let progress = self.set_part(object, &host, Some(order));
-            (host, progress)
-        };
-        orders.into_iter().map(of_host).collect()
-    }
-
-    /// Gives no order any more about the parts of an object but these.
-    pub fn keep(&self, object: &Key, parts: &BTreeSet<String>) {
-        let tasks = self.tasks.lock();
-        let first = (object.clone(), String::new());
-        let of_object = tasks.range(first..).take_while(|((of, _), _)| of == object);
-        for (_, task) in of_object.filter(|((_, part), _)| !parts.contains(part)) {
-            task.replace(None);
         }
+    }
+
+    /// Returns what the last passes over the present orders about an object have found.
+    pub fn findings(&self, object: &Key) -> Findings {
+        let known = |(_, task): (&Subject, &Arc<Task>)| {
+            let order = task.order.lock();
+            Some((order.clone()?, task.progress.lock().clone()))
+        };
+        of_object(&self.tasks.lock(), object).filter_map(known).collect()
     }
 
     /// Carries out the task's order once; returns when to do so again, or `None` for a task that
@@ -213,14 +181,29 @@ impl NovaOrders {
 }
 
 impl Task {
-    fn replace(&self, order: Option<OrderOfHost>) {
+    /// Replaces the order by another one, or ends it; the same one goes on, with what was found.
+    fn replace(&self, order: Option<&Order<OrderOfHost>>) {
         let mut present = self.order.lock();
-        if *present != order {
-            *present = order;
-            *self.progress.lock() = HostProgress::Pending;
-            self.changed.notify_one();
+        if present.as_ref() == order.map(|it| &it.what) {
+            return;
         }
+        if let Some(Order { what, reason }) = order {
+            let (cell, host) = (&what.cell, &what.host);
+            tracing::info!(%cell, host, order = ?what.order, because = reason, "order");
+        }
+        *present = order.map(|it| it.what.clone());
+        *self.progress.lock() = HostProgress::Pending;
+        self.changed.notify_one();
     }
+}
+
+/// Returns the tasks of an object.
+fn of_object<'a>(
+    tasks: &'a BTreeMap<Subject, Arc<Task>>,
+    object: &'a Key,
+) -> impl Iterator<Item = (&'a Subject, &'a Arc<Task>)> {
+    let first = (object.clone(), String::new(), None);
+    tasks.range(first..).take_while(move |((of, ..), _)| of == object)
 }
 
 /// What a task remembers from pass to pass.

@@ -20,6 +20,7 @@ use operator_runtime::manager::{Manager, ManagerBuilder};
 use operator_runtime::optional_informer::appears;
 use operator_runtime::runtime::Runtime;
 use operator_runtime::webhook::stand_by;
+use operator_runtime::workqueue::WorkQueue;
 
 use crate::admission;
 use crate::admission::caches::AdmissionCaches;
@@ -319,7 +320,8 @@ async fn work(
         let creation = ComputeLifecycle { caches: Arc::clone(&caches), images: images.clone() };
         manager.run(creation, api(), Arc::clone(&queues.nodes)).await;
         let release = releases.default_release();
-        let deployment = ComputeDeployment { caches: Arc::clone(&caches), images, release };
+        let orders = orders(&caches, &queues.computes);
+        let deployment = ComputeDeployment { caches: Arc::clone(&caches), images, release, orders };
         manager.run(deployment, api(), Arc::clone(&queues.computes)).await;
         let orphans = Orphans { caches: Arc::clone(&caches) };
         manager.run(orphans, api(), Arc::clone(&queues.cleanups)).await;
@@ -344,10 +346,17 @@ async fn work(
     }
     if drives_cells {
         let probes = Probes::new(http, Arc::clone(&queues.cells));
-        let cells = CellHealth { caches: Arc::clone(&caches), probes };
+        let orders = orders(&caches, &queues.cells);
+        let cells = CellHealth { caches: Arc::clone(&caches), probes, orders };
         manager.run(cells, api(), Arc::clone(&queues.cells)).await;
     }
     manager.finish().await
+}
+
+/// Returns the orders about hosts of the objects in a queue, or `None` where nova's API is not used.
+fn orders(caches: &Caches, queue: &Arc<WorkQueue>) -> Option<Arc<NovaOrders>> {
+    let monitor = caches.nova.as_ref()?;
+    Some(NovaOrders::new(Arc::clone(monitor), Arc::clone(queue)))
 }
 
 /// Starts the controller that has nova's API read for each cell, of other operators too.

@@ -7,16 +7,23 @@ use operator_core::rejected_write::{RejectedWrite, WRITES_ACCEPTED};
 
 use crate::cell::credential_rotation::{self, RotationProgress};
 use crate::cell::credentials::of_cell;
+use crate::cell::hosts::orders::orders;
 use crate::cell::hosts::release;
 use crate::cell::observed::{Observed, view};
 use crate::cell::{
     conductor, config, discovery, leftovers, mappings, nova_api, nova_matches, status,
 };
+use crate::drain::order::OrderOfHost;
 use crate::finalizers;
 
-/// Returns the plan for a cell.
-pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
-    let mut plan = Plan::with_resync();
+/// Returns the plan for a cell, with the orders about its hosts, which follow from what is recorded
+/// already.
+pub fn decide(
+    seen: &Observed,
+    rejected: Option<&RejectedWrite>,
+    now: Timestamp,
+) -> Plan<OrderOfHost> {
+    let mut plan = Plan { orders: orders(seen), ..Plan::with_resync() };
     let cell = &seen.cell;
     if let Some(because) = goes(seen) {
         plan.steps.extend(remove_finalizer(&**cell, finalizers::CELL, because));

@@ -3,4 +3,5 @@
 
 pub mod observe;
 pub mod observed;
+pub mod orders;
 pub mod release;

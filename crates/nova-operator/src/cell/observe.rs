@@ -25,7 +25,6 @@ pub async fn observe(caches: &Caches, probes: &Arc<Probes>, key: &Key) -> Result
     let Some(cell) = caches.cells.get(key) else {
         caches.sources.depends(CELL, key, BTreeSet::new());
         probes.follow(key, None);
-        hosts::observe::forget(caches, key);
         return Ok(None);
     };
     let source = |name: &str| SourceRef::secret(&key.namespace, name);

@@ -22,6 +22,7 @@ use super::credentials::{CREDENTIALS, of_cell};
 use super::observed::{Answers, NamedSecret, Rendered};
 use super::{Observed, decide};
 use crate::condition_catalog::KINDS;
+use crate::drain::order::OrderOfHost;
 use crate::finalizers;
 use crate::probe::{HostOutcome, KeystoneFault, Login};
 use crate::reasons;
@@ -113,7 +114,7 @@ fn seen() -> Observed {
 }
 
 /// The status that a plan writes, and the object that it applies before, if it applies one.
-fn written(plan: &Plan) -> (CellStatus, Option<&Value>) {
+fn written(plan: &Plan<OrderOfHost>) -> (CellStatus, Option<&Value>) {
     let (mut told, mut applied) = (None, None);
     for step in &plan.steps {
         match &step.write {

@@ -33,12 +33,12 @@ use crate::compute::inputs;
 use crate::compute::libvirt_tls;
 use crate::compute::nova_matches;
 use crate::compute::observed::{Ending, Observed};
-use crate::drain::order::HostOrder;
+use crate::drain::order::{HostOrder, OrderOfHost};
 use crate::drain::progress::HostProgress;
 use crate::finalizers;
 use crate::reasons;
 
-/// Returns the plan for a compute that is being deleted.
+/// Returns the writes for a compute that is being deleted.
 ///
 /// # Guarantees
 /// What its user wrote is kept before the finalizer is removed, where the node stays.
@@ -55,7 +55,7 @@ pub fn decide(
     ending: &Ending,
     rejected: Option<&RejectedWrite>,
     now: Timestamp,
-) -> Plan {
+) -> Plan<OrderOfHost> {
     if let Some(rejected) = rejected {
         return report_rejection(seen, rejected, now);
     }
@@ -64,7 +64,7 @@ pub fn decide(
     plan
 }
 
-fn removal(seen: &Observed, ending: &Ending, now: Timestamp) -> Plan {
+fn removal(seen: &Observed, ending: &Ending, now: Timestamp) -> Plan<OrderOfHost> {
     let mut plan = Plan::with_resync();
     let compute = &*seen.compute;
     if !has_finalizer(compute, finalizers::COMPUTE) {
@@ -229,7 +229,11 @@ fn drained_and_cleaned(
 }
 
 /// Returns the status writes after a rejected write; a final result is never changed.
-fn report_rejection(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
+fn report_rejection(
+    seen: &Observed,
+    rejected: &RejectedWrite,
+    now: Timestamp,
+) -> Plan<OrderOfHost> {
     let compute = &*seen.compute;
     if concluded(compute).is_some() {
         return Plan::default();

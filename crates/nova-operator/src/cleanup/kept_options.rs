@@ -13,6 +13,7 @@ use serde_json::json;
 
 use crate::cell_immutability::owns;
 use crate::compute::observed::{Ending, Observed};
+use crate::drain::order::OrderOfHost;
 
 /// The key of `spec.customServiceConfig` in the Secret, beside the files of
 /// `spec.defaultConfigOverwrite`.
@@ -26,7 +27,7 @@ const ROOM: usize = 900 * 1024;
 ///
 /// A compute that is made again for the node begins with the defaults. Where the node goes too, its
 /// user wants nothing of it any more.
-pub fn keep(seen: &Observed, ending: &Ending, plan: &mut Plan) {
+pub fn keep(seen: &Observed, ending: &Ending, plan: &mut Plan<OrderOfHost>) {
     let lets_go = |it: &Step| matches!(it.write, Write::RemoveFinalizer { .. });
     let Some(at) = plan.steps.iter().position(lets_go) else { return };
     let node = seen.node.as_deref().filter(|it| !is_terminating(*it) && owns(it, &seen.compute));

@@ -30,6 +30,7 @@ use crate::cell::discovery::observed::Seen;
 use crate::cell::observed::NamedSecret;
 use crate::compute::observed::{Ending, SeenCertificate};
 use crate::condition_catalog::KINDS;
+use crate::drain::order::OrderOfHost;
 use crate::drain::progress::HostProgress;
 use crate::held_credentials::observed::Held;
 use crate::images::Images;
@@ -47,6 +48,12 @@ mod nova_matches;
 const INVENTORY: &str = "dataplane.openstack.org/inventory";
 /// The finalizer of the API server for foreground deletion.
 const FOREGROUND: &str = "foregroundDeletion";
+
+/// A plan of a controller that gives no orders.
+fn without_orders(plan: Plan) -> Plan<OrderOfHost> {
+    let Plan { independent, steps, events, requeue_after, .. } = plan;
+    Plan { independent, steps, orders: vec![], events, requeue_after }
+}
 
 /// The cluster state as the API server would hold it, and the writes to it.
 struct World {
@@ -224,15 +231,16 @@ impl World {
     }
 
     /// The current plans of all controllers.
-    fn plans(&self) -> Vec<Plan> {
+    fn plans(&self) -> Vec<Plan<OrderOfHost>> {
         let creation =
             self.creation().map(|it| recorded(compute_lifecycle::decide(&it, None, self.now)));
+        let creation = creation.map(without_orders);
         let ending = self.ending().map(|it| recorded(compute::decide(&it, None, self.now)));
         let cell = self.of_cell().map(|it| recorded(cell::decide(&it, None, self.now)));
         let uid = self.compute.as_ref().and_then(ResourceExt::uid);
         let is_orphan =
             |it: &&AnsibleEe| cleans_up_after(it).is_some_and(|it| Some(it) != uid.as_ref());
-        let orphans = self.runs.iter().filter(is_orphan).map(orphans::decide);
+        let orphans = self.runs.iter().filter(is_orphan).map(orphans::decide).map(without_orders);
         creation.into_iter().chain(ending).chain(cell).chain(orphans).collect()
     }
 

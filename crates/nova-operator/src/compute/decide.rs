@@ -34,10 +34,11 @@ use crate::compute::inputs::{self, INSTANCE_INPUT, REDEPLOY_INPUT};
 use crate::compute::messages::redeploy_command;
 use crate::compute::observed::Observed;
 use crate::compute::{
-    config, host_drain, identity, libvirt_tls, nova_matches, preconditions, repair, status,
-    warnings,
+    config, host_drain, host_order, identity, libvirt_tls, nova_matches, preconditions, repair,
+    status, warnings,
 };
 use crate::deployed_files::nova;
+use crate::drain::order::OrderOfHost;
 use crate::held_credentials::observed::HeldObject;
 use crate::registration::is_recorded;
 use crate::{cleanup, finalizers};
@@ -47,15 +48,31 @@ const CRD_POLL_INTERVAL: Duration = Duration::from_mins(1);
 /// How long a failed compute waits before it requests a slot for a retry again.
 const SLOT_RETRY_INTERVAL: Duration = Duration::from_secs(30);
 
-/// Returns the plan for a compute.
+/// Returns the plan for a compute, with the order about its host.
 ///
 /// # Guarantees
 /// The files are written before the attempt that needs them, and the attempt is recorded in the
-/// status, and what its host then logs in with is held, before its run is created.
-pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
-    if let Some(ending) = &seen.ending {
-        return cleanup::decide(seen, ending, rejected, now);
-    }
+/// status, and what its host then logs in with is held, before its run is created. The order follows
+/// from what is recorded already.
+pub fn decide(
+    seen: &Observed,
+    rejected: Option<&RejectedWrite>,
+    now: Timestamp,
+) -> Plan<OrderOfHost> {
+    let mut plan = match &seen.ending {
+        Some(ending) => cleanup::decide(seen, ending, rejected, now),
+        None => deployment(seen, rejected, now),
+    };
+    plan.orders.extend(host_order::order(seen));
+    plan
+}
+
+/// Returns the plan for a compute that is not being deleted.
+fn deployment(
+    seen: &Observed,
+    rejected: Option<&RejectedWrite>,
+    now: Timestamp,
+) -> Plan<OrderOfHost> {
     let mut plan = Plan::with_resync();
     let runs: Vec<Run<'_>> = seen.runs.iter().filter_map(|it| Run::of(it)).collect();
     let (mut evaluated, rendering) = evaluate(seen, &runs, now);

@@ -1,12 +1,56 @@
 //! What is to be done in nova about the host of a compute.
 
+use operator_core::plan::Order;
+
 use crate::cleanup;
 use crate::compute::host_drain::{belongs_to_rollout, enabling, may_be_disabled, request};
 use crate::compute::identity;
 use crate::compute::nova_matches;
 use crate::compute::observed::Observed;
-use crate::drain::order::{HostOrder, IdentityGoal};
+use crate::drain::findings::Findings;
+use crate::drain::order::{HostOrder, IdentityGoal, OrderOfHost};
+use crate::drain::progress::HostProgress;
+use crate::indexes::cell_key;
+use crate::nova_identity::Identity;
 use crate::registration::has_registered;
+
+/// Returns the order about the host, or `None` without one.
+///
+/// It follows from what is recorded and read, and not from what passes have found: else each finding
+/// would change the order that it was about.
+pub fn order(seen: &Observed) -> Option<Order<OrderOfHost>> {
+    seen.drain.as_ref()?;
+    // Also of a compute whose records its removal has replaced.
+    let host = seen.compute.status.as_ref()?.host_name.clone()?;
+    let order = host_order(&with_drain(seen, HostProgress::Pending))?;
+    let reason = reason(seen, &order).to_owned();
+    let (cell, meant_for) = (cell_key(&seen.compute), Identity::recorded(&seen.compute));
+    Some(Order { what: OrderOfHost { cell, host, meant_for, order }, reason })
+}
+
+fn reason(seen: &Observed, order: &HostOrder) -> &'static str {
+    if seen.ending.is_some() {
+        "the compute is being deleted"
+    } else if matches!(order, HostOrder::Identity(_)) {
+        "its last run missed the identity of its host"
+    } else if matches!(order, HostOrder::Enable | HostOrder::EnableOnceUp) {
+        "no drain of its host is requested any more"
+    } else if belongs_to_rollout(seen) {
+        "its host is changed once it is empty"
+    } else {
+        "a drain of its host is requested"
+    }
+}
+
+/// Returns what was observed with how far the order is that follows from it.
+pub fn with_progress(seen: &Observed, found: &Findings) -> Observed {
+    let progress = found.of(order(seen).as_ref());
+    with_drain(seen, nova_matches::held(seen).unwrap_or(progress))
+}
+
+fn with_drain(seen: &Observed, progress: HostProgress) -> Observed {
+    Observed { drain: seen.drain.as_ref().map(|_| progress), ..seen.clone() }
+}
 
 /// Returns what is to be done, or `None` for nothing.
 ///

@@ -21,11 +21,10 @@ use crate::audit::condition::Audited;
 use crate::audit::observe::audited;
 use crate::caches::Caches;
 use crate::cell_immutability::owns;
-use crate::compute::host_order::host_order;
 use crate::compute::observed::{
     DefaultConfig, Ending, Inventory, Observed, Rendered, SeenCertificate,
 };
-use crate::compute::{libvirt_tls, migration_key, nova_matches};
+use crate::compute::{libvirt_tls, migration_key};
 use crate::conflicting_service::ConflictingService;
 use crate::controller_names::COMPUTE;
 use crate::drain::progress::HostProgress;
@@ -34,8 +33,6 @@ use crate::held_credentials::lookup;
 use crate::images::Images;
 use crate::indexes::{BY_OWNER, cell_key};
 use crate::nova_health::HostHealth;
-use crate::nova_identity::Identity;
-use crate::nova_orders::OrderOfHost;
 use crate::registration::registered_host;
 
 /// The Secrets and ConfigMaps of a compute.
@@ -74,7 +71,7 @@ pub async fn observe(
     key: &Key,
 ) -> Result<Option<Observed>> {
     let Some(compute) = caches.computes.get(key) else {
-        forget(caches, key);
+        caches.sources.depends(COMPUTE, key, BTreeSet::new());
         return Ok(None);
     };
     let at = |name: &str| Key::new(&key.namespace, name);
@@ -119,13 +116,13 @@ pub async fn observe(
         rendered: rendered(&caches.sources, &named.rendered),
         default_images: images.clone(),
         cells_are_ours: caches.cells_are_ours,
-        drain: caches.orders.as_ref().map(|_| HostProgress::Pending),
+        drain: caches.nova.as_ref().map(|_| HostProgress::Pending),
         audited: Audited::default(),
         ending,
         keys: caches.sources.keys().clone(),
         held,
     };
-    Ok(Some(with_audits(caches, with_drain(caches, seen))))
+    Ok(Some(with_audits(caches, seen)))
 }
 
 fn conflicting_service(
@@ -169,14 +166,6 @@ fn other_cells(caches: &Caches, key: &Key, is_missing: bool) -> Vec<String> {
     here.map(|it| it.name_any()).collect()
 }
 
-/// Nothing is done any more for a compute that does not exist.
-fn forget(caches: &Caches, compute: &Key) {
-    caches.sources.depends(COMPUTE, compute, BTreeSet::new());
-    if let Some(orders) = &caches.orders {
-        orders.set(compute, None);
-    }
-}
-
 /// Returns what nova's API says of the host; `None` where it is not read.
 fn health(caches: &Caches, compute: &ExternalCompute) -> Option<HostHealth> {
     let monitor = caches.nova.as_ref()?;
@@ -185,23 +174,6 @@ fn health(caches: &Caches, compute: &ExternalCompute) -> Option<HostHealth> {
     let leaving = || compute.status.as_ref().filter(|_| is_terminating(compute));
     let host = registered_host(compute).or_else(|| leaving()?.host_name.as_deref());
     Some(host.map(of_host).unwrap_or_default())
-}
-
-/// Has done in nova about the host from now on what follows from what was observed; adds how far that
-/// is.
-fn with_drain(caches: &Caches, seen: Observed) -> Observed {
-    let Some(orders) = &caches.orders else { return seen };
-    // Also of a compute whose records its removal has replaced.
-    let host = seen.compute.status.as_ref().and_then(|it| it.host_name.clone());
-    let order = host.zip(host_order(&seen)).map(|(host, order)| OrderOfHost {
-        cell: cell_key(&seen.compute),
-        host,
-        meant_for: Identity::recorded(&seen.compute),
-        order,
-    });
-    let found = orders.set(&Key::of(&*seen.compute), order);
-    let drain = Some(nova_matches::held(&seen).unwrap_or(found));
-    Observed { drain, ..seen }
 }
 
 /// Adds what is known of the audits of the host.

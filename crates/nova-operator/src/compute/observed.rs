@@ -119,7 +119,8 @@ pub struct Observed {
     pub cells_are_ours: bool,
     /// What nova's API says of the host, or `None` where that API is not read.
     pub health: Option<HostHealth>,
-    /// How far the host is drained or enabled again, or `None` where nova's API is not used.
+    /// How far the order about the host is, as the decision has it; or `None` where nova's API is not
+    /// used.
     pub drain: Option<HostProgress>,
     /// What is known of the audits of the host.
     pub audited: Audited,

@@ -30,6 +30,7 @@ use super::{Observed, decide, inputs};
 use crate::audit::condition::Audited;
 use crate::cell::credentials::CREDENTIALS;
 use crate::condition_catalog::KINDS;
+use crate::drain::order::OrderOfHost;
 use crate::finalizers;
 use crate::held_credentials::observed::{Held, HeldObject};
 use crate::images::Images;
@@ -224,7 +225,7 @@ impl World {
     }
 
     /// Runs one reconciliation.
-    fn pass(&mut self) -> Plan {
+    fn pass(&mut self) -> Plan<OrderOfHost> {
         let plan = recorded(decide(&self.seen, None, self.now));
         self.take(&plan.steps);
         plan

@@ -3,6 +3,9 @@
 use std::num::NonZeroUsize;
 
 use api::conditions::one_line;
+use operator_core::object_key::Key;
+
+use crate::nova_identity::Identity;
 
 /// The beginning of the reason of each service that this operator disabled for a drain.
 pub const MARKER: &str = "nova.openstack.org/drain";
@@ -36,6 +39,19 @@ pub struct Drain {
     pub mode: DrainMode,
     /// Why, in the user's words; empty without a reason.
     pub reason: String,
+}
+
+/// An order about one host, as plans have it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct OrderOfHost {
+    /// The cell whose credentials are used.
+    pub cell: Key,
+    /// The host, named as its service is registered.
+    pub host: String,
+    /// The identity in nova that the host is to have, as far as it is recorded.
+    pub meant_for: Identity,
+    /// What is to be done.
+    pub order: HostOrder,
 }
 
 /// What is to be done about a host.
@@ -98,7 +114,7 @@ pub enum IdentityGoal {
 }
 
 /// The UUIDs of what a compute has left; nothing else may be deleted.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct LeftBehind {
     /// That of its service, or `None` if it was never read.
     pub service_id: Option<String>,
@@ -133,6 +149,14 @@ pub struct Remove {
     /// Whether the agents of neutron were stopped on the host, so that none is to report any more; else
     /// those stay that do.
     pub awaits_agents: bool,
+}
+
+impl OrderOfHost {
+    /// Returns the leftover that the order is about, of which a host may have several; `None` for an
+    /// order about the host itself.
+    pub const fn leftover(&self) -> Option<&LeftBehind> {
+        if let HostOrder::DeleteLeftover(left) = &self.order { Some(left) } else { None }
+    }
 }
 
 impl OwnService {

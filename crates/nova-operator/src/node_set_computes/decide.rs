@@ -15,9 +15,10 @@ use operator_core::plan::{Kind, Plan, Step, Target};
 use operator_core::rejected_write::RejectedWrite;
 
 use crate::computes_up::{condition, own_condition, plan, state_of};
+use crate::drain::order::OrderOfHost;
 use crate::node_set_computes::observed::{CRD_POLL_INTERVAL, HostReading, Observed, Report};
 use crate::node_set_computes::removal::decide::Decision;
-use crate::node_set_computes::{drain, removal, rollout};
+use crate::node_set_computes::{drain, orders, removal, rollout};
 use crate::node_set_readiness::{self, Contents};
 use crate::nova_health::ServiceHealth;
 use crate::reasons;
@@ -26,8 +27,13 @@ use crate::reasons;
 /// that on drained hosts where no host is to be drained or enabled, and that on hosts that leave
 /// where none does.
 ///
-/// A report or a run that is rejected does not keep the conditions back.
-pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
+/// A report or a run that is rejected does not keep the conditions back, nor the orders about hosts:
+/// they follow from what is recorded already.
+pub fn decide(
+    seen: &Observed,
+    rejected: Option<&RejectedWrite>,
+    now: Timestamp,
+) -> Plan<OrderOfHost> {
     let conditions = seen.set.status.as_ref().map(|it| &it.conditions);
     let previous = own_condition(conditions);
     let drained = conditions.and_then(|it| find(it, NODE_DRAINED));
@@ -63,6 +69,7 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     let left = removal::decide::left_in_nova(&removal);
     plan.events.extend(left.map(|it| (Target::of(&*seen.set), it)));
     plan.independent.extend(removal.steps);
+    plan.orders = orders::orders(seen, now);
     if let Some(at) = removal.retry_at {
         plan.requeue_at(at, now);
     }

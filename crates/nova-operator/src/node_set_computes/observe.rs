@@ -1,5 +1,4 @@
-//! Reads a node set, what the readings of nova's APIs have of its hosts, and the report about them;
-//! and has done in nova what is requested for these hosts.
+//! Reads a node set, what the readings of nova's APIs have of its hosts, and the report about them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,7 +9,6 @@ use operator_core::finalizers::is_terminating;
 use operator_core::node_set_host::{canonical_host_name, hosts, is_about};
 use operator_core::object_key::Key;
 use operator_runtime::api::Api;
-use operator_runtime::clock;
 use operator_runtime::error::Result;
 
 use crate::caches::Caches;
@@ -18,7 +16,7 @@ use crate::cell::discovery::settings::{Discovery, discovery};
 use crate::conflicting_service::is_nova;
 use crate::drain::before::{DrainBefore, drain_before_of};
 use crate::drain::hosts_request::{modes_of_leaving, requested};
-use crate::drain::order::{Drain, HostOrder, is_of_drain};
+use crate::drain::order::{Drain, is_of_drain};
 use crate::drain::progress::HostProgress;
 use crate::drain::request::DrainRequest;
 use crate::node_set_caches::NodeSetCaches;
@@ -28,31 +26,24 @@ use crate::node_set_computes::observed::{
     Disruption, HostAccess, HostDrain, HostReading, Observed, Report, Seen,
 };
 use crate::node_set_computes::removal;
-use crate::node_set_computes::removal::decide::host_order;
 use crate::node_set_computes::removal::observe::Sources;
-use crate::node_set_computes::removal::observed::{
-    Removals, TerminatingHost, reported_state, terminating,
-};
+use crate::node_set_computes::removal::observed::{reported_state, terminating};
 use crate::node_set_computes::removal::record::records;
 use crate::node_set_computes::rivals::Claims;
 use crate::node_set_computes::rollout::{disruptions, enabling, request};
 use crate::node_set_readiness;
 use crate::node_set_readiness::{lists_gate, report_key};
 use crate::nova_health::MappingHealth;
-use crate::nova_identity::Identity;
 use crate::nova_monitor::NovaMonitor;
-use crate::nova_orders::{NovaOrders, OrderOfHost};
 
 /// Reads a node set; of one that is gone, the report that it has left. Returns `None` without either.
 pub async fn observe(
     caches: &Caches,
     of_sets: &NodeSetCaches,
     monitor: &NovaMonitor,
-    orders: &Arc<NovaOrders>,
     key: &Key,
 ) -> Result<Option<Seen>> {
     let Some(set) = of_sets.node_sets.cache().get(key) else {
-        orders.set_each(key, []);
         removal::observe::forget(caches, key);
         return Ok(of_sets.left_report(&caches.api, key).await?.map(Seen::Gone));
     };
@@ -82,7 +73,6 @@ pub async fn observe(
     let (drain_before, disruptions) = (drain_before_of(&set), disruptions(&set, &report));
     let of_rollout = (&drain_before, &disruptions);
     let drains = requested.and_then(|mut it| drains(from, &set, &mut it, of_rollout));
-    let (drains, removals) = with_progress(orders, &set, drains, removals);
     Ok(Some(Seen::Present(Box::new(Observed {
         set,
         hosts: readings,
@@ -155,9 +145,6 @@ fn readings(
     read
 }
 
-/// A host that is to be drained or enabled, and the cell in which it is if something is to be done.
-type Located = (HostDrain, Option<Key>);
-
 /// Returns the hosts of a node set that are to be drained or enabled, from the drains that are
 /// requested. Hosts of a node set that is being deleted are among them while a deployment is under
 /// way, which may wait for them: then they are removed.
@@ -166,9 +153,9 @@ fn drains(
     set: &NodeSet,
     requested: &mut BTreeMap<String, Drain>,
     (before, disruptions): (&DrainBefore, &BTreeMap<String, Disruption>),
-) -> std::result::Result<Vec<Located>, String> {
+) -> std::result::Result<Vec<HostDrain>, String> {
     let (all, recorded) = (hosts(set), from.recorded());
-    let mut located = Vec::new();
+    let mut drains = Vec::new();
     for it in all.iter().filter(|it| !is_going(set, &it.name)) {
         let (host, deployment) = from.registered(&recorded, &it.name, canonical_host_name(set, it));
         let is_proven = deployment == Some(NovaDeployment::Succeeded);
@@ -189,9 +176,9 @@ fn drains(
         let has_begun = from.claims.deployment(&it.name).is_some();
         let ends_drain = is_marked && has_begun && request == DrainRequest::Absent;
         let (access, cell) = access(from, (&host, is_proven), ends_drain);
-        let (name, progress) = (it.name.clone(), HostProgress::Pending);
-        let drain = HostDrain {
-            name,
+        let identity = cell.as_ref().map(|cell| from.identity(&recorded, (&it.name, &host), cell));
+        drains.push(HostDrain {
+            name: it.name.clone(),
             host,
             is_named,
             request,
@@ -199,12 +186,13 @@ fn drains(
             enabling,
             health,
             access,
-            progress,
-        };
-        located.push((drain, cell));
+            cell,
+            recorded: identity.unwrap_or_default(),
+            progress: HostProgress::Pending,
+        });
     }
-    located.sort_by(|a, b| a.0.name.cmp(&b.0.name));
-    Ok(located)
+    drains.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(drains)
 }
 
 /// Whether a host of a node set that is being deleted is removed, as its status says.
@@ -235,44 +223,6 @@ fn access(
         Claim::Other(owner) => (HostAccess::Other(owner), None),
         Claim::Contested(owner) => (HostAccess::Contested(owner), None),
     }
-}
-
-/// Returns an order about a host, which is known by its name alone.
-fn order_of(cell: &Key, host: &str, order: HostOrder) -> OrderOfHost {
-    let meant_for = Identity::default();
-    OrderOfHost { cell: cell.clone(), host: host.to_owned(), meant_for, order }
-}
-
-/// Has done in nova from now on what is to be done about the hosts, and nothing else about hosts of
-/// the node set; adds how far that is.
-fn with_progress(
-    orders: &Arc<NovaOrders>,
-    set: &NodeSet,
-    drains: std::result::Result<Vec<Located>, String>,
-    removals: Removals,
-) -> (std::result::Result<Vec<HostDrain>, String>, Removals) {
-    let of_drain =
-        |(drain, cell): &Located| Some(order_of(cell.as_ref()?, &drain.host, drain.order()?));
-    let now = clock::now();
-    let of_removal = |it: &TerminatingHost| {
-        let order = host_order(set, &removals, it, now)?;
-        Some(order_of(&it.cell.as_ref()?.0, &it.host, order))
-    };
-    let mut wanted: Vec<OrderOfHost> = drains.iter().flatten().filter_map(of_drain).collect();
-    wanted.extend(removals.terminating.iter().filter_map(of_removal));
-    let mut found: BTreeMap<String, HostProgress> = orders.set_each(&Key::of(set), wanted);
-    let mut progress = |host: &String| found.remove(host).unwrap_or_default();
-    let mut with_progress = |(drain, _): Located| {
-        let progress = progress(&drain.host);
-        HostDrain { progress, ..drain }
-    };
-    let drains = drains.map(|it| it.into_iter().map(&mut with_progress).collect());
-    let of_leaving = |it: TerminatingHost| {
-        let progress = progress(&it.host);
-        TerminatingHost { progress, ..it }
-    };
-    let terminating = removals.terminating.into_iter().map(of_leaving).collect();
-    (drains, Removals { terminating, ..removals })
 }
 
 async fn report(

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::dataplane::{HostReadiness, HostState, NodeSet};
+use operator_core::object_key::Key;
 
 use crate::drain::before::DrainBefore;
 use crate::drain::order::HostOrder;
@@ -12,6 +13,7 @@ use crate::drain::progress::HostProgress;
 use crate::drain::request::DrainRequest;
 use crate::node_set_computes::removal::observed::Removals;
 use crate::nova_health::{HostHealth, ServiceHealth};
+use crate::nova_identity::Identity;
 
 /// The pause before a cluster is examined again for a kind that it lacks.
 pub const CRD_POLL_INTERVAL: Duration = Duration::from_mins(1);
@@ -47,7 +49,11 @@ pub struct HostDrain {
     pub health: HostHealth,
     /// Whether something is done about it in nova.
     pub access: HostAccess,
-    /// How far that is.
+    /// The cell through which that is done; `None` where nothing is.
+    pub cell: Option<Key>,
+    /// What is recorded of it under this name, as far as it is the node set's.
+    pub recorded: Identity,
+    /// How far that is, as the decision has it.
     pub progress: HostProgress,
 }
 

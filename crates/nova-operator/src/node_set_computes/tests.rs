@@ -28,6 +28,7 @@ use super::{Observed, decide};
 use crate::computes_up::own_condition;
 use crate::condition_catalog::KINDS;
 use crate::drain::before::DrainBefore;
+use crate::drain::order::OrderOfHost;
 use crate::nova_health::{HostHealth, MappingHealth, ServiceHealth};
 
 const UP: ServiceHealth = ServiceHealth::Up { disabled: None };
@@ -59,7 +60,7 @@ fn seen(hosts: &[(&str, ServiceHealth)]) -> Observed {
     }
 }
 
-fn planned(seen: &Observed) -> Plan {
+fn planned(seen: &Observed) -> Plan<OrderOfHost> {
     recorded(decide(seen, None, Timestamp::UNIX_EPOCH))
 }
 

@@ -18,6 +18,7 @@ use tokio::time::timeout;
 
 use super::*;
 use crate::drain::order::{Drain, DrainMode, MARKER, Stop};
+use crate::nova_identity::Identity;
 use crate::nova_monitor::objects::MonitoredObjects;
 use crate::nova_monitor::{CellInputs, MonitorQueues};
 use crate::queues::Queues;
@@ -69,6 +70,20 @@ struct World {
     monitor: Arc<NovaMonitor>,
     orders: Arc<NovaOrders>,
     queue: Arc<WorkQueue>,
+}
+
+impl World {
+    /// Gives this order about the object, or none; returns what is found for it.
+    fn give(&self, order: Option<&OrderOfHost>) -> HostProgress {
+        let order = order.cloned().map(decided);
+        self.orders.give(&object(), order.as_slice());
+        self.orders.findings(&object()).of(order.as_ref())
+    }
+}
+
+/// The order as a plan has it.
+fn decided(what: OrderOfHost) -> Order<OrderOfHost> {
+    Order { what, reason: "of the test".to_owned() }
 }
 
 fn world(address: SocketAddr) -> World {
@@ -129,7 +144,7 @@ async fn until(world: &World, order: &OrderOfHost, is: impl Fn(&HostProgress) ->
     loop {
         let key = timeout(LIMIT, world.queue.next()).await.expect("the object is enqueued");
         world.queue.done(&key);
-        if is(&world.orders.set(&object(), Some(order.clone()))) {
+        if is(&world.give(Some(order))) {
             return;
         }
     }
@@ -143,11 +158,11 @@ fn puts(asked: &Asked) -> usize {
 async fn a_host_is_drained_and_enabled_with_one_write_each() {
     let (address, asked) = cloud(Arc::default()).await;
     let world = world(address);
-    assert_eq!(world.orders.set(&object(), Some(drain())), HostProgress::Pending);
+    assert_eq!(world.give(Some(&drain())), HostProgress::Pending);
     until(&world, &drain(), |it| *it == HostProgress::Drained).await;
     assert_eq!(puts(&asked), 1);
     let enable = of(HostOrder::Enable);
-    assert_eq!(world.orders.set(&object(), Some(enable.clone())), HostProgress::Pending);
+    assert_eq!(world.give(Some(&enable)), HostProgress::Pending);
     until(&world, &enable, |it| *it == HostProgress::Released).await;
     assert_eq!(puts(&asked), 2);
 }
@@ -158,7 +173,7 @@ async fn a_host_is_empty_once_its_compute_node_as_last_read_has_no_servers() {
     let world = world(address);
     readings(&asked, 3).await;
     let order = of(HostOrder::InspectForRemoval(Stop::Due));
-    world.orders.set(&object(), Some(order.clone()));
+    world.give(Some(&order));
     until(&world, &order, |it| *it == HostProgress::Empty).await;
     assert!(requests(&asked, "/os-hypervisors/b0?with_servers=true ") > 0);
 }
@@ -169,13 +184,13 @@ async fn a_replica_whose_term_has_ended_reads_but_changes_nothing() {
     let term = "me/0".to_owned();
     let (leadership, watch) = watch::channel(Leadership::Leading { term, until: None });
     let world = world_of(address, watch);
-    world.orders.set(&object(), Some(drain()));
+    world.give(Some(&drain()));
     until(&world, &drain(), |it| *it == HostProgress::Drained).await;
     // It was suspended for longer than its Lease, and runs on.
     let term = "me/0".to_owned();
     leadership.send_replace(Leadership::Leading { term, until: Some(Instant::now()) });
     let enable = of(HostOrder::Enable);
-    world.orders.set(&object(), Some(enable.clone()));
+    world.give(Some(&enable));
     let refused = HostProgress::Fails(Fault::of(Service::Compute, Error::NotLeader));
     until(&world, &enable, |it| *it == refused).await;
     assert_eq!(puts(&asked), 1);
@@ -204,16 +219,11 @@ async fn an_order_that_is_meant_for_another_nova_is_not_carried_out() {
 async fn a_task_ends_without_an_order_and_begins_anew_with_one() {
     let (address, _) = cloud(Arc::default()).await;
     let world = world(address);
-    world.orders.set(&object(), Some(drain()));
+    world.give(Some(&drain()));
     until(&world, &drain(), |it| *it == HostProgress::Drained).await;
-    assert_eq!(world.orders.set(&object(), None), HostProgress::Pending);
-    let ended = async {
-        while !world.orders.tasks.lock().is_empty() {
-            tokio::task::yield_now().await;
-        }
-    };
-    timeout(LIMIT, ended).await.expect("the task ends");
-    world.orders.set(&object(), Some(drain()));
+    assert_eq!(world.give(None), HostProgress::Pending);
+    tasks_left(&world, 0).await;
+    world.give(Some(&drain()));
     until(&world, &drain(), |it| *it == HostProgress::Drained).await;
 }
 
@@ -222,7 +232,7 @@ async fn a_failure_is_known_after_three_passes_and_forgotten_after_one() {
     let fails = Arc::new(AtomicBool::new(false));
     let (address, _) = cloud(Arc::clone(&fails)).await;
     let world = world(address);
-    world.orders.set(&object(), Some(drain()));
+    world.give(Some(&drain()));
     until(&world, &drain(), |it| *it == HostProgress::Drained).await;
     fails.store(true, Relaxed);
     until(&world, &drain(), |it| matches!(it, HostProgress::Fails(_))).await;
@@ -234,7 +244,7 @@ async fn a_failure_is_known_after_three_passes_and_forgotten_after_one() {
 async fn a_cell_that_loses_its_inputs_leaves_the_progress_unknown() {
     let (address, _) = cloud(Arc::default()).await;
     let world = world(address);
-    world.orders.set(&object(), Some(drain()));
+    world.give(Some(&drain()));
     until(&world, &drain(), |it| *it == HostProgress::Drained).await;
     world.monitor.follow(&cell(), CellInputs::Missing("It is missing."));
     let unread = HostProgress::Unread { cell: "cell1".to_owned() };
@@ -264,7 +274,7 @@ async fn a_drained_host_costs_no_requests_until_its_service_is_enabled_or_unknow
     let fails = Arc::new(AtomicBool::new(false));
     let (address, asked) = cloud(Arc::clone(&fails)).await;
     let world = world(address);
-    world.orders.set(&object(), Some(drain()));
+    world.give(Some(&drain()));
     until(&world, &drain(), |it| *it == HostProgress::Drained).await;
     // The reading that has the service disabled, and a pass that may have begun before it.
     readings(&asked, 3).await;
@@ -282,74 +292,112 @@ async fn a_drained_host_costs_no_requests_until_its_service_is_enabled_or_unknow
     assert!(puts(&asked) >= 3);
 }
 
-#[tokio::test]
-async fn hosts_of_one_object_have_a_task_each_and_those_that_are_not_kept_end() {
-    let (address, asked) = cloud(Arc::default()).await;
-    let world = world(address);
-    let found = |part| {
-        world.orders.set_part(&object(), part, Some(of(HostOrder::Inspect))) == HostProgress::Empty
-    };
-    let both = async {
-        while !found("a") || !found("b") {
-            tokio::time::sleep(Duration::from_millis(5)).await;
+/// Waits until so many tasks are left.
+async fn tasks_left(world: &World, n: usize) {
+    let ended = async {
+        while world.orders.tasks.lock().len() != n {
+            tokio::task::yield_now().await;
         }
     };
-    timeout(LIMIT, both).await.expect("both hosts are found empty");
-    assert_eq!(puts(&asked), 0, "nothing is changed");
-    world.orders.keep(&object(), &["b".to_owned()].into());
-    let parts = || -> Vec<String> {
-        let tasks = world.orders.tasks.lock();
-        tasks.keys().map(|(_, part)| part.clone()).collect()
-    };
-    let one = async {
-        while parts() != ["b"] {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    timeout(LIMIT, one).await.expect("the other task ends");
+    timeout(LIMIT, ended).await.expect("the other tasks end");
 }
 
 #[tokio::test]
 async fn each_host_of_an_object_has_an_order_of_its_own() {
     let (address, asked) = cloud(Arc::default()).await;
     let world = world(address);
-    let on = |host: &str| OrderOfHost { host: host.to_owned(), ..drain() };
-    let until = async |hosts: &[&str], is: fn(&BTreeMap<String, HostProgress>) -> bool| loop {
-        let found = world.orders.set_each(&object(), hosts.iter().map(|it| on(it)));
-        if is(&found) {
-            return found.into_keys().collect::<Vec<_>>();
+    let on = |host: &str| decided(OrderOfHost { host: host.to_owned(), ..drain() });
+    let both = [on("n0"), on("n1")];
+    // The second host has no service.
+    let expected = [HostProgress::Drained, HostProgress::NotFound];
+    loop {
+        world.orders.give(&object(), &both);
+        let found = world.orders.findings(&object());
+        if both.each_ref().map(|it| found.of(Some(it))) == expected {
+            break;
         }
         let key = timeout(LIMIT, world.queue.next()).await.expect("the object is enqueued");
         world.queue.done(&key);
-    };
-    // The second host has no service.
-    let both = until(&["n0", "n1"], |it| {
-        let progress = [HostProgress::Drained, HostProgress::NotFound];
-        it.values().eq(&progress)
-    });
-    assert_eq!(both.await, ["n0", "n1"]);
+    }
     assert_eq!(puts(&asked), 1);
-    let one = until(&["n1"], |it| it.values().eq([&HostProgress::NotFound]));
-    assert_eq!(one.await, ["n1"]);
-    let ended = async {
-        while world.orders.tasks.lock().len() > 1 {
-            tokio::task::yield_now().await;
-        }
+    world.orders.give(&object(), &both[1..]);
+    let found = world.orders.findings(&object());
+    assert_eq!(
+        both.each_ref().map(|it| found.of(Some(it))),
+        [HostProgress::Pending, HostProgress::NotFound]
+    );
+    tasks_left(&world, 1).await;
+}
+
+#[tokio::test]
+async fn each_leftover_of_a_host_has_an_order_of_its_own() {
+    let (address, asked) = cloud(Arc::default()).await;
+    let world = world(address);
+    let leftover = |id: &str| {
+        let left = LeftBehind { service_id: Some(id.to_owned()), compute_id: None };
+        decided(of(HostOrder::DeleteLeftover(left)))
     };
-    timeout(LIMIT, ended).await.expect("the task of the first host ends");
+    let both = [leftover("a1"), leftover("a2")];
+    world.orders.give(&object(), &both);
+    tasks_left(&world, 2).await;
+    world.orders.give(&object(), &both[1..]);
+    tasks_left(&world, 1).await;
+    assert_eq!(puts(&asked), 0, "nova has another service of the host");
+}
+
+#[tokio::test]
+async fn what_was_found_says_nothing_of_another_order_and_stays_where_the_same_one_is_given_again()
+{
+    let (address, asked) = cloud(Arc::default()).await;
+    let world = world(address);
+    world.give(Some(&drain()));
+    until(&world, &drain(), |it| *it == HostProgress::Drained).await;
+    let found = world.orders.findings(&object());
+    for other in [
+        of(HostOrder::DrainForRemoval(
+            Drain { mode: DrainMode::Wait, reason: String::new() },
+            None,
+        )),
+        OrderOfHost { cell: Key::new("ns", "cell2"), ..drain() },
+        OrderOfHost {
+            meant_for: Identity { service_id: Some("a0".to_owned()), ..Identity::default() },
+            ..drain()
+        },
+    ] {
+        assert_eq!(found.of(Some(&decided(other))), HostProgress::Pending);
+    }
+    let reason = "another reason".to_owned();
+    world.orders.give(&object(), &[Order { what: drain(), reason }]);
+    assert_eq!(world.orders.findings(&object()), found);
+    assert_eq!(puts(&asked), 1, "it is given once");
+}
+
+#[tokio::test]
+async fn an_order_that_is_not_decided_any_more_ends_also_where_no_new_one_may_begin() {
+    let (address, asked) = cloud(Arc::default()).await;
+    let world = world(address);
+    world.give(Some(&drain()));
+    until(&world, &drain(), |it| *it == HostProgress::Drained).await;
+    world.orders.keep(&object(), &[decided(drain())]);
+    let kept = world.orders.findings(&object()).of(Some(&decided(drain())));
+    assert_eq!(kept, HostProgress::Drained, "it goes on");
+    world.orders.keep(&object(), &[decided(of(HostOrder::Enable))]);
+    assert_eq!(world.orders.findings(&object()), Findings::default());
+    tasks_left(&world, 0).await;
+    assert_eq!(puts(&asked), 1, "the service stays disabled");
 }
 
 #[tokio::test]
 async fn a_host_that_is_to_be_changed_is_read_again_although_it_was_found_empty() {
     let (address, asked) = cloud(Arc::default()).await;
     let world = world(address);
-    world.orders.set(&object(), Some(drain()));
+    world.give(Some(&drain()));
     until(&world, &drain(), |it| *it == HostProgress::Drained).await;
     readings(&asked, 3).await;
     let n_lists = requests(&asked, "/servers?");
     let change =
         of(HostOrder::DrainForChange(Drain { mode: DrainMode::Wait, reason: String::new() }));
-    assert_eq!(world.orders.set(&object(), Some(change.clone())), HostProgress::Pending);
+    assert_eq!(world.give(Some(&change)), HostProgress::Pending);
     until(&world, &change, |it| *it == HostProgress::Drained).await;
     readings(&asked, 10).await;
     assert!(requests(&asked, "/servers?") > n_lists + 1, "it is read as long as it waits");
@@ -359,9 +407,9 @@ async fn a_host_that_is_to_be_changed_is_read_again_although_it_was_found_empty(
 /// Waits until a host that nova has no service of is found like that.
 async fn found_absent(world: &World, order: HostOrder) -> HostProgress {
     let order = OrderOfHost { host: "gone".to_owned(), ..of(order) };
-    world.orders.set(&object(), Some(order.clone()));
+    world.give(Some(&order));
     until(world, &order, |it| *it != HostProgress::Pending).await;
-    world.orders.set(&object(), Some(order))
+    world.give(Some(&order))
 }
 
 const DELETED: Option<&str> = Some("2026-01-01T00:00:00Z");

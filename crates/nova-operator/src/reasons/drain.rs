@@ -66,7 +66,7 @@ api::reasons! {
     const NODE_SET;
 
     DRAINED; WAITING; MIGRATING; SERVERS_STUCK; DISABLED_BY_NOVA; ENABLING; WAITING_FOR_SERVICE;
-    NOT_READ; SERVICE_NOT_FOUND; CELL_NOT_ANSWERING; NOVA_NOT_ANSWERING;
+    NOT_READ; SERVICE_NOT_FOUND; CELL_NOT_ANSWERING; NOVA_NOT_ANSWERING; OTHER_IDENTITY;
     NOT_DEPLOYED: warning "NovaNotDeployed"
         means "Nova has a service of the host's name, and no deployment of a service of type \
             `nova` by the node set is known to have succeeded on the host; the service is left as \

@@ -1,4 +1,4 @@
-//! Reads in nova what concerns the hosts of a cell, and has its leftovers worked off.
+//! Reads what concerns the hosts of a cell in nova.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,24 +18,17 @@ use crate::caches::Caches;
 use crate::cell::config::is_cell_zero;
 use crate::cell::hosts::observed::{HostsSeen, LeftoverSeen, has_ids, user};
 use crate::cell::mappings::observed::AwaitedHost;
-use crate::drain::order::{HostOrder, LeftBehind};
 use crate::drain::progress::HostProgress;
 use crate::node_set_cells::uses_cell;
 use crate::node_set_computes::removal::observed::{leftover_uid, terminating};
 use crate::node_set_computes::removal::record::{HostRecord, records};
-use crate::nova_identity::Identity;
 use crate::nova_monitor::{ApiHosts, NovaMonitor};
-use crate::nova_orders::{NovaOrders, OrderOfHost};
 
-/// How many hosts of a cell that is being deleted are read beside those that were found empty.
-const READ_AT_A_TIME: usize = 8;
-
-/// The orders of a cell, with the parts that were given one in this pass.
-struct Orders<'a> {
-    tasks: &'a Arc<NovaOrders>,
+/// What is read of the caches and of nova's API.
+struct Sources<'a> {
+    caches: &'a Caches,
     monitor: &'a NovaMonitor,
     cell: &'a Key,
-    parts: BTreeSet<String>,
 }
 
 /// Returns what is observed in nova of a cell's hosts; `None` for a cell0, which has none, and
@@ -46,21 +39,19 @@ pub async fn observe(
     key: &Key,
     computes: &[Arc<ExternalCompute>],
 ) -> Result<Option<HostsSeen>> {
-    let used = caches.nova.as_deref().zip(caches.cell_orders.as_ref());
-    let Some((monitor, orders)) = used.filter(|_| !is_cell_zero(cell)) else { return Ok(None) };
-    let mut orders = Orders { tasks: orders, monitor, cell: key, parts: BTreeSet::new() };
+    let monitor = caches.nova.as_deref().filter(|_| !is_cell_zero(cell));
+    let Some(monitor) = monitor else { return Ok(None) };
+    let from = Sources { caches, monitor, cell: key };
     let leftovers = cell.status.as_ref().map(|it| it.leftovers.as_slice()).unwrap_or_default();
     let Leaving { let_go, removing, unmapping } = leaving(caches, key, leftovers).await?;
     let is_releasing = is_terminating(cell) && computes.is_empty();
-    let seen = HostsSeen {
-        leftovers: orders.work_off(caches, leftovers, &let_go),
+    Ok(Some(HostsSeen {
+        leftovers: from.leftovers(leftovers, &let_go),
         let_go,
         removing,
         unmapping,
-        hosts: is_releasing.then(|| orders.inspect(caches, leftovers)).flatten(),
-    };
-    orders.tasks.keep(key, &orders.parts);
-    Ok(Some(seen))
+        hosts: is_releasing.then(|| from.hosts(leftovers)).flatten(),
+    }))
 }
 
 /// The hosts of a cell that leave node sets, and have host finalizers.
@@ -127,29 +118,15 @@ fn let_go(
     }
 }
 
-/// Ends all tasks of a cell that does not exist.
-pub fn forget(caches: &Caches, key: &Key) {
-    if let Some(orders) = &caches.cell_orders {
-        orders.keep(key, &BTreeSet::new());
-    }
-}
-
-impl Orders<'_> {
-    fn set(&mut self, part: String, host: &str, order: HostOrder) -> HostProgress {
-        let (cell, host, meant_for) = (self.cell.clone(), host.to_owned(), Identity::default());
-        let order = OrderOfHost { cell, host, meant_for, order };
-        let progress = self.tasks.set_part(self.cell, &part, Some(order));
-        self.parts.insert(part);
-        progress
-    }
-
-    /// Has leftovers worked off, but those of computes that are there, and of hosts in `let_go`.
-    fn work_off(
-        &mut self,
-        caches: &Caches,
+impl Sources<'_> {
+    /// Returns what is known of the leftovers with UUIDs, without those of computes that are there, and
+    /// of hosts in `let_go`.
+    fn leftovers(
+        &self,
         leftovers: &[Leftover],
         let_go: &[Leftover],
     ) -> BTreeMap<String, LeftoverSeen> {
+        let caches = self.caches;
         let leftovers: Vec<&Leftover> = leftovers.iter().filter(|it| has_ids(it)).collect();
         if leftovers.is_empty() {
             return <_>::default();
@@ -185,26 +162,16 @@ impl Orders<'_> {
         compute.or_else(|| of_set().map(|it| format!("OpenStackDataPlaneNodeSet {it}")))
     }
 
-    fn leftover(&mut self, leftover: &Leftover) -> LeftoverSeen {
+    fn leftover(&self, leftover: &Leftover) -> LeftoverSeen {
         let node = self.monitor.host(self.cell, &leftover.host_name).compute_id;
         let is_other = |it: &String| leftover.compute_id.as_ref().is_some_and(|id| id != it);
-        if let Some(other) = node.filter(is_other) {
-            return LeftoverSeen::OtherNode(other);
-        }
-        let left = LeftBehind {
-            service_id: leftover.service_id.clone(),
-            compute_id: leftover.compute_id.clone(),
-        };
-        let (part, host) = (format!("leftover {}", leftover.uid), &leftover.host_name);
-        LeftoverSeen::Progress(self.set(part, host, HostOrder::DeleteLeftover(left)))
+        let other = node.filter(is_other).map(LeftoverSeen::OtherNode);
+        other.unwrap_or(LeftoverSeen::Progress(HostProgress::Pending))
     }
 
-    /// Reads the hosts of the cell, a few at a time; `None` where it is unknown which it has.
-    fn inspect(
-        &mut self,
-        caches: &Caches,
-        leftovers: &[Leftover],
-    ) -> Option<Vec<(String, HostProgress)>> {
+    /// Returns the hosts of the cell; `None` where it is unknown which it has.
+    fn hosts(&self, leftovers: &[Leftover]) -> Option<Vec<(String, HostProgress)>> {
+        let caches = self.caches;
         let mut all: BTreeSet<String> = leftovers.iter().map(|it| it.host_name.clone()).collect();
         let sets = caches.node_sets_of(&self.cell.namespace);
         let of_cell =
@@ -217,17 +184,7 @@ impl Orders<'_> {
             ApiHosts::Unknown => return None,
             ApiHosts::OfCell(hosts) => all.extend(hosts),
         }
-        let (mut seen, mut n_left) = (Vec::new(), 0);
-        for host in all {
-            let progress = if n_left < READ_AT_A_TIME {
-                self.set(format!("host {host}"), &host, HostOrder::Inspect)
-            } else {
-                HostProgress::Pending
-            };
-            n_left += usize::from(!progress.is_empty());
-            seen.push((host, progress));
-        }
-        Some(seen)
+        Some(all.into_iter().map(|host| (host, HostProgress::Pending)).collect())
     }
 }
 

@@ -22,7 +22,7 @@ pub struct HostsSeen {
     /// Those of them whose removals wait for their mappings.
     pub unmapping: Vec<AwaitedHost>,
     /// Of a cell that is being deleted and has no computes: its hosts by name, and what nova has of
-    /// each; `None` where it is unknown which hosts it has, and of any other cell.
+    /// each, as the decision has it; `None` where it is unknown which hosts it has, and of any other cell.
     pub hosts: Option<Vec<(String, HostProgress)>>,
 }
 
@@ -33,7 +33,7 @@ pub enum LeftoverSeen {
     InUse(String),
     /// Nova has a compute node of another UUID on its host.
     OtherNode(String),
-    /// How far what it names is deleted.
+    /// How far what it names is deleted, as the decision has it.
     Progress(HostProgress),
 }
 

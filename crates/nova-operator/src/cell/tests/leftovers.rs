@@ -6,7 +6,10 @@ use openstack_client::{Error, Fault, Service};
 
 use super::*;
 use crate::cell::hosts::observed::{HostsSeen, LeftoverSeen, user};
+use crate::cell::hosts::orders::with_progress;
 use crate::cell::leftovers::is_full;
+use crate::drain::findings::Findings;
+use crate::drain::order::LeftBehind;
 use crate::drain::progress::{
     HostProgress, IdentityUse, PlacementRemoval, Removal, ServiceRemoval,
 };
@@ -238,4 +241,24 @@ fn no_entry_with_uuids_is_dropped_and_what_finds_no_place_waits_for_one() {
     seen.hosts = Some(later);
     let after = uids(&seen);
     assert!(after.contains(&"new".to_owned()) && !after.contains(&"a".to_owned()), "{after:?}");
+}
+
+#[test]
+fn a_leftover_is_deleted_by_an_order_with_its_uuids_and_what_was_found_counts_for_them_alone() {
+    let seen = found(HostProgress::Pending);
+    let orders = recorded(decide(&seen, None, Timestamp::UNIX_EPOCH)).orders;
+    assert_eq!(orders.len(), 1, "{orders:?}");
+    let order = orders[0].what.clone();
+    let left = LeftBehind { service_id: Some("a0".into()), compute_id: Some("c0".into()) };
+    assert_eq!((order.host.as_str(), order.leftover()), (HOST, Some(&left)));
+    let findings: Findings = [(order, HostProgress::CellNotAnswering)].into_iter().collect();
+    let progress = |seen: &Observed| {
+        with_progress(seen, &findings).hosts.unwrap().leftovers.remove("u0").unwrap()
+    };
+    assert_eq!(progress(&seen), LeftoverSeen::Progress(HostProgress::CellNotAnswering));
+    let pending = || LeftoverSeen::Progress(HostProgress::Pending);
+    let other = cell_with(entry(Some("a1"), Some("c0")), Some(pending()));
+    assert_eq!(progress(&other), pending());
+    let used = cell_with(entry(Some("a0"), Some("c0")), Some(LeftoverSeen::InUse("x".into())));
+    assert_eq!(decide(&used, None, Timestamp::UNIX_EPOCH).orders, []);
 }

@@ -6,6 +6,8 @@ use openstack_client::{Error, Fault, Service};
 
 use super::*;
 use crate::cell::hosts::observed::HostsSeen;
+use crate::cell::hosts::orders::with_progress;
+use crate::drain::findings::Findings;
 use crate::drain::progress::{HostProgress, Occupied};
 
 /// A cell that is being deleted, without computes, of whose hosts this was found.
@@ -139,4 +141,30 @@ fn uuids_that_are_still_to_be_deleted_hold_a_cell_unless_its_user_lets_it_go() {
     let cell = Arc::make_mut(&mut seen.cell);
     cell.annotations_mut().insert(SKIP_CLEANUP.to_owned(), "true".to_owned());
     assert!(goes(&seen));
+}
+
+#[test]
+fn hosts_of_a_cell_are_read_eight_at_a_time_beside_those_that_are_empty() {
+    let names: Vec<String> = (10..30).map(|idx| format!("h{idx}")).collect();
+    let pending = |it: &String| (it.clone(), HostProgress::Pending);
+    let mut seen = deleted(None);
+    seen.hosts.as_mut().unwrap().hosts = Some(names.iter().map(pending).collect());
+    let mut found = Findings::default();
+    // The orders of two plans follow from what is found with those of the one before.
+    for n_read in [8, 12] {
+        seen = with_progress(&seen, &found);
+        let orders = decide(&seen, None, Timestamp::UNIX_EPOCH).orders;
+        let hosts: Vec<&str> = orders.iter().map(|it| it.what.host.as_str()).collect();
+        assert_eq!(hosts, names[..n_read]);
+        let orders = orders.into_iter().map(|it| it.what);
+        let empty = ["h10", "h12", "h14", "h16"];
+        let progress = |it: &OrderOfHost| {
+            let is_empty = empty.contains(&it.host.as_str());
+            if is_empty { HostProgress::Empty } else { HostProgress::CellNotAnswering }
+        };
+        found = orders.map(|it| (it.clone(), progress(&it))).collect();
+    }
+    let known = with_progress(&seen, &found).hosts.unwrap().hosts.unwrap();
+    let n_pending = known.iter().filter(|it| it.1 == HostProgress::Pending).count();
+    assert_eq!(n_pending, names.len() - 12);
 }

@@ -193,7 +193,7 @@ fn a_compute_waits_until_its_cell_remembers_what_it_leaves() {
         let creation =
             world.creation().map(|it| recorded(compute_lifecycle::decide(&it, None, world.now)));
         let ending = world.ending().map(|it| recorded(compute::decide(&it, None, world.now)));
-        for plan in creation.into_iter().chain(ending) {
+        for plan in creation.map(without_orders).into_iter().chain(ending) {
             world.take_all(&plan.steps);
             world.collect();
         }
@@ -312,7 +312,7 @@ fn lets_options_go(how: fn(&mut World)) -> (Vec<String>, Vec<Value>) {
 }
 
 /// Carries out the plans of all controllers once.
-fn pass(world: &mut World) -> Vec<Plan> {
+fn pass(world: &mut World) -> Vec<Plan<OrderOfHost>> {
     let plans = world.plans();
     for plan in &plans {
         world.take_all(&plan.steps);

@@ -2,12 +2,18 @@
 
 use nova_config::annotations::{DRAIN, MAX_MIGRATIONS};
 use openstack_client::{Error, Fault, Service};
+use operator_core::object_key::Key;
+use operator_core::plan::Target;
+use operator_core::reasons::FORBIDDEN;
+use operator_core::rejected_write::RejectedWrite;
 
 use super::*;
-use crate::compute::host_order::host_order;
-use crate::drain::order::{HostOrder, MARKER};
+use crate::compute::host_order::{host_order, with_progress};
+use crate::drain::findings::Findings;
+use crate::drain::order::{Drain, DrainMode, HostOrder, MARKER};
 use crate::drain::progress::{HostProgress, Occupied, Stuck, StuckCause};
 use crate::nova_health::{HostHealth, MappingHealth, ServiceHealth};
+use crate::nova_identity::Identity;
 
 /// A deployed compute whose node has this annotation, and of which a pass found this.
 fn world(drain: Option<&str>, progress: Option<HostProgress>) -> World {
@@ -107,6 +113,67 @@ fn only_a_service_that_the_operator_disabled_is_enabled() {
     }
     annotate(&mut world, Some("evacuate"));
     assert_eq!(host_order(&world.seen), None);
+}
+
+/// What passes have found with the order of the present plan.
+fn found_with(world: &mut World, progress: HostProgress) -> (OrderOfHost, Findings) {
+    let order = world.pass().orders.pop().expect("an order").what;
+    let found = [(order.clone(), progress)].into_iter().collect();
+    (order, found)
+}
+
+#[test]
+fn a_plan_has_the_order_about_the_host_with_what_it_is_meant_for_and_why() {
+    let mut world = world(Some("wait"), Some(HostProgress::Pending));
+    let status = world.compute().status.as_mut().unwrap();
+    (status.service_id, status.compute_id) = (Some("s".to_owned()), Some("c".to_owned()));
+    let orders = world.pass().orders;
+    assert_eq!(orders.len(), 1, "{orders:?}");
+    let drain = Drain { mode: DrainMode::Wait, reason: String::new() };
+    let expected = OrderOfHost {
+        cell: Key::new("ns", "nova-cell1"),
+        host: "n0.example.org".to_owned(),
+        meant_for: Identity::recorded(&world.seen.compute),
+        order: HostOrder::Drain(drain),
+    };
+    assert_eq!(orders[0].what, expected);
+    assert_eq!(expected.meant_for.service_id.as_deref(), Some("s"));
+    assert_eq!(orders[0].reason, "a drain of its host is requested");
+    let step = Step::delete(Target::of(&*world.seen.compute), "of the test");
+    let rejected = RejectedWrite::of(&step, &FORBIDDEN, "no");
+    let report = decide(&world.seen, Some(&rejected), world.now).only_statuses();
+    assert_eq!(report.orders, orders, "also where a write is rejected");
+    world.seen.drain = None;
+    assert_eq!(world.pass().orders, [], "nova's API is not used");
+}
+
+#[test]
+fn what_was_found_counts_only_for_the_order_that_is_decided_now() {
+    let mut world = world(Some("wait"), Some(HostProgress::Pending));
+    let (_, found) = found_with(&mut world, HostProgress::Drained);
+    let drain = |world: &World| with_progress(&world.seen, &found).drain;
+    assert_eq!(drain(&world), Some(HostProgress::Drained));
+    annotate(&mut world, Some("migrate"));
+    assert_eq!(drain(&world), Some(HostProgress::Pending), "of another drain");
+    annotate(&mut world, Some("wait"));
+    world.seen.health.as_mut().unwrap().service_id = Some("s1".to_owned());
+    world.compute().status.as_mut().unwrap().service_id = Some("s0".to_owned());
+    let other = drain(&world);
+    assert!(matches!(other, Some(HostProgress::OtherIdentity(_))), "{other:?}");
+    assert_eq!(world.pass().orders, [], "nothing is asked of another service");
+}
+
+#[test]
+fn an_order_stays_the_same_whatever_is_found_with_it() {
+    let mut world = world(Some("wait"), Some(HostProgress::Drained));
+    annotate(&mut world, None);
+    world.seen.drain = Some(HostProgress::Pending);
+    let (order, found) = found_with(&mut world, HostProgress::Released);
+    assert_eq!(order.order, HostOrder::Enable);
+    world.seen = with_progress(&world.seen, &found);
+    assert_eq!(world.seen.drain, Some(HostProgress::Released));
+    let plan = decide(&world.seen, None, world.now);
+    assert_eq!(plan.orders.into_iter().map(|it| it.what).collect::<Vec<_>>(), [order]);
 }
 
 #[test]

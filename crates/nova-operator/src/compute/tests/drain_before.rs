@@ -5,8 +5,8 @@ use operator_core::plan::Write as PlanWrite;
 
 use super::*;
 use crate::compute::host_drain::{drains_before, waits_for_drain};
-use crate::compute::host_order::host_order;
-use crate::drain::order::{HostOrder, MARKER};
+use crate::compute::host_order::{host_order, with_progress};
+use crate::drain::order::{HostOrder, MARKER, OrderOfHost};
 use crate::drain::progress::{HostProgress, IdentityUse, Occupied};
 use crate::nova_health::{HostHealth, MappingHealth, ServiceHealth};
 
@@ -24,7 +24,7 @@ struct Cloud {
     n_turns: usize,
     is_up: bool,
     has_servers: bool,
-    order: Option<HostOrder>,
+    order: Option<OrderOfHost>,
     progress: HostProgress,
 }
 
@@ -75,24 +75,32 @@ impl Cloud {
             ..HostHealth::default()
         });
         self.world.seen.drain = Some(HostProgress::Pending);
-        let order = host_order(&self.world.seen);
-        if order != self.order {
-            (self.order, self.progress) = (order, HostProgress::Pending);
-        }
-        self.world.seen.drain = Some(self.progress.clone());
-        let mut steps = recorded(decide(&self.world.seen, None, self.world.now)).steps;
+        let known = self.order.clone().map(|it| (it, self.progress.clone()));
+        self.world.seen = with_progress(&self.world.seen, &known.into_iter().collect());
+        let Plan { mut steps, orders, .. } =
+            recorded(decide(&self.world.seen, None, self.world.now));
+        let is_whole = steps.len() <= n_steps;
         steps.truncate(n_steps);
         let creates = steps.iter().any(|it| matches!(it.write, PlanWrite::Create { .. }));
         let is_drained = self.disabled.is_some() && !self.has_servers;
         assert!(!creates || is_drained || !drains_before(&self.world.seen), "it is not drained");
         self.world.take(&steps);
+        // Without its writes, a plan only ends the order of the one before.
+        let order = orders.into_iter().next().map(|it| it.what);
+        if order != self.order {
+            (self.order, self.progress) = (order.filter(|_| is_whole), HostProgress::Pending);
+        }
         self.pass();
+    }
+
+    fn order(&self) -> Option<&HostOrder> {
+        self.order.as_ref().map(|it| &it.order)
     }
 
     /// What a pass over nova does and finds.
     fn pass(&mut self) {
         let is_marked = self.disabled.is_some();
-        self.progress = match &self.order {
+        self.progress = match self.order() {
             Some(HostOrder::Drain(drain) | HostOrder::DrainForChange(drain)) => {
                 self.disabled = Some(drain.disabled_reason(MARKER));
                 let is_empty = is_marked && !self.has_servers;
@@ -136,7 +144,7 @@ impl Cloud {
         panic!("it never settles: {:?}", self.state());
     }
 
-    fn state(&self) -> (usize, Option<String>, Option<HostOrder>, HostProgress) {
+    fn state(&self) -> (usize, Option<String>, Option<OrderOfHost>, HostProgress) {
         let writes = self.world.writes.len();
         (writes, self.disabled.clone(), self.order.clone(), self.progress.clone())
     }
@@ -233,20 +241,20 @@ fn a_change_of_a_host_that_its_user_has_drained_waits_for_a_reading_of_its_own()
     annotate(&mut cloud.world, DRAIN, Some("wait"));
     cloud.settle();
     assert_eq!(cloud.progress, HostProgress::Drained);
-    assert!(matches!(cloud.order, Some(HostOrder::Drain(_))));
+    assert!(matches!(cloud.order(), Some(HostOrder::Drain(_))));
     // A server has come since the last reading, which counts for minutes.
     cloud.has_servers = true;
     cloud.world.configure(Some("[libvirt]\ncpu_mode = none\n"));
     cloud.world.writes.clear();
     cloud.settle();
-    assert!(matches!(cloud.order, Some(HostOrder::DrainForChange(_))));
+    assert!(matches!(cloud.order(), Some(HostOrder::DrainForChange(_))));
     assert_eq!((cloud.runs(), cloud.world.reason("Ready").as_str()), (vec![], "WaitingForDrain"));
     cloud.has_servers = false;
     cloud.settle();
     assert_eq!(cloud.runs(), ["nova"]);
     cloud.end("Ok");
     cloud.end("Ok");
-    assert!(matches!(cloud.order, Some(HostOrder::Drain(_))), "{:?}", cloud.state());
+    assert!(matches!(cloud.order(), Some(HostOrder::Drain(_))), "{:?}", cloud.state());
     assert_eq!(cloud.world.reason("Ready"), "Ready");
 }
 

@@ -32,6 +32,7 @@ use crate::node_set_computes::removal::record::{
 };
 use crate::node_set_computes::rivals::Claims;
 use crate::nova_health::HostHealth;
+use crate::nova_identity::Identity;
 use crate::nova_monitor::NovaMonitor;
 
 /// What is read of the caches and of nova's APIs.
@@ -53,6 +54,20 @@ impl Sources<'_> {
     /// Returns what is recorded of the hosts of the report.
     pub fn recorded(&self) -> HostRecords {
         self.report.map(records).unwrap_or_default()
+    }
+
+    /// Returns the recorded identity of a host, which has that name in the inventory and is registered
+    /// under the other one, in a cell; an empty one if the record is of another name or cell.
+    pub fn identity(
+        &self,
+        recorded: &HostRecords,
+        (name, host): (&str, &str),
+        cell: &Key,
+    ) -> Identity {
+        let finalizer = self.report.and_then(|it| it.spec.host_finalizers.get(name));
+        let record = recorded.get(name).filter(|it| it.cell == cell.name);
+        let record = record.filter(|_| finalizer.is_some_and(|it| it == host));
+        record.map(HostRecord::identity).unwrap_or_default()
     }
 
     /// Returns the name under which nova has a host, and whether a deployment of nova has succeeded there

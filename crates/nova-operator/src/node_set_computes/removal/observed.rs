@@ -65,7 +65,7 @@ pub struct TerminatingHost {
     pub is_reported: bool,
     /// The runs that clean it up.
     pub runs: Vec<Arc<AnsibleEe>>,
-    /// How far what is to be done in nova is.
+    /// How far what is to be done in nova is, as the decision has it.
     pub progress: HostProgress,
     /// What is known of its mapping.
     pub mapping: Mapping,

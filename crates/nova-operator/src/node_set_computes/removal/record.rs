@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cell::mappings::observed::{AwaitedHost, is_passable};
 use crate::nova_health::{HostHealth, ServiceHealth};
+use crate::nova_identity::Identity;
 
 /// Annotation of a report: JSON object of inventory names, each with its [`HostRecord`].
 pub const HOSTS: &str = "nova.openstack.org/hosts";
@@ -99,6 +100,16 @@ pub fn has_moved(
 }
 
 impl HostRecord {
+    /// Returns the identity that the host is to have in nova; none where nothing shows that it is the
+    /// host's.
+    pub fn identity(&self) -> Identity {
+        if self.is_unproven {
+            return Identity::default();
+        }
+        let (service_id, compute_id) = (self.service_id.clone(), self.compute_id.clone());
+        Identity { nova: None, service_id, compute_id }
+    }
+
     /// Returns the host, named as its service is registered, if its mapping is to be read.
     pub fn awaited(&self, host: &str) -> Option<AwaitedHost> {
         let Some(MappingStep::Awaited(since)) = &self.mapping else { return None };

@@ -5,12 +5,14 @@ use api::conditions::find;
 use nova_config::conditions::{HOSTS_COMPUTES_UP, NODE_DRAINED};
 use openstack_client::error::Fault;
 use openstack_client::{Error, Service};
+use operator_core::object_key::Key;
 
 use super::*;
 use crate::drain::order::{Drain, DrainMode, HostOrder, MARKER};
 use crate::drain::progress::{HostProgress, Occupied};
 use crate::drain::request::DrainRequest;
 use crate::node_set_computes::observed::{HostAccess, HostDrain};
+use crate::nova_identity::Identity;
 
 fn marked() -> HostHealth {
     let disabled = Some(MARKER.to_owned());
@@ -30,6 +32,8 @@ fn host(name: &str, is_drained: bool, progress: HostProgress) -> HostDrain {
         request: if is_drained { DrainRequest::Drain(drain) } else { DrainRequest::Absent },
         health: marked(),
         access: HostAccess::Cell("nova-cell1".into()),
+        cell: Some(Key::new("ns", "nova-cell1")),
+        recorded: Identity::default(),
         progress,
     }
 }

@@ -14,14 +14,19 @@ use operator_core::object_key::Key;
 
 use super::*;
 use crate::cell::mappings::known::Mapping;
+use crate::drain::findings::Findings;
 use crate::drain::order::{Drain, DrainMode, HostOrder, OwnService, Remove};
 use crate::drain::progress::{
     AgentsRemoval, HostProgress, Occupied, PlacementRemoval, Removal, ServiceRemoval,
 };
+use crate::drain::request::DrainRequest;
 use crate::node_set_computes::claims::Claim;
+use crate::node_set_computes::observed::{HostAccess, HostDrain};
+use crate::node_set_computes::orders::with_progress;
 use crate::node_set_computes::removal::decide::host_order;
 use crate::node_set_computes::removal::observed::TerminatingHost;
 use crate::node_set_computes::removal::record::{HostRecord, records};
+use crate::nova_identity::Identity;
 
 pub(super) fn record() -> HostRecord {
     HostRecord {
@@ -383,4 +388,79 @@ fn a_run_of_a_host_that_comes_back_is_deleted() {
     let words = reconcile(&mut seen, START);
     assert!(words.contains(&format!("delete {}", run.name_any())), "{words:?}");
     assert_eq!(finalizers(&seen), ["a", "b"]);
+}
+
+/// The orders of the present plan, by host.
+fn ordered(seen: &Observed) -> BTreeMap<String, OrderOfHost> {
+    let orders = planned(seen).orders.into_iter().map(|it| it.what);
+    orders.map(|it| (it.host.clone(), it)).collect()
+}
+
+#[test]
+fn orders_about_hosts_that_leave_have_the_uuids_that_are_recorded_and_proved() {
+    let mut seen = leaving(HostProgress::Pending);
+    let a = ordered(&seen).remove("a.example.org").unwrap();
+    assert_eq!(a.cell, Key::new("ns", "nova-cell1"));
+    assert_eq!(
+        (a.meant_for.service_id.as_deref(), a.meant_for.compute_id.as_deref()),
+        (Some("s"), Some("c"))
+    );
+    assert!(matches!(a.order, HostOrder::DrainForRemoval(..)), "{a:?}");
+    host(&mut seen).record.is_unproven = true;
+    host(&mut seen).claim = Claim::Unproven;
+    let a = ordered(&seen).remove("a.example.org").unwrap();
+    assert_eq!(a.meant_for, Identity::default(), "they may be those of another owner");
+    assert!(matches!(a.order, HostOrder::InspectForRemoval(_)), "{a:?}");
+    host(&mut seen).claim = Claim::Contested("x".into());
+    assert_eq!(ordered(&seen), BTreeMap::new());
+}
+
+#[test]
+fn what_was_found_of_a_host_counts_for_the_order_of_the_present_plan_alone() {
+    let now = Timestamp::UNIX_EPOCH;
+    let seen = leaving(HostProgress::Pending);
+    let orders = ordered(&seen).into_values();
+    let found: Findings = orders.map(|it| (it, HostProgress::Drained)).collect();
+    let progress =
+        |seen: &Observed| with_progress(seen, &found, now).removals.terminating[0].progress.clone();
+    assert_eq!(progress(&seen), HostProgress::Drained);
+    let mut other = seen.clone();
+    host(&mut other).record.service_id = Some("t".into());
+    assert_eq!(progress(&other), HostProgress::Pending, "it was found of service s");
+    let mut other = seen;
+    host(&mut other).drain.mode = DrainMode::Migrate(std::num::NonZeroUsize::MIN);
+    assert_eq!(progress(&other), HostProgress::Pending, "it was found with another drain");
+}
+
+#[test]
+fn the_removal_of_a_host_counts_where_another_one_of_its_name_is_to_be_drained() {
+    let mut seen = leaving(HostProgress::Pending);
+    let drain = Drain { mode: DrainMode::Wait, reason: String::new() };
+    seen.drains = Ok(vec![HostDrain {
+        name: "b".into(),
+        host: fqdn("a"),
+        is_named: true,
+        request: DrainRequest::Drain(drain),
+        is_awaited: false,
+        enabling: None,
+        health: HostHealth::default(),
+        access: HostAccess::Cell("nova-cell1".into()),
+        cell: Some(Key::new("ns", "nova-cell1")),
+        recorded: Identity::default(),
+        progress: HostProgress::Pending,
+    }]);
+    let orders = planned(&seen).orders;
+    assert_eq!(orders.len(), 1, "{orders:?}");
+    assert!(matches!(orders[0].what.order, HostOrder::DrainForRemoval(..)), "{orders:?}");
+}
+
+#[test]
+fn a_host_whose_name_nova_has_with_another_service_is_held_before_it_is_stopped() {
+    let mut seen = leaving(HostProgress::OtherService { id: "t".into() });
+    let words = reconcile(&mut seen, Timestamp::UNIX_EPOCH);
+    assert!(!words.contains(&"run".to_owned()), "{words:?}");
+    let conditions = &seen.set.status.as_ref().unwrap().conditions;
+    let removed = find(conditions, HOSTS_REMOVED).unwrap();
+    assert_eq!(removed.reason, "OtherIdentity");
+    assert!(removed.message.contains("nova has service t under its name"), "{}", removed.message);
 }

@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 
 use nova_config::annotations::{DRAIN_BEFORE, MAX_MIGRATIONS};
 use nova_config::conditions::NODE_DRAINED;
+use operator_core::object_key::Key;
 
 use super::*;
 use crate::drain::before::drain_before_of;
@@ -13,6 +14,7 @@ use crate::drain::progress::{HostProgress, Occupied};
 use crate::drain::request::DrainRequest;
 use crate::node_set_computes::observed::{HostAccess, HostDrain};
 use crate::node_set_computes::rollout::{disruption_allowed, disruptions, enabling, request};
+use crate::nova_identity::Identity;
 
 const ROLLOUT: &str = "nova.openstack.org/drain: rollout";
 
@@ -85,6 +87,8 @@ fn in_cell(progress: HostProgress, disabled: Option<&str>, asked: Asked) -> Opti
             ..HostHealth::default()
         },
         access: HostAccess::Cell("nova-cell1".into()),
+        cell: Some(Key::new("ns", "nova-cell1")),
+        recorded: Identity::default(),
         progress,
     })
 }
