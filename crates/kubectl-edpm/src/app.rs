@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use api::dataplane::{Deployment, Node, NodeSet};
+use api::dataplane::{Deployment, NODE_SET_UID, Node, NodeSet};
 use api::nova::ExternalCompute;
 use clap::CommandFactory as _;
 use kube::ResourceExt;
@@ -92,7 +92,9 @@ async fn following(words: &[String], terminal: &mut Terminal<'_>) -> Result<Exit
 
 async fn nodes(words: &[String]) -> Result<Vec<(String, String)>> {
     let cluster = Cluster::connect(&complete::access(words)).await?;
-    let nodes = cluster.api::<Node>().list_metadata(&ListParams::default()).await;
+    // The nodes of node sets are among the members.
+    let single = ListParams::default().labels(&format!("!{NODE_SET_UID}"));
+    let nodes = cluster.api::<Node>().list_metadata(&single).await;
     let nodes = nodes.map_err(|it| cluster.error(&it))?;
     let node_sets = cluster.list_known::<NodeSet>(false).await?;
     let members = node_sets.iter().flat_map(|it| Member::all(it, &[])).map(|it| it.name);

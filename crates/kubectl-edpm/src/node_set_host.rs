@@ -379,6 +379,18 @@ mod tests {
     }
 
     #[test]
+    fn a_host_is_shown_once_by_its_entry_also_where_another_object_has_it() {
+        let mut snapshot = testdata::node_set();
+        assert!(snapshot.nodes.iter().any(|it| it.node_set().is_some()));
+        let names: Vec<String> = snapshot.hosts().into_iter().map(|it| it.name).collect();
+        assert_eq!(names, ["edpm-compute-5", "edpm-compute-6"]);
+        let conditions = &mut snapshot.node_sets[0].status.as_mut().unwrap().conditions;
+        let input = conditions.iter_mut().find(|it| it.type_ == INPUT_READY).unwrap();
+        (input.status, input.reason) = (ConditionStatus::False, "HostTaken".to_owned());
+        assert_eq!(kind(&snapshot, "edpm-compute-6"), Some(NODE_SET));
+    }
+
+    #[test]
     fn of_two_objects_with_a_host_it_is_the_olders() {
         let mut snapshot = testdata::node_set();
         let mut node = testdata::snapshot().nodes.remove(0);

@@ -24,7 +24,7 @@ use crate::stage::{Group, Phase, Stage};
 pub struct Snapshot {
     /// Roles, which nodes inherit from.
     pub roles: Vec<Role>,
-    /// Single hosts.
+    /// Single hosts, and those of node sets, which their entries there describe.
     pub nodes: Vec<Node>,
     /// Sets of hosts that are deployed together.
     pub node_sets: Vec<NodeSet>,
@@ -42,7 +42,7 @@ impl Snapshot {
     /// Returns all hosts, sorted by namespace, group and name.
     pub fn hosts(&self) -> Vec<Host<'_>> {
         let index = Index::of(self);
-        let mut hosts: Vec<Host<'_>> = self.nodes.iter().map(|it| index.host(it)).collect();
+        let mut hosts: Vec<Host<'_>> = self.single_nodes().map(|it| index.host(it)).collect();
         hosts.extend(self.members(|_| true).into_iter().map(|it| index.member(it)));
         hosts.sort_by(|a, b| a.place().cmp(&b.place()));
         hosts
@@ -52,7 +52,7 @@ impl Snapshot {
     /// wins, because the operator rejects the other.
     pub fn host(&self, namespace: &str, name: &str) -> Option<Host<'_>> {
         let index = Index::of(self);
-        let node = self.nodes.iter().find(|it| place(*it) == (namespace, name));
+        let node = self.single_nodes().find(|it| place(*it) == (namespace, name));
         let mut members = self.members(|it| place(it).0 == namespace);
         members.retain(|it| it.is_called(name));
         members.sort_by_key(Member::is_taken);
@@ -62,6 +62,11 @@ impl Snapshot {
             (_, Some(member)) => Some(index.member(member)),
             (node, None) => node.map(|it| index.host(it)),
         }
+    }
+
+    /// Returns the nodes that no node set has.
+    fn single_nodes(&self) -> impl Iterator<Item = &Node> {
+        self.nodes.iter().filter(|it| it.node_set().is_none())
     }
 
     /// Returns the hosts of the node sets that match.
