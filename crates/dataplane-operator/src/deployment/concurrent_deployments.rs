@@ -109,7 +109,6 @@ fn at(
         name: host,
         desired: &schedule.desired,
         recorded: &to_service_runs(host, &schedule.desired, Some(&started(kept)), runs, None),
-        may_run: true,
         has_moved: false,
         // Only the text of a failure and the time of the next attempt depend on these.
         ssh_key: ("", ""),

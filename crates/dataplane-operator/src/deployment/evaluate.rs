@@ -205,7 +205,6 @@ impl OfSet<'_> {
             name,
             desired,
             recorded: &to_service_runs(name, desired, Some(&started(&kept)), runs, text),
-            may_run: true,
             has_moved: false,
             ssh_key: (secret.unwrap_or_default(), version.unwrap_or_default()),
             trusted: &trust.token(),

@@ -132,7 +132,6 @@ fn sequence(host: &ResolvedHost<'_>, runs: &[Run<'_>], now: Timestamp) -> Servic
         name,
         desired: &host.desired,
         recorded: recorded_services(host.node),
-        may_run: true,
         has_moved: host.has_moved,
         ssh_key: (ssh_secret, ssh_version),
         trusted: &host.trust.token(),

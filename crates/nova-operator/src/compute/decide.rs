@@ -24,7 +24,6 @@ use operator_core::run_engine::{
 };
 
 use crate::cell_immutability::has_run;
-use crate::compute::blocked_rollout::BlockedRollout;
 use crate::compute::build::{connection, run_template, ssh, trust};
 use crate::compute::config::{Files, Purpose};
 use crate::compute::deploy_strategy::deploys;
@@ -100,17 +99,13 @@ fn deployment(
     if let Some(at) = seen.audited.overdue_at(&seen.compute).filter(|it| *it > now) {
         plan.requeue_at(at, now);
     }
-    match evaluated.sequence.state {
-        SequenceState::Failed { retry_at: Some(at), .. } => plan.requeue_at(at, now),
+    if let Some(at) = evaluated.sequence.retry_at() {
+        plan.requeue_at(at, now);
+    } else if evaluated.blocked.is_some()
+        && matches!(evaluated.sequence.state, SequenceState::Failed { .. })
+    {
         // A retry that waits for a slot: no watch event reports a free slot in time.
-        SequenceState::Failed { .. } if evaluated.blocked.is_some() => {
-            plan.requeue_in(SLOT_RETRY_INTERVAL);
-        }
-        SequenceState::Done
-        | SequenceState::OutOfDate
-        | SequenceState::NeedsRun(_)
-        | SequenceState::InRun { .. }
-        | SequenceState::Failed { .. } => {}
+        plan.requeue_in(SLOT_RETRY_INTERVAL);
     }
     plan
 }
@@ -125,7 +120,7 @@ fn holds(seen: &Observed, evaluated: &Evaluation) -> Vec<Step> {
 /// A compute with runs gets the finalizer, so that its host is cleaned up before it is deleted. A
 /// compute that the operator created has it from its creation on.
 fn finalizer_step(seen: &Observed, evaluated: &Evaluation) -> Option<Step> {
-    let will_run = matches!(evaluated.sequence.state, SequenceState::NeedsRun(_));
+    let will_run = evaluated.sequence.needed_run().is_some();
     let because = "its host must be cleaned before it goes";
     (will_run || has_run(&seen.compute, !seen.runs.is_empty()))
         .then(|| add_finalizer(&*seen.compute, finalizers::COMPUTE, because))?
@@ -136,26 +131,18 @@ fn finalizer_step(seen: &Observed, evaluated: &Evaluation) -> Option<Step> {
 fn withdrawn(seen: &Observed, evaluated: &Evaluation, runs: &[Run<'_>]) -> Vec<Step> {
     let host = &seen.compute.spec.dataplane_node_name;
     let needs = |run: &Run<'_>, name: &str| {
-        let is_for_it = evaluated.sequence.services.iter().any(|it| run.carries(name, it));
+        let is_wanted = evaluated.sequence.wants(run, name);
         let is_forbidden =
             identity::is_forbidden(seen, run.object) || host_drain::forbids_runs(seen);
-        name == host && evaluated.deploy && is_for_it && !is_forbidden
+        name == host && evaluated.deploy && is_wanted && !is_forbidden
     };
     run_gc::withdrawn(runs, needs)
 }
 
 /// Returns the steps for the run that is needed now, and those that delete superseded runs.
 fn after_status(seen: &Observed, evaluated: &Evaluation, runs: &[Run<'_>]) -> Vec<Step> {
-    let mut steps = match &evaluated.sequence.state {
-        SequenceState::NeedsRun(need) if !evaluated.waits_for_drain => {
-            new_run(seen, need, evaluated)
-        }
-        SequenceState::NeedsRun(_)
-        | SequenceState::Done
-        | SequenceState::OutOfDate
-        | SequenceState::InRun { .. }
-        | SequenceState::Failed { .. } => vec![],
-    };
+    let need = evaluated.sequence.needed_run().filter(|_| !evaluated.waits_for_drain);
+    let mut steps = need.map(|it| new_run(seen, it, evaluated)).unwrap_or_default();
     let recorded = seen.compute.status.as_ref().map(|it| it.services.as_slice());
     let host = seen.compute.spec.dataplane_node_name.as_str();
     let recorded = BTreeMap::from([(host, recorded.unwrap_or_default())]);
@@ -179,12 +166,15 @@ fn evaluate(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Evaluation, O
     };
     let is_complete = usable.is_some() && config.holds() && input.holds();
     let may_run = deploy && is_complete && is_possible(seen, &desired);
-    let (sequence, blocked) = held_chain(seen, runs, &desired, may_run, now);
+    let sequence = sequence(seen, runs, &desired, now);
+    let sequence = if may_run { sequence } else { sequence.held() };
+    // Why a run that is possible now has to wait.
+    let blocked = sequence.needed_run().and_then(|_| seen.slot.blocked()).cloned();
+    let sequence = if blocked.is_some() { sequence.held() } else { sequence };
     let recorded = nova_matches::to_record(seen, &sequence.services, now);
     let health = Health::of(seen, &recorded, &sequence.services, now);
     // The attempt is recorded before the drain begins, so that its host counts as unavailable.
-    let waits_for_drain =
-        matches!(sequence.state, SequenceState::NeedsRun(_)) && host_drain::waits_for_drain(seen);
+    let waits_for_drain = sequence.needed_run().is_some() && host_drain::waits_for_drain(seen);
     let rendered = match (&usable, &of_services) {
         (Some(complete), Some(inputs)) if config.holds() => {
             let is_attempt = !waits_for_drain && brings_files(&sequence);
@@ -221,7 +211,7 @@ fn evaluate(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Evaluation, O
 
 /// Whether an attempt begins, or goes on, that has yet to bring the files to the host.
 fn brings_files(sequence: &ServiceSequence) -> bool {
-    let SequenceState::NeedsRun(need) = &sequence.state else { return false };
+    let Some(need) = sequence.needed_run() else { return false };
     let is_due = nova(&sequence.services).is_some_and(|it| it.state != RunState::Succeeded);
     is_due && [LIBVIRT, NOVA].contains(&need.service.as_str())
 }
@@ -231,24 +221,6 @@ fn is_possible(seen: &Observed, desired: &[DesiredService]) -> bool {
     !identity::is_held(seen, desired)
         && preconditions::is_node_usable(seen)
         && preconditions::is_cell_usable(seen)
-}
-
-/// Returns the service sequence, and why a run that is possible now has to wait.
-fn held_chain(
-    seen: &Observed,
-    runs: &[Run<'_>],
-    desired: &[DesiredService],
-    may_run: bool,
-    now: Timestamp,
-) -> (ServiceSequence, Option<BlockedRollout>) {
-    let free = sequence(seen, runs, desired, may_run, now);
-    if !matches!(free.state, SequenceState::NeedsRun(_)) {
-        return (free, None);
-    }
-    match seen.slot.blocked() {
-        None => (free, None),
-        Some(held) => (sequence(seen, runs, desired, false, now), Some(held.clone())),
-    }
 }
 
 fn recorded_files(seen: &Observed) -> Vec<ConfigFile> {
@@ -300,7 +272,6 @@ fn sequence(
     seen: &Observed,
     runs: &[Run<'_>],
     desired: &[DesiredService],
-    may_run: bool,
     now: Timestamp,
 ) -> ServiceSequence {
     let compute = &seen.compute;
@@ -316,7 +287,6 @@ fn sequence(
         name: node,
         desired,
         recorded,
-        may_run,
         has_moved: false,
         ssh_key: (&ssh_secret, &ssh_version),
         trusted: &trust.token(),

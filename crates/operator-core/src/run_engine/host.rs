@@ -35,8 +35,6 @@ pub struct Host<'a> {
     pub desired: &'a [DesiredService],
     /// The services in the parent's status.
     pub recorded: &'a [ServiceRun],
-    /// Whether a run may start: deployment is enabled and every input exists.
-    pub may_run: bool,
     /// Whether the runs in the status belonged to another owner, because that owner was deleted or
     /// the host has moved to another address.
     pub has_moved: bool,

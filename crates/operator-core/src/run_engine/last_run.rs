@@ -141,7 +141,6 @@ impl LastRun<'_> {
             name: self.name,
             desired: &expected,
             recorded,
-            may_run: true,
             has_moved: false,
             ssh_key: self.ssh,
             trusted: &self.trust.token(),

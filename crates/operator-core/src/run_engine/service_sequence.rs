@@ -164,11 +164,10 @@ pub fn evaluate(host: &Host<'_>, runs: &[Run<'_>], now: Timestamp) -> ServiceSeq
         .map(|it| recorded(host, &it.service).map(|seen| fold(host, seen, runs, now)))
         .collect();
     let active = runs.iter().find(|it| !it.is_finished() && it.attempts.contains_key(host.name));
-    let sequence = match active {
+    match active {
         Some(run) => in_run(host, folded, run, runs, now),
         None => advance(host, folded, runs, now),
-    };
-    if host.may_run { sequence } else { sequence.held() }
+    }
 }
 
 fn recorded<'a>(host: &Host<'a>, service: &str) -> Option<&'a ServiceRun> {

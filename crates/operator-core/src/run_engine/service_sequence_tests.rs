@@ -42,7 +42,6 @@ fn judged_chain(
         name: "n0",
         desired: wanted,
         recorded,
-        may_run: true,
         ssh_key: ("key", "1"),
         trusted: "word",
         accept: None,
