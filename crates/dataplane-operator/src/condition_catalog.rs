@@ -14,8 +14,8 @@ use crate::endpoints::decide::ENDPOINTS_READY;
 use crate::host::conflicts::shared_keys;
 use crate::reasons::catalog::{CERTIFICATES, ISSUERS};
 use crate::reasons::{
-    inputs::catalog as inputs, machines::catalog as machine, role::catalog as role,
-    service::catalog as service,
+    inputs::catalog as inputs, machines::catalog as machine, node_set::catalog as of_set,
+    role::catalog as role, service::catalog as service,
 };
 use crate::role::status::DATA_PLANE_FOUND;
 use crate::service::status::{
@@ -94,6 +94,8 @@ const NODE: &[ConditionSpec] = &[
         &[
             inputs::COMPLETE,
             role::INPUTS,
+            of_set::OF_HOST,
+            of_set::RENAMED,
             inputs::HOSTS,
             inputs::SSH,
             inputs::SERVICES,
@@ -111,7 +113,7 @@ const NODE: &[ConditionSpec] = &[
     condition(
         DEPLOYMENT_READY,
         "Every service succeeded on this host.",
-        &[role::DEPLOYMENT, machine::DEPLOYMENT],
+        &[role::DEPLOYMENT, machine::DEPLOYMENT, of_set::HOST_DEPLOYMENT],
     )
     .repeating(Repeats::Attempts(&FailureReason::ALL)),
     condition(UP_TO_DATE, "The last deployment used the present inputs.", &[role::CHANGES]),

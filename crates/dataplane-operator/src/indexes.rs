@@ -21,7 +21,7 @@ pub const BY_HOST_KEY: &str = "host key";
 /// Index of nodes and node sets by the hosts that they describe.
 pub const BY_HOST: &str = "host";
 
-/// Index of deployments by the node sets that they name, and of reports by theirs.
+/// Index of deployments by the node sets that they name, and of nodes and reports by theirs.
 pub const BY_NODE_SET: &str = "node set";
 
 /// Index of Secrets that hold certificates by the node set that their label names.
@@ -41,6 +41,11 @@ pub fn node_sets_of(deployment: &Deployment) -> Vec<Key> {
     let namespace = deployment.namespace().unwrap_or_default();
     let names: BTreeSet<&String> = deployment.spec.node_sets.iter().collect();
     names.into_iter().map(|it| Key::new(&namespace, it)).collect()
+}
+
+/// Returns the key of a node in the index [`BY_NODE_SET`].
+pub fn node_set_of_node(node: &Node) -> Vec<Key> {
+    node.node_set().map(|it| Key::new(namespace(node), it)).into_iter().collect()
 }
 
 /// Returns the key of a report in the index [`BY_NODE_SET`].

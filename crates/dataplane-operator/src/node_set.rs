@@ -20,6 +20,7 @@ pub mod ipam;
 pub mod kept_hosts;
 pub mod last_looks;
 pub mod machine_request;
+pub mod nodes;
 pub mod observe;
 pub mod observed;
 pub mod published_hashes;

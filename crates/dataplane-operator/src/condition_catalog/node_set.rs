@@ -11,6 +11,7 @@ use super::external::{CERTIFICATES, DNS_DATA, IP_RESERVATION};
 use super::machines;
 use super::readiness_gates::READINESS_GATES;
 use crate::host::conflicts::shared_keys;
+use crate::node_set::nodes::steps::NODES_ACCEPTED;
 use crate::node_set::status::SERVICE_ACCOUNT_READY;
 use crate::reasons::{
     inputs::catalog as inputs, node_set::catalog as node_set, service::catalog as service,
@@ -63,5 +64,11 @@ pub(super) const NODE_SET: &[ConditionSpec] = &[
     condition(UP_TO_DATE, "The last deployment used the present inputs.", &[node_set::CHANGES]),
     shared_keys::CONDITION,
     host_key_checking::CONDITION,
+    condition(
+        NODES_ACCEPTED,
+        "Never said: the condition is absent unless the `OpenStackDataPlaneNode` of a host cannot \
+         be written. `Ready` does not depend on it.",
+        &[node_set::NODES],
+    ),
     WRITES,
 ];

@@ -46,7 +46,7 @@ pub fn map_events(queue: &Arc<WorkQueue>, groups: &Arc<WorkQueue>, caches: &Arc<
         let roles = roles.iter().map(|it| NodeGroup::Role(it.name_any()));
         let owner = Key::new(&key.namespace, data_plane.uid().unwrap_or_default());
         let nodes = caches.hosts.nodes.indexed(BY_OWNER, &owner);
-        let nodes = nodes.iter().map(|it| NodeGroup::of(it));
+        let nodes = nodes.iter().filter_map(|it| NodeGroup::of(it));
         roles.chain(nodes).map(|it| it.key(&key.namespace)).collect()
     });
 }

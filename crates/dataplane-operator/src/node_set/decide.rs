@@ -1,11 +1,12 @@
 //! The decision on a node set: its inventory, the objects it requests, and its status.
 
+use api::dataplane::Node;
 use jiff::Timestamp;
 use operator_core::certificates::removals;
 use operator_core::finalizers::{
     add_finalizer, has_finalizer, is_only_finalizer, is_terminating, remove_finalizer,
 };
-use operator_core::plan::{Plan, Step};
+use operator_core::plan::{Kind, Plan, Step};
 use operator_core::rejected_write::{self, RejectedWrite};
 
 use crate::finalizers::INVENTORY_FINALIZER;
@@ -13,6 +14,7 @@ use crate::host::machines::{observed, provisioning_state, set};
 use crate::host::networks;
 use crate::node_set::certificates::owner_of;
 use crate::node_set::deployment_history;
+use crate::node_set::nodes::{self, description, steps as node_steps};
 use crate::node_set::observed::{Observed, own_set};
 use crate::node_set::resolve::resolve;
 use crate::node_set::{build, last_looks, status, terminating, tls};
@@ -23,19 +25,11 @@ use crate::node_set::{build, last_looks, status, terminating, tls};
 /// The inventory that a status refers to is written before the status.
 pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
     let mut plan = Plan::with_resync();
+    // Nothing depends on a node that is refused, so it is no reason to hold anything else.
+    let is_node = |it: &&RejectedWrite| it.target.kind == Kind::of::<Node>();
+    let (refused_node, rejected) = (rejected.filter(is_node), rejected.filter(|it| !is_node(it)));
     if is_terminating(&*seen.set) {
-        plan.steps.extend(releases(seen));
-        if plan.steps.is_empty() && has_finalizer(&*seen.set, INVENTORY_FINALIZER) {
-            let resolved = resolve(seen, now);
-            // A deployment under way, or an operator that cleans up, keeps using the inventory.
-            let is_needed = resolved.is_frozen()
-                || terminating::holders(seen).next().is_some()
-                || !last_looks::held_names(seen).is_empty();
-            let inventory = resolved.content.as_ref().filter(|_| is_needed);
-            plan.steps.extend(inventory.and_then(|it| build::secret(seen, it)));
-            plan.steps.extend(status::step(seen, &resolved, None, now));
-            last_looks::add(&mut plan, seen, now);
-        }
+        delete(&mut plan, seen, now);
         return plan;
     }
     let (listed, known) = (&seen.set.spec.services, &seen.services);
@@ -52,6 +46,10 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     // independent.
     let is_held = has_finalizer(&*seen.set, INVENTORY_FINALIZER);
     plan.independent.extend(resolved.asked_of_machines.clone().filter(|_| is_held));
+    // Without it the nodes would stay where the node set is deleted.
+    if is_held {
+        plan.independent.extend(nodes::all_steps(seen, &resolved, now));
+    }
     plan.steps.extend(add_finalizer(&*seen.set, INVENTORY_FINALIZER, because));
     plan.steps.extend(resolved.served.bundles.clone());
     let inventory = resolved.content.as_ref().and_then(|it| build::secret(seen, it));
@@ -62,7 +60,8 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     plan.steps.extend(inventory);
     let previous = seen.set.status.as_ref().map(|it| it.conditions.as_slice());
     let rejected = rejected_write::condition(rejected, previous.unwrap_or_default(), false);
-    plan.steps.extend(status::step(seen, &resolved, rejected, now));
+    let of_nodes = node_steps::condition(seen, refused_node);
+    plan.steps.extend(status::step(seen, &resolved, rejected, of_nodes, now));
     last_looks::add(&mut plan, seen, now);
     if let Some(at) = resolved.gates.as_ref().and_then(|it| it.deadline) {
         plan.requeue_at(at, now);
@@ -82,8 +81,26 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     plan
 }
 
+/// Plans the deletion of a node set, and says in its status and on its nodes what it waits for.
+fn delete(plan: &mut Plan, seen: &Observed, now: Timestamp) {
+    plan.steps.extend(releases(seen));
+    if !plan.steps.is_empty() || !has_finalizer(&*seen.set, INVENTORY_FINALIZER) {
+        return;
+    }
+    let resolved = resolve(seen, now);
+    // A deployment under way, or an operator that cleans up, keeps using the inventory.
+    let is_needed = resolved.is_frozen()
+        || terminating::holders(seen).next().is_some()
+        || !last_looks::held_names(seen).is_empty();
+    let inventory = resolved.content.as_ref().filter(|_| is_needed);
+    plan.independent.extend(description::steps(seen, &resolved, now));
+    plan.steps.extend(inventory.and_then(|it| build::secret(seen, it)));
+    plan.steps.extend(status::step(seen, &resolved, None, None, now));
+    last_looks::add(plan, seen, now);
+}
+
 /// Returns the steps that release a node set that is being deleted: its machines are given back,
-/// its inventory is deleted, then the finalizer is removed.
+/// its nodes and its inventory are deleted, then the finalizer is removed.
 ///
 /// Returns no steps while a deployment is under way or a host has finalizers, because runs may
 /// still start with the inventory.
@@ -103,7 +120,8 @@ fn releases(seen: &Observed) -> Vec<Step> {
         return set::deletion(set).into_iter().collect();
     }
     let because = "its inventory is gone, and it has no other finalizer";
-    let mut steps = removals(&owner_of(&seen.set), &seen.issued);
+    let mut steps = node_steps::of_all_hosts(seen);
+    steps.extend(removals(&owner_of(&seen.set), &seen.issued));
     steps.extend(build::removal(seen));
     steps.extend(remove_finalizer(&*seen.set, INVENTORY_FINALIZER, because));
     steps

@@ -439,7 +439,7 @@ fn ended(at: &HostProgress) -> HostState {
 
 /// Returns whether only tasks with some tags ran, or on hosts that only Ansible can determine. Such
 /// a deployment completes no host.
-fn is_partial(spec: &DeploymentSpec) -> bool {
+pub fn is_partial(spec: &DeploymentSpec) -> bool {
     let is_set = |it: &Option<String>| it.as_ref().is_some_and(|it| !it.is_empty());
     let is_open = |it: &String| it.contains(['~', '@', '[']);
     is_set(&spec.ansible_tags)

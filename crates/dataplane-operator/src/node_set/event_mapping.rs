@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use api::ansibleee::AnsibleEe;
-use api::dataplane::{NodeSet, Service};
+use api::dataplane::{Node, NodeSet, Service};
 use kube::{Resource, ResourceExt};
 use operator_core::certificates::certificate_source;
 use operator_core::node_set_host;
@@ -14,7 +14,10 @@ use operator_runtime::workqueue::WorkQueue;
 use crate::caches::Caches;
 use crate::controller_names::NODE_SET;
 use crate::host::conflicts::Claim;
-use crate::indexes::{BY_HOST, BY_NODE_SET, node_set_of_report, node_sets_of};
+use crate::host::conflicts::host_claim::key_of_name;
+use crate::indexes::{
+    BY_HOST, BY_NODE_SET, namespace, node_set_of_node, node_set_of_report, node_sets_of,
+};
 use crate::node_set::certificates::node_set_of;
 
 /// Registers the event handlers that enqueue node sets in `queue`.
@@ -35,6 +38,7 @@ pub fn map_events(queue: &Arc<WorkQueue>, caches: &Arc<Caches>) {
     caches.sources.on_change(NODE_SET, node_sets.handler(|_, reader| [reader]));
     // These change host by host, or for each run.
     let debounced = node_sets.debounced();
+    debounced.watches(&hosts.nodes, with_node);
     debounced.watches(&caches.deployments, |_, deployment| node_sets_of(deployment));
     debounced.watches(caches.readiness.cache(), |_, report| node_set_of_report(report));
     debounced.watches(&caches.secrets, |_, secret| node_set_of(secret));
@@ -59,6 +63,16 @@ fn keys_of(
 fn described(caches: &Caches, claim: &Claim) -> Vec<Key> {
     let keys = claim.lookup_keys();
     Key::of_each(keys.iter().flat_map(|it| caches.hosts.node_sets.indexed(BY_HOST, it)))
+}
+
+/// Returns the node sets whose node it is, and those with a host of its name.
+fn with_node(caches: &Caches, node: &Node) -> Vec<Key> {
+    if node.node_set().is_none() {
+        return Vec::new();
+    }
+    let name = key_of_name(&namespace(node), &node.name_any());
+    let beside = caches.hosts.node_sets.indexed(BY_HOST, &name);
+    node_set_of_node(node).into_iter().chain(Key::of_each(beside)).collect()
 }
 
 /// Returns the node sets that own a run.

@@ -31,6 +31,7 @@ use crate::host::tls::brings_certificates;
 use crate::indexes::{BY_LABEL, BY_NODE_SET, BY_OWNER};
 use crate::node_set::certificates::{Bundles, CertificateBundle};
 use crate::node_set::machine_request::awaited;
+use crate::node_set::nodes::observed::SetNodes;
 use crate::node_set::observed::{Observed, UnreadableDeployment, sources_of_vars};
 use crate::node_set::{
     certificate_bundles, deployment_history, external_resources, last_looks, terminating,
@@ -65,11 +66,12 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     let names_any = !set.spec.network_attachments.is_empty();
     let networks = caches.attachments.seen(&caches.api, &namespace, names_any).await?;
     let (runs, neighbours) = around(caches, &namespace, &set);
-    let infra = caches.external_apis.infra(&caches.api, &set).await?;
     let known = [&services, &brought, &certificate_sources];
     let (issued, bundles) = issued(caches, key, &set, name_certificates(known)).await?;
     let seen = Observed {
         looks: looks(caches, &set),
+        nodes: nodes(caches, key, &set),
+        infra: caches.external_apis.infra(&caches.api, &set).await?,
         readiness,
         is_namespace_terminating,
         set,
@@ -88,7 +90,6 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
         inventory: Inventory::of(&caches.sources, &own),
         brought,
         certificate_sources,
-        infra,
         issued,
         bundles,
         machines,
@@ -110,6 +111,18 @@ fn looks(caches: &Caches, set: &NodeSet) -> Vec<Arc<AnsibleEe>> {
     let mut looks = caches.runs.indexed(BY_OWNER, &owner);
     looks.retain(|it| it.labels().contains_key(LAST_LOOK));
     looks
+}
+
+/// Returns the nodes that name a node set, and others with the names of its hosts.
+fn nodes(caches: &Caches, key: &Key, set: &NodeSet) -> SetNodes {
+    let own = caches.hosts.nodes.indexed(BY_NODE_SET, key);
+    let own: BTreeMap<_, _> = own.into_iter().map(|it| (it.name_any(), it)).collect();
+    let foreign = node_set_host::hosts(set).into_iter().filter_map(|it| {
+        let node = caches.hosts.nodes.get(&Key::new(&key.namespace, &it.name))?;
+        Some((it.name, node))
+    });
+    let foreign = foreign.filter(|(name, _)| !own.contains_key(name)).collect();
+    SetNodes { own, foreign }
 }
 
 /// Whether some of these services have certificates.

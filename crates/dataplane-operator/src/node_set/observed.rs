@@ -23,6 +23,7 @@ use crate::host::networks::Networks;
 use crate::host::vars::{Objects, named};
 use crate::node_set::certificates::Bundles;
 use crate::node_set::ipam::Infra;
+use crate::node_set::nodes::observed::SetNodes;
 
 /// Plain copies of everything that was observed.
 #[derive(Clone, Debug, Default)]
@@ -50,6 +51,8 @@ pub struct Observed {
     pub deployments: Vec<Arc<Deployment>>,
     /// Deployments that cannot be parsed and, by the node set's own status, are or may be its.
     pub unreadable_deployments: Vec<UnreadableDeployment>,
+    /// The nodes of its hosts.
+    pub nodes: SetNodes,
     /// What other operators report of its hosts.
     pub readiness: Vec<Arc<HostReadiness>>,
     /// Runs that reported the host key of one of its hosts.

@@ -47,11 +47,12 @@ const OF_PODS: [&str; 3] = ["env", "networkAttachments", "nodeTemplate.extraMoun
 /// Length limit of the part of a message about one host, or about changed inputs.
 const TEXT: usize = 300;
 
-/// Returns the status step, if the status changes.
+/// Returns the status step, if the status changes; `of_nodes` is the condition of refused nodes.
 pub fn step(
     seen: &Observed,
     resolved: &Resolved<'_>,
     rejected: Option<ConditionDraft>,
+    of_nodes: Option<ConditionDraft>,
     now: Timestamp,
 ) -> Option<Step> {
     let set = &seen.set;
@@ -59,6 +60,7 @@ pub fn step(
     let recorded = set.status.as_ref().unwrap_or(&nothing);
     let mut drafts = conditions(seen, resolved, recorded, rejected);
     drafts.extend(last_looks::condition(seen, now));
+    drafts.extend(of_nodes);
     let outcome = resolved.outcome.clone();
     let (config_hash, inputs) = published(resolved, recorded);
     let of_terminating = |recorded: &HostNetworkValues, present: &HostNetworkValues| {
@@ -370,7 +372,8 @@ fn failed(resolved: &Resolved<'_>, n_failed: usize) -> ConditionDraft {
     reason.condition(DEPLOYMENT_READY, texts.join(" ")).with_severity(Severity::Error)
 }
 
-fn up_to_date(seen: &Observed, resolved: &Resolved<'_>) -> ConditionDraft {
+/// Returns whether the hosts carry what a deployment would bring now.
+pub(super) fn up_to_date(seen: &Observed, resolved: &Resolved<'_>) -> ConditionDraft {
     let outcome = &resolved.outcome;
     if let [first, ..] = outcome.under_way.as_slice() {
         return under_way(seen, resolved, first);
@@ -416,6 +419,11 @@ fn under_way(seen: &Observed, resolved: &Resolved<'_>, deployment: &str) -> Cond
         );
     }
     reasons::node_set::DEPLOYING.condition(UP_TO_DATE, text)
+}
+
+/// Returns whether an object that services read has changed since they were last deployed.
+pub(super) fn has_changed_sources(seen: &Observed, resolved: &Resolved<'_>) -> bool {
+    !changed_sources(seen, resolved).is_empty() || !changed_certificates(seen, resolved).is_empty()
 }
 
 /// Returns the objects of listed services that have changed since they were last deployed.

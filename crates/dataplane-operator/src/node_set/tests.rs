@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use api::ansibleee::AnsibleEe;
 use api::conditions::find;
-use api::dataplane::{Deployment, HostState, NodeSet, Service};
+use api::dataplane::{Deployment, HostState, Node, NodeSet, Service};
 use api::yaml;
 use jiff::Timestamp;
 use k8s_openapi::ByteString;
 use kube::ResourceExt;
 use operator_core::condition_catalog::undeclared;
 use operator_core::data_sources::SourceRef;
-use operator_core::plan::{Plan, Step, Write};
+use operator_core::plan::{Kind, Plan, Step, Write};
 use operator_runtime::managed_fields::ManagedFields;
 use operator_runtime::source_cache::Content;
 use operator_runtime::source_cache::{Digests, Values};
@@ -38,6 +38,7 @@ mod gates;
 mod inventories;
 mod last_looks;
 mod machines;
+mod nodes;
 mod served;
 mod terminating_hosts;
 
@@ -51,6 +52,9 @@ struct World {
     seen: Observed,
     now: Timestamp,
     writes: Vec<String>,
+    /// The writes to nodes of the last plan, which are made apart from the others.
+    node_steps: Vec<Step>,
+    node_writes: Vec<String>,
     /// The content of the inventory Secret.
     content: BTreeMap<String, String>,
 }
@@ -121,7 +125,8 @@ impl World {
             ..Observed::default()
         };
         let now = "2026-01-01T00:00:00Z".parse().unwrap();
-        Self { seen, now, writes: Vec::new(), content: BTreeMap::new() }
+        let (writes, content) = (Vec::new(), BTreeMap::new());
+        Self { seen, now, writes, node_steps: Vec::new(), node_writes: Vec::new(), content }
     }
 
     /// Changes the spec, as a user does.
@@ -133,8 +138,17 @@ impl World {
         self.seen.set = Arc::new(serde_json::from_value(object).unwrap());
     }
 
-    /// Returns the decision on the present objects.
+    /// Returns the decision on the present objects, without the writes to nodes.
     fn plan(&mut self) -> Plan {
+        let mut plan = self.whole_plan();
+        let is_node = |it: &mut Step| it.target.kind == Kind::of::<Node>();
+        self.node_steps = plan.independent.extract_if(.., is_node).collect();
+        self.node_steps.extend(plan.steps.extract_if(.., is_node));
+        plan
+    }
+
+    /// Returns the whole decision on the present objects.
+    fn whole_plan(&mut self) -> Plan {
         let set = Arc::clone(&self.seen.set);
         let is_busy = deployment_history::is_inventory_in_use(
             &set,
@@ -156,6 +170,9 @@ impl World {
         let plan = self.plan();
         for step in plan.all() {
             self.take(step);
+        }
+        for step in std::mem::take(&mut self.node_steps) {
+            self.take_node(&step);
         }
         plan
     }
@@ -244,14 +261,15 @@ impl World {
     /// Runs passes until nothing is written, and returns the writes.
     fn settle(&mut self) -> Vec<String> {
         self.writes.clear();
-        for _ in 0..5 {
-            let before = self.writes.len();
+        self.node_writes.clear();
+        for _ in 0..6 {
+            let before = (self.writes.len(), self.node_writes.len());
             self.pass();
-            if self.writes.len() == before {
+            if (self.writes.len(), self.node_writes.len()) == before {
                 return self.writes.clone();
             }
         }
-        panic!("it goes on and on: {:?}", self.writes);
+        panic!("it goes on and on: {:?} {:?}", self.writes, self.node_writes);
     }
 
     /// Returns status and reason of a condition.

@@ -9,7 +9,8 @@ use crate::node_set::external_apis;
 /// RBAC rules in the watched namespaces.
 pub const RULES: &[Rule] = &[
     Rule::of(&["dataplane.openstack.org"], &["openstackdataplanes"], &["get", "list", "watch"]),
-    // The objects of a data plane's maps, and the finalizer on objects with an inventory.
+    // The objects of a data plane's maps, the nodes of node sets, and the finalizer on objects with an
+    // inventory.
     Rule::of(
         &["dataplane.openstack.org"],
         &["openstackdataplaneroles", "openstackdataplanenodes"],

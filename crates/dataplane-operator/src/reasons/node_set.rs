@@ -2,7 +2,8 @@
 
 pub(crate) use operator_core::reasons::{
     NODE_SET_DEPLOYED as DEPLOYED, NODE_SET_DEPLOYING as DEPLOYING,
-    NODE_SET_DEPLOYMENT_GONE as DEPLOYMENT_GONE, NODE_SET_NOT_DEPLOYED as NOT_DEPLOYED,
+    NODE_SET_DEPLOYMENT_GONE as DEPLOYMENT_GONE, NODE_SET_HOST_TERMINATING as HOST_TERMINATING,
+    NODE_SET_NOT_DEPLOYED as NOT_DEPLOYED,
 };
 
 api::reasons! {
@@ -75,6 +76,25 @@ api::reasons! {
         step "Correct the field that the message names, or delete the deployment and create \
             another one.";
     super::NOT_DEPLOYED; super::DEPLOYMENT_GONE;
+
+    /// What a node set lacks, on the nodes of its hosts.
+    const OF_HOST;
+
+    TOO_MANY_HOSTS; INVENTORY_TOO_LARGE; HOST_NAME_INVALID; HOST_TWICE; VOLUME_NAME_INVALID;
+
+    /// The deployment of a host, on its node.
+    const HOST_DEPLOYMENT;
+
+    super::NOT_DEPLOYED; super::DEPLOYMENT_GONE; super::HOST_TERMINATING;
+
+    /// The nodes of the hosts.
+    const NODES;
+
+    NODE_NOT_OURS: warning "NodeNotOurs"
+        means "A node of a host's name exists that is not one of the node set; the host is deployed \
+            all the same."
+        heals "When that node is gone." step "Delete it, or give the host another name.";
+    crate::reasons::FORBIDDEN; crate::reasons::INVALID; crate::reasons::ALREADY_EXISTS;
 
     /// Whether the present inputs are deployed.
     const CHANGES;

@@ -21,7 +21,7 @@ pub(crate) fn map_events(queue: &Arc<WorkQueue>, caches: &Arc<Caches>) {
     let groups = EventMapping::new(queue, caches);
     let hosts = &caches.hosts;
     groups.watches(&hosts.roles, |_, role| [key_of_role(role)]);
-    groups.watches(&hosts.nodes, |_, node| [key_of_node(node)]);
+    groups.watches(&hosts.nodes, |_, node| key_of_node(node));
     // Several objects may describe one host: a change of one enqueues the others.
     groups.watches(&hosts.nodes, |caches, node| described(caches, &caches.hosts.of_node(node)));
     groups.watches(&hosts.node_sets, |caches, set| described(caches, &Claim::of_node_set(set)));
@@ -54,15 +54,15 @@ fn key_of_role(role: &Role) -> Key {
     NodeGroup::Role(role.name_any()).key(&namespace(role))
 }
 
-fn key_of_node(node: &Node) -> Key {
-    NodeGroup::of(node).key(&namespace(node))
+fn key_of_node(node: &Node) -> Option<Key> {
+    NodeGroup::of(node).map(|it| it.key(&namespace(node)))
 }
 
 /// Returns the groups of the nodes that describe the host of a claim.
 fn described(caches: &Caches, claim: &Claim) -> Vec<Key> {
     let keys = claim.lookup_keys();
     let nodes = keys.iter().flat_map(|it| caches.hosts.nodes.indexed(BY_HOST, it));
-    nodes.map(|it| key_of_node(&it)).collect()
+    nodes.filter_map(|it| key_of_node(&it)).collect()
 }
 
 /// Returns the groups of a namespace whose role or node is concerned.
@@ -77,7 +77,7 @@ fn keys_of(
     let roles = roles.iter().filter(|it| is_here(it.namespace()) && of_role(&it.spec));
     let nodes = caches.hosts.nodes.all();
     let nodes = nodes.iter().filter(|it| is_here(it.namespace()) && of_node(&it.spec));
-    roles.map(|it| key_of_role(it)).chain(nodes.map(|it| key_of_node(it))).collect()
+    roles.map(|it| key_of_role(it)).chain(nodes.filter_map(|it| key_of_node(it))).collect()
 }
 
 /// Returns the groups of the roles that own a certificate.
@@ -96,9 +96,9 @@ fn reported_and_owners(caches: &Caches, run: &AnsibleEe) -> Vec<Key> {
         "OpenStackDataPlaneRole" => Some(NodeGroup::Role(it.name.clone())),
         "OpenStackDataPlaneNode" => {
             let node = caches.hosts.nodes.get(&Key::new(&namespace, &it.name))?;
-            Some(NodeGroup::of(&node))
+            NodeGroup::of(&node)
         }
         _ => None,
     });
-    nodes.map(|it| key_of_node(&it)).chain(owners.map(|it| it.key(&namespace))).collect()
+    nodes.filter_map(|it| key_of_node(&it)).chain(owners.map(|it| it.key(&namespace))).collect()
 }

@@ -196,7 +196,9 @@ fn migrating_nodes(
     if left.is_empty() {
         return Vec::new();
     }
-    let is_here = |it: &Arc<Node>| it.namespace().as_deref() == Some(namespace);
+    let is_here = |it: &Arc<Node>| {
+        it.namespace().as_deref() == Some(namespace) && NodeGroup::of(it).is_some()
+    };
     let has = |it: &Arc<Node>| left.contains(&known_name(it));
     caches.hosts.nodes.all().into_iter().filter(|it| is_here(it) && has(it)).collect()
 }
@@ -249,7 +251,7 @@ fn members(caches: &Caches, namespace: &str, group: &NodeGroup) -> Result<Member
             let node = caches.hosts.nodes.try_get(&Key::new(namespace, name))?;
             // The node may have got a role since the key was enqueued: then that group is
             // evaluated.
-            let is_alone = |it: &Arc<Node>| NodeGroup::of(it) == *group;
+            let is_alone = |it: &Arc<Node>| NodeGroup::of(it).as_ref() == Some(group);
             (None, node.filter(is_alone).into_iter().collect())
         }
     })

@@ -33,12 +33,16 @@ pub enum NodeGroup {
 }
 
 impl NodeGroup {
-    /// Returns the group to which a node belongs.
-    pub fn of(node: &Node) -> Self {
-        match node.spec.role.clone().filter(|it| !it.is_empty()) {
+    /// Returns the group to which a node belongs; `None` for a node of a node set, whose deployments
+    /// are its own.
+    pub fn of(node: &Node) -> Option<Self> {
+        if node.node_set().is_some() {
+            return None;
+        }
+        Some(match node.spec.role.clone().filter(|it| !it.is_empty()) {
             Some(role) => Self::Role(role),
             None => Self::Node(node.name_any()),
-        }
+        })
     }
 
     /// Returns the workqueue key of the group; it has a slash, so it equals no object's name.

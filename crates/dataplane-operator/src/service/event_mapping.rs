@@ -27,6 +27,9 @@ pub fn map_events(queue: &Arc<WorkQueue>, caches: &Arc<Caches>) {
         [concerned, missing(caches, &namespace(role))].concat()
     });
     services.watches(&hosts.nodes, |caches, node| {
+        if node.node_set().is_some() {
+            return Vec::new();
+        }
         let namespace = namespace(node);
         let Some(role) = &node.spec.role else {
             let concerned = concerned(caches, &namespace, &node.spec.services);

@@ -29,6 +29,10 @@ pub enum DesiredCompute {
 ///
 /// `role` is the one that the node names, or `None` when it does not exist.
 pub fn desired(role: Option<&Role>, node: &Node) -> DesiredCompute {
+    if node.node_set().is_some() {
+        // A service of type nova deploys the computes of node sets.
+        return DesiredCompute::Nothing;
+    }
     if let Some(cell) = node.annotations().get(CELL) {
         return of_annotation(cell, &format!("OpenStackDataPlaneNode {}", node.name_any()));
     }

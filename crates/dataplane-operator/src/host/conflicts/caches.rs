@@ -14,14 +14,17 @@ use operator_runtime::cache_registry::CacheRegistry;
 
 use crate::host::conflicts::host_claim::{Claim, keys_of_node};
 use crate::host::conflicts::host_keys::key_of;
-use crate::indexes::{BY_HOST, BY_OWNER, BY_PLANE, BY_ROLE, controller_of, plane_of, role_of};
+use crate::indexes::{
+    BY_HOST, BY_NODE_SET, BY_OWNER, BY_PLANE, BY_ROLE, controller_of, node_set_of_node, plane_of,
+    role_of,
+};
 
 /// The caches; clones share them.
 #[derive(Clone)]
 pub struct ClaimCaches {
     /// All roles, indexed [`BY_OWNER`] and [`BY_PLANE`].
     pub roles: Arc<Cache<Role>>,
-    /// All nodes, indexed [`BY_OWNER`], [`BY_ROLE`] and [`BY_HOST`].
+    /// All nodes, indexed [`BY_OWNER`], [`BY_ROLE`], [`BY_NODE_SET`] and [`BY_HOST`].
     pub nodes: Arc<Cache<Node>>,
     /// All node sets, indexed [`BY_HOST`].
     pub node_sets: Arc<Cache<NodeSet>>,
@@ -36,6 +39,7 @@ impl ClaimCaches {
             nodes: registry.owned(vec![
                 (BY_OWNER, Box::new(controller_of)),
                 (BY_ROLE, Box::new(role_of)),
+                (BY_NODE_SET, Box::new(node_set_of_node)),
                 (BY_HOST, Box::new(keys_of_node)),
             ]),
             node_sets: registry

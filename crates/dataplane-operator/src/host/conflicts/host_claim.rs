@@ -97,8 +97,12 @@ impl Claim {
         Self::of_node_at(node, reported_address(node).or_else(spec).as_deref())
     }
 
-    /// Returns the claim of a node that is reached at that address, as `host:port`.
+    /// Returns the claim of a node that is reached at that address, as `host:port`. The host of a
+    /// node of a node set is claimed by its node set.
     pub fn of_node_at(node: &Node, address: Option<&str>) -> Self {
+        if node.node_set().is_some() {
+            return Self::of(node, Vec::new());
+        }
         let name = node.name_any();
         let is_reached = address.is_some_and(|it| has_reached(node, it));
         let host = HostClaim {
@@ -326,6 +330,9 @@ impl AddressTaken {
 /// If its role may set the port and the status does not report it yet, the node is found by its
 /// host at any port.
 pub fn keys_of_node(node: &Node) -> Vec<Key> {
+    if node.node_set().is_some() {
+        return Vec::new();
+    }
     let namespace = node.namespace().unwrap_or_default();
     let names = names_of_node(node).into_iter().map(|it| Key::new(&namespace, it));
     let learned = node.status.as_ref().and_then(|it| HostKey::parse(it.host_key.as_deref()?));
@@ -398,14 +405,22 @@ fn another_machine(mark: &str) -> String {
     if is_address { text() } else { String::new() }
 }
 
+/// Returns the key of the index [`BY_HOST`](crate::indexes::BY_HOST) for a host of that name.
+pub fn key_of_name(namespace: &str, name: &str) -> Key {
+    Key::new(namespace, mark_of_name(name))
+}
+
 fn names_of_node(node: &Node) -> BTreeSet<String> {
     let name = node.name_any();
     names_of([Some(&name), node.spec.host_name.as_ref()].into_iter().flatten().map(String::as_str))
 }
 
 fn names_of<'a>(names: impl Iterator<Item = &'a str>) -> BTreeSet<String> {
-    let name = |it: &str| format!("name {}", host_address::host(it));
-    names.filter(|it| !it.is_empty()).map(name).collect()
+    names.filter(|it| !it.is_empty()).map(mark_of_name).collect()
+}
+
+fn mark_of_name(name: &str) -> String {
+    format!("name {}", host_address::host(name))
 }
 
 fn mark(address: &str) -> String {

@@ -1,0 +1,181 @@
+//! The conditions of a node of a node set, in the words of a node of a role.
+
+use api::conditions::{ConditionDraft, Severity, find, shortened};
+use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY, SETUP_READY, UP_TO_DATE};
+use api::dataplane::{HostState, Node, NodeSetHost, ServiceRun};
+use api::problem::Problem;
+use kube::ResourceExt;
+use operator_core::node_set_host::{Host, PREFIX, prefix};
+use operator_core::plan::Target;
+use operator_core::run_engine::host_key_checking;
+use operator_core::run_engine::outcome::last_failure;
+
+use crate::host::machines::machine_conditions;
+use crate::node_set::inputs;
+use crate::node_set::nodes::services::LastDeployment;
+use crate::node_set::observed::Observed;
+use crate::node_set::resolve::Resolved;
+use crate::reasons;
+use crate::role::provisioning::BAREMETAL_READY;
+
+/// The maximum number of characters of a node set's own message.
+const TEXT: usize = 600;
+
+/// What holds for all hosts of a node set, evaluated once.
+pub struct OfSet {
+    /// What the node set lacks.
+    pub input: ConditionDraft,
+    /// Whether there is an inventory.
+    pub setup: ConditionDraft,
+    /// The node set's own condition on what was changed.
+    pub up_to_date: ConditionDraft,
+    /// Whether objects that services read have changed since they were deployed.
+    pub has_changed_sources: bool,
+}
+
+impl OfSet {
+    /// Evaluates the node set; `up_to_date` is its own condition.
+    pub fn of(
+        seen: &Observed,
+        resolved: &Resolved<'_>,
+        up_to_date: ConditionDraft,
+        has_changed_sources: bool,
+    ) -> Self {
+        let set = seen.set.name_any();
+        let faults: Vec<Problem> =
+            resolved.problems.iter().chain(&resolved.network_faults).cloned().collect();
+        let input = match Problem::worst(&faults) {
+            None => {
+                let text = "Every input is there.";
+                reasons::inputs::INPUT_COMPLETE.condition(INPUT_READY, text)
+            }
+            Some(worst) => {
+                let text = shortened(&worst.message, TEXT);
+                let text = format!("OpenStackDataPlaneNodeSet {set}: {text}");
+                worst.reason.condition(INPUT_READY, text)
+            }
+        };
+        let setup = if resolved.content.is_some() {
+            reasons::role::SET_UP.condition(SETUP_READY, "The inventory is written.")
+        } else {
+            let text = format!(
+                "There is no inventory yet; see SetupReady of OpenStackDataPlaneNodeSet {set}."
+            );
+            reasons::inputs::INPUT_MISSING.condition(SETUP_READY, text)
+        };
+        Self { input, setup, up_to_date, has_changed_sources }
+    }
+}
+
+/// Returns the condition of the host's machine.
+pub fn machine(
+    seen: &Observed,
+    resolved: &Resolved<'_>,
+    name: &str,
+    address: &str,
+) -> ConditionDraft {
+    match resolved.machines.states.get(name) {
+        Some(machine) => {
+            let owner = Target::of(&*seen.set);
+            machine_conditions::condition(BAREMETAL_READY, &owner, machine, address)
+        }
+        None => {
+            let text = "The host is provisioned by others.";
+            reasons::machines::NOT_REQUIRED.condition(BAREMETAL_READY, text)
+        }
+    }
+}
+
+/// Returns how far the deployment of the host is.
+pub fn deployment(
+    seen: &Observed,
+    host: &NodeSetHost,
+    last: Option<&LastDeployment<'_>>,
+    services: &[ServiceRun],
+) -> ConditionDraft {
+    let set = seen.set.name_any();
+    let failed = || last_failure(DEPLOYMENT_READY, std::slice::from_ref(last?.failed(services)?));
+    match host.state {
+        HostState::Terminating => {
+            let text = format!(
+                "The host leaves OpenStackDataPlaneNodeSet {set}, which says what it waits for."
+            );
+            reasons::node_set::HOST_TERMINATING.condition(DEPLOYMENT_READY, text)
+        }
+        HostState::Deployed => {
+            let text = "The last deployment succeeded on this host.";
+            reasons::role::DEPLOYED.condition(DEPLOYMENT_READY, text)
+        }
+        HostState::Deploying => failed().unwrap_or_else(|| deploying(last)),
+        HostState::Failed => match failed() {
+            Some(failed) => failed.with_severity(Severity::Error),
+            None => reasons::node_set::DEPLOYMENT_GONE.condition(
+                DEPLOYMENT_READY,
+                "The deployment that was at the host has gone: create another \
+                 OpenStackDataPlaneDeployment.",
+            ),
+        },
+        HostState::Undeployed if host.hash.is_some() => reasons::node_set::NOT_DEPLOYED.condition(
+            DEPLOYMENT_READY,
+            "The last deployment has left the host half changed: create another \
+                 OpenStackDataPlaneDeployment.",
+        ),
+        HostState::Undeployed => {
+            let text = format!(
+                "Nothing is deployed: create an OpenStackDataPlaneDeployment that lists {set} in \
+                 spec.nodeSets."
+            );
+            reasons::node_set::NOT_DEPLOYED.condition(DEPLOYMENT_READY, text)
+        }
+    }
+}
+
+fn deploying(last: Option<&LastDeployment<'_>>) -> ConditionDraft {
+    let name = last.map(|it| it.deployment.name_any()).unwrap_or_default();
+    let text = format!(
+        "OpenStackDataPlaneDeployment {name} is at the host; its own status has the progress."
+    );
+    reasons::node_set::DEPLOYING.condition(DEPLOYMENT_READY, text)
+}
+
+/// Returns whether the host carries what a deployment would bring now.
+pub fn up_to_date(
+    resolved: &Resolved<'_>,
+    of_set: &OfSet,
+    host: &NodeSetHost,
+    node: &Node,
+) -> ConditionDraft {
+    let Some(hash) = &host.hash else {
+        let text = "No deployment of all its services has succeeded on this host yet.";
+        return reasons::NEVER_DEPLOYED.condition(UP_TO_DATE, text);
+    };
+    let is_same = inputs::digest(&resolved.inputs).cut(PREFIX).is(hash);
+    let is_whole = host.state != HostState::Undeployed;
+    // What services read is recorded of the last deployment that has succeeded on all hosts.
+    let outcome = &resolved.outcome;
+    let recorded = outcome.deployed_config_hash.as_ref().filter(|_| outcome.under_way.is_empty());
+    let is_recorded = recorded.is_some_and(|it| prefix(it) == *hash);
+    let has_changed_sources = of_set.has_changed_sources && is_recorded;
+    if is_same && is_whole && !has_changed_sources {
+        let text = "The last deployment used the present inputs.";
+        return reasons::UP_TO_DATE.condition(UP_TO_DATE, text);
+    }
+    let word = reasons::INPUTS_CHANGED.word;
+    if of_set.up_to_date.reason == word {
+        return of_set.up_to_date.clone();
+    }
+    // While a deployment is under way, what it changes is not known of each host.
+    let recorded = node.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default();
+    if let Some(recorded) = find(recorded, UP_TO_DATE).filter(|it| it.reason == word) {
+        return ConditionDraft::repeated(recorded);
+    }
+    let text = "The host does not carry the present inputs: a deployment brings them.";
+    reasons::INPUTS_CHANGED.condition(UP_TO_DATE, text)
+}
+
+/// Returns the condition of a host whose variables turn the check of host keys off.
+pub fn host_key_checks(seen: &Observed, host: Option<&Host<'_>>) -> Option<ConditionDraft> {
+    let own = host.and_then(|it| it.node.ansible.as_ref());
+    let levels = own.into_iter().chain(&seen.set.spec.node_template.ansible);
+    host_key_checking::condition(levels.map(|it| &it.ansible_vars), "ansibleVars of the host")
+}
