@@ -248,10 +248,10 @@ async fn issued(
     let labelled = Key::new(&key.namespace, label_value(&key.name));
     let secrets = caches.secrets.indexed(BY_LABEL, &labelled);
     let wants_some = are_named && set.spec.tls_enabled != Some(false);
-    if !wants_some && secrets.is_empty() {
+    let cert_manager = &caches.external_apis.cert_manager;
+    if !wants_some && secrets.is_empty() && !cert_manager.is_owner(set) {
         return Ok((Issued::default(), Bundles::default()));
     }
-    let cert_manager = &caches.external_apis.cert_manager;
     let mut issued = cert_manager.issued(&caches.api, &key.namespace).await?;
     let mut bundles = Bundles::default();
     if !issued.is_served {

@@ -123,10 +123,13 @@ async fn with_certificates(caches: &Caches, key: &Key, seen: &mut Observed) -> R
     let labelled = label_key(&key.namespace, &role.name_any());
     let secrets = caches.secrets.indexed(BY_ROLE_LABEL, &labelled);
     let had = |it: &Arc<Node>| it.status.as_ref().is_some_and(|it| it.tls.is_some());
-    if !is_enabled(Some(&role)) && secrets.is_empty() && !seen.nodes.iter().any(had) {
+    let cert_manager = &caches.external_apis.cert_manager;
+    let has_some =
+        !secrets.is_empty() || seen.nodes.iter().any(had) || cert_manager.is_owner(&*role);
+    if !is_enabled(Some(&role)) && !has_some {
         return Ok(());
     }
-    let issued = caches.external_apis.cert_manager.issued(&caches.api, &key.namespace).await?;
+    let issued = cert_manager.issued(&caches.api, &key.namespace).await?;
     let secrets = secrets.iter();
     let secrets = secrets.map(|it| (it.name_any(), it.resource_version().unwrap_or_default()));
     seen.issued = Issued { secrets: secrets.collect(), ..issued };

@@ -147,7 +147,8 @@ async fn certificate(
     named: &Named,
 ) -> Result<SeenCertificate> {
     let existing = caches.secrets.get(&named.certificate.key);
-    let has_one = existing.as_ref().is_some_and(|it| libvirt_tls::is_of(&**it, compute));
+    let has_secret = existing.as_ref().is_some_and(|it| libvirt_tls::is_of(&**it, compute));
+    let has_one = has_secret || caches.cert_manager.is_owner(compute);
     let is_wanted = node.and_then(|it| it.status.as_ref()).is_some_and(|it| it.tls.is_some());
     if !is_wanted && !has_one {
         return Ok(SeenCertificate::default());

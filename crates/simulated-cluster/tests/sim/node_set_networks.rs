@@ -99,6 +99,12 @@ async fn serve(ns: &Namespace, host: &Host, certificate: &str) -> Result<()> {
     ns.wait::<NodeSet>(SET, "waiting for a certificate", FOUND, is_told).await?;
     let asked = ns.wait::<Certificate>(certificate, "asked for", SOON, |_| true).await?;
     assert_eq!(asked.spec.ip_addresses.as_slice(), std::slice::from_ref(&host.address));
+
+    // One that is not signed yet goes when certificates are switched off.
+    ns.merge::<NodeSet>(SET, json!({ "spec": { "tlsEnabled": false } })).await?;
+    ns.gone::<Certificate>(certificate, SOON).await?;
+    ns.merge::<NodeSet>(SET, json!({ "spec": { "tlsEnabled": null } })).await?;
+    ns.wait::<Certificate>(certificate, "asked for again", SOON, |_| true).await?;
     neighbours::issue(ns, certificate, "one").await?;
     let is_certified = |it: &NodeSet| {
         ["SetupReady", CERTIFICATES].iter().all(|aspect| holds(conditions(it), aspect))

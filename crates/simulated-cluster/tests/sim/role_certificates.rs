@@ -3,7 +3,7 @@
 
 use anyhow::{Context as _, Result};
 use api::cert_manager::{Certificate, Issuer};
-use api::dataplane::{Node, Role, Service};
+use api::dataplane::{Node, Role, RunState, Service};
 use api::nova::ExternalCompute;
 use e2e::journey::{ROLE, RUN, conditions, ready, role};
 use e2e::{Namespace, SOON, holds, neighbours, says};
@@ -101,5 +101,45 @@ async fn hosts_of_a_role_and_their_computes_get_certificates_and_renewed_ones_by
     ns.wait::<ExternalCompute>(&host.name, "deployed with it", DEPLOYED, is_new).await?;
     let after = ["libvirt", "nova", "nova-registered", "libvirt", "nova-registered"];
     assert_eq!(of_nova(&host), after);
+    ns.done().await
+}
+
+#[tokio::test]
+async fn certificates_that_were_not_signed_yet_go_when_tls_is_switched_off() -> Result<()> {
+    let ns = World::new("role-certificates-unsigned").await?;
+    let host = ns.host("e2e-unsigned", "192.168.122.209");
+    neighbours::serve(&ns.client).await?;
+    let _broker = computes::cell(&ns, ns.sim).await?;
+    ns.create::<Service>("first", json!({ "playbookContents": PLAYBOOK })).await?;
+    certified_role(&ns, &host).await?;
+    let services = json!({ "spec": { "services": ["first", "certs", "agent"] } });
+    ns.merge::<Role>(ROLE, services).await?;
+    host.hold("first");
+    computes::join(&ns, &host, None).await?;
+    let tls = |is_enabled: bool| json!({ "spec": { "tlsEnabled": is_enabled } });
+
+    // Those of the role, which stay while one of its runs is open.
+    let certificate = format!("agent-default-{}", host.name);
+    let is_running = |it: &Node| {
+        let services = it.status.as_ref().map(|it| it.services.as_slice()).unwrap_or_default();
+        services.iter().any(|it| it.name == "first" && it.state == RunState::Running)
+    };
+    ns.wait::<Node>(&host.name, "running its first service", RUN, is_running).await?;
+    ns.wait::<Certificate>(&certificate, "asked for", SOON, |_| true).await?;
+    ns.merge::<Role>(ROLE, tls(false)).await?;
+    let is_without = |it: &Node| it.status.as_ref().is_some_and(|it| it.tls.is_none());
+    ns.wait::<Node>(&host.name, "without certificates", SOON, is_without).await?;
+    ns.api::<Certificate>().get(&certificate).await?;
+    host.release();
+    ns.gone::<Certificate>(&certificate, RUN).await?;
+
+    // That of libvirt.
+    ns.merge::<Role>(ROLE, tls(true)).await?;
+    ns.wait::<Certificate>(&certificate, "asked for again", RUN, |_| true).await?;
+    neighbours::issue(&ns, &certificate, "one").await?;
+    let of_libvirt = format!("compute-libvirt-default-{}", host.name);
+    ns.wait::<Certificate>(&of_libvirt, "asked for", DEPLOYED, |_| true).await?;
+    ns.merge::<Role>(ROLE, tls(false)).await?;
+    ns.gone::<Certificate>(&of_libvirt, DEPLOYED).await?;
     ns.done().await
 }
