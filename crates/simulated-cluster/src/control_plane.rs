@@ -27,6 +27,15 @@ const ADMIN: &str = "administrator-of-the-simulated-cluster";
 /// scarce.
 const GC_PERCENT: &str = "400";
 
+/// The audit log of the API server.
+#[derive(Clone, Debug)]
+pub struct Audit {
+    /// The policy, which says what is logged.
+    pub policy: PathBuf,
+    /// The log, which is never rotated.
+    pub log: PathBuf,
+}
+
 /// The running components, and how to reach them.
 #[derive(Debug)]
 pub(crate) struct ControlPlane {
@@ -40,7 +49,12 @@ pub(crate) struct ControlPlane {
 
 impl ControlPlane {
     /// Starts all components; resolves when the API server is ready.
-    pub(crate) async fn start(bin: &Path, folder: &Folder, processes: &Processes) -> Result<Self> {
+    pub(crate) async fn start(
+        bin: &Path,
+        folder: &Folder,
+        processes: &Processes,
+        audit: Option<&Audit>,
+    ) -> Result<Self> {
         let authority = certificates(folder)?;
         let (etcd, peer, api) = (ports::free()?, ports::free()?, ports::free()?);
         let url = format!("https://127.0.0.1:{api}");
@@ -55,7 +69,9 @@ impl ControlPlane {
             })
         };
         plane.parts.push(start("etcd", etcd_flags(folder, etcd, peer))?);
-        plane.parts.push(start("kube-apiserver", api_server_flags(folder, etcd, api))?);
+        let mut flags = api_server_flags(folder, etcd, api);
+        flags.extend(audit.into_iter().flat_map(audit_flags));
+        plane.parts.push(start("kube-apiserver", flags)?);
         plane.ready().await?;
         // The controller manager exits when the API server is not ready within ten seconds.
         let flags = controller_manager_flags(folder, &plane.kubeconfig);
@@ -135,6 +151,15 @@ fn api_server_flags(folder: &Folder, etcd: u16, port: u16) -> Vec<String> {
         "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
         format!("--service-account-key-file={}", at("accounts.pub")),
         format!("--service-account-signing-key-file={}", at("accounts.key")),
+    ]
+}
+
+fn audit_flags(audit: &Audit) -> [String; 3] {
+    [
+        format!("--audit-policy-file={}", audit.policy.display()),
+        format!("--audit-log-path={}", audit.log.display()),
+        // In megabytes: a reader finds all requests in one file.
+        "--audit-log-maxsize=100000".to_owned(),
     ]
 }
 

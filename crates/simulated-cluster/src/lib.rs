@@ -24,6 +24,7 @@ mod ready_watch;
 mod simulation;
 
 pub use broker::Broker;
+pub use control_plane::Audit;
 pub use ironic::{Ironic, Trouble};
 pub use keystone::Keystone;
 pub use nova::{Nova, NovaFault, NovaRequest};

@@ -81,6 +81,12 @@ impl Player {
         self.shared.answer_everywhere();
     }
 
+    /// From now on each run ends as soon as its pod is bound, well at all of its hosts. Nothing that
+    /// it mounts is read and no visit is recorded, so that thousands of hosts cost little.
+    pub fn end_at_once(&self) {
+        self.shared.end_at_once();
+    }
+
     /// Sets the fate of the matching runs from now on; the last matching call applies.
     pub fn decide(&self, matching: Matching, fate: Fate) {
         self.shared.decide(matching, fate);

@@ -11,7 +11,7 @@ use kube::{Api, Client};
 use serde_json::{Value, json};
 
 use crate::broker::Broker;
-use crate::control_plane::ControlPlane;
+use crate::control_plane::{Audit, ControlPlane};
 use crate::folder::Folder;
 use crate::helm_release::{self, Rendered, apply};
 use crate::keystone::Keystone;
@@ -39,6 +39,8 @@ pub struct Options {
     /// Lease duration in seconds, after which another process takes over from a killed leader;
     /// `None` keeps the operators' default.
     pub lease_seconds: Option<u16>,
+    /// Where the API server writes its audit log; `None` writes none.
+    pub audit: Option<Audit>,
 }
 
 /// A running simulated cluster; all its processes end with the process that started it.
@@ -81,7 +83,7 @@ impl Simulation {
         let folder = Folder::new(&format!("{}-{number}", std::process::id()))?;
         let processes = Processes::new();
         let (plane, rendered) = tokio::try_join!(
-            ControlPlane::start(&bin, &folder, &processes),
+            ControlPlane::start(&bin, &folder, &processes, options.audit.as_ref()),
             Rendered::new(&bin, &values),
         )?;
         let client = plane.client().await?;

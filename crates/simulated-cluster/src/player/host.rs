@@ -279,7 +279,7 @@ fn knows(approach: &Approach<'_>, key: &str) -> bool {
 }
 
 /// Returns an ed25519 public key in SSH's format without a private key.
-fn key_of(name: &str, number: usize) -> String {
+pub(super) fn key_of(name: &str, number: usize) -> String {
     const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
     let mut seed = name.bytes().fold(number * 7919 + 17, |seed, byte| {
         seed.wrapping_mul(31).wrapping_add(usize::from(byte)) % 1_000_003
@@ -296,6 +296,8 @@ fn key_of(name: &str, number: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     fn ends(host: &Host, user: &str, key: &str, known_hosts: &str) -> Option<Behaviour> {
@@ -337,5 +339,9 @@ mod tests {
             assert_eq!(HostKey::parse(key).map(|it| it.to_string()).as_ref(), Some(key));
         }
         assert!(keys[0] != keys[1] && keys[0] != keys[2], "{keys:?}");
+        // The bench has that many hosts, at such addresses.
+        let address = |it: usize| format!("198.18.{}.{}:22", it / 250, it % 250 + 1);
+        let many: BTreeSet<String> = (0..5000).map(|it| key_of(&address(it), 0)).collect();
+        assert_eq!(many.len(), 5000);
     }
 }

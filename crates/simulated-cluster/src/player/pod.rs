@@ -15,7 +15,7 @@ use operator_core::run_engine::run::SERVICE_LABEL;
 use serde_json::{Value, json};
 
 use super::fate::{Fate, Matching};
-use super::host::{Approach, Behaviour};
+use super::host::{Approach, Behaviour, key_of};
 use super::ledger::{RunPod, Visit};
 use super::message::{self, Told};
 use super::shared::{Shared, WORKER};
@@ -64,9 +64,13 @@ fn report(text: &str) {
 /// hosts, unless a limit leaves localhost out.
 fn told_of_localhost(targets: &[Target], files: &BTreeMap<String, String>) -> String {
     let is_run = inventory::is_within_limit(files, "localhost");
-    let behaviour = if is_run { Behaviour::Unchanged } else { Behaviour::NotReached };
+    told_alike(targets, &if is_run { Behaviour::Unchanged } else { Behaviour::NotReached })
+}
+
+/// Returns what the callback reports of a run that ends alike at all of its hosts.
+fn told_alike(targets: &[Target], behaviour: &Behaviour) -> String {
     let told: Vec<Told> =
-        targets.iter().map(|(name, address)| Told::of(&behaviour, name, address)).collect();
+        targets.iter().map(|(name, address)| Told::of(behaviour, name, address)).collect();
     message::of_run(&told)
 }
 
@@ -113,6 +117,9 @@ impl Life {
         if let Fate::ImagePull(words) = self.fate() {
             return self.write("Pending", &waiting("ErrImagePull", &words), None).await;
         }
+        if self.shared.is_at_once() {
+            return self.at_once().await;
+        }
         let files = self.files().await?;
         self.variables().await?;
         let targets = self.targets();
@@ -125,6 +132,15 @@ impl Life {
         // The pod no longer works on its hosts, although the API does not show it yet.
         self.shared.ledger.leaves(&self.uid());
         self.write(phase, &terminated(&ended), first.as_ref()).await
+    }
+
+    /// Ends the pod well at all of its hosts, whatever it mounts.
+    async fn at_once(&self) -> Result<()> {
+        let targets = self.targets();
+        let first = self.learned(&targets).map(|it| terminated(&it));
+        self.write("Running", &running(), first.as_ref()).await?;
+        let ended = Ended::new(0, told_alike(&targets, &Behaviour::Done));
+        self.write("Succeeded", &terminated(&ended), first.as_ref()).await
     }
 
     /// Ends the pod as its kubelet, then deletes it.
@@ -246,7 +262,10 @@ impl Life {
         let hosts = self.shared.hosts();
         let key = |argument: &String| {
             let address = argument.split(' ').next().unwrap_or_default();
-            hosts.get(address).and_then(|it| it.state().shown_key())
+            match hosts.get(address) {
+                Some(host) => host.state().shown_key(),
+                None => self.shared.is_everywhere().then(|| key_of(address, 0)),
+            }
         };
         let keys: Vec<Option<String>> = arguments.map(key).collect();
         debug_assert!(keys.len() <= targets.len(), "more hosts are asked than there are");

@@ -25,6 +25,8 @@ pub(crate) struct Shared {
     registrations: Mutex<Registrations>,
     /// Whether addresses without a described host accept every login.
     is_everywhere: AtomicBool,
+    /// Whether each run ends as soon as its pod is bound.
+    is_at_once: AtomicBool,
 }
 
 impl Shared {
@@ -37,6 +39,7 @@ impl Shared {
             fates: Mutex::default(),
             registrations: Mutex::default(),
             is_everywhere: AtomicBool::new(false),
+            is_at_once: AtomicBool::new(false),
         }
     }
 
@@ -48,6 +51,16 @@ impl Shared {
     /// Returns whether addresses without a described host accept every login.
     pub(crate) fn is_everywhere(&self) -> bool {
         self.is_everywhere.load(Ordering::Relaxed)
+    }
+
+    /// From now on each run ends as soon as its pod is bound.
+    pub(crate) fn end_at_once(&self) {
+        self.is_at_once.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns whether each run ends as soon as its pod is bound.
+    pub(crate) fn is_at_once(&self) -> bool {
+        self.is_at_once.load(Ordering::Relaxed)
     }
 
     /// Sets the fate of the matching runs from now on; the last matching call applies.

@@ -52,7 +52,7 @@ impl Own {
         lease_seconds: u16,
     ) -> Result<Self> {
         let values = values.iter().map(|it| (*it).to_owned()).collect();
-        let options = Options { values, lease_seconds: Some(lease_seconds) };
+        let options = Options { values, lease_seconds: Some(lease_seconds), ..Options::default() };
         let sim = Simulation::start(&options).await?;
         let ns = Namespace::of(sim.client.clone(), test).await?;
         Ok(Self { ns, sim })
