@@ -92,7 +92,7 @@ fn functions_are_short_and_take_no_several_booleans() {
         }
         let text = fs::read_to_string(&path).unwrap();
         let code = without_tests(&text);
-        for (n_lines, function) in sizes(code) {
+        for (n_lines, function) in sizes(&code) {
             n_checked += 1;
             assert!(n_lines <= LIMIT, "{name}: {function} has {n_lines} lines");
         }

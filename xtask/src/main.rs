@@ -67,8 +67,8 @@ enum Command {
     Journey(journey::Args),
     /// A real Kubernetes on this machine.
     Lab(lab::Args),
-    /// Count the lines of each crate without its tests.
-    Lines,
+    /// Count the lines of each crate, and those of its tests.
+    Lines(lines::Args),
     /// See whether the tests catch the changes of the code that the docs name.
     Mutants(mutants::Args),
     /// See whether the operators decide in each test what they decided before a rebuild.
@@ -91,7 +91,7 @@ fn main() -> ExitCode {
         Command::Fuzz(args) => fuzz::main(&args),
         Command::Journey(args) => journey::main(&args),
         Command::Lab(args) => lab::main(&args),
-        Command::Lines => lines::main(),
+        Command::Lines(args) => lines::main(&args),
         Command::Mutants(args) => mutants::main(&args),
         Command::Plans(args) => plans::main(&args),
         Command::Proof(args) => proof::main(&args),

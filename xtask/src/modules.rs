@@ -200,7 +200,7 @@ fn whatever_decide_reaches_is_pure() {
         let reached = reached_from("decide", &edges(name));
         assert!(reached.len() > 3, "{name}: only {} modules are reached", reached.len());
         for module in reached {
-            let word = impure_word(without_tests(&text_of(name, &module)));
+            let word = impure_word(&without_tests(&text_of(name, &module)));
             found.extend(word.map(|it| format!("{name} {}: {it}", module.join("::"))));
         }
     }

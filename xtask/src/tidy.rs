@@ -142,7 +142,7 @@ fn judgements_and_builders_are_pure() {
         }
         n_checked += 1;
         let text = fs::read_to_string(&path).unwrap();
-        assert_eq!(impure_word(without_tests(&text)), None, "{}", path.display());
+        assert_eq!(impure_word(&without_tests(&text)), None, "{}", path.display());
     }
     assert!(n_checked > 20, "only {n_checked} files were looked at");
 }

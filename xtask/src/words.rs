@@ -158,7 +158,7 @@ fn comments_and_names_use_the_fields_terms() {
             continue;
         }
         let text = fs::read_to_string(&path).unwrap();
-        assert_eq!(faults(without_tests(&text)), [""; 0], "{name}");
+        assert_eq!(faults(&without_tests(&text)), [""; 0], "{name}");
     }
 }
 
@@ -174,7 +174,7 @@ fn texts_for_users_use_the_fields_terms() {
         let is_published = name.starts_with("crates/api/");
         let read = if is_published { Read::LiteralsAndDocs } else { Read::Literals };
         let text = fs::read_to_string(&path).unwrap();
-        assert_eq!(faults_of_texts(without_tests(&text), read), [""; 0], "{name}");
+        assert_eq!(faults_of_texts(&without_tests(&text), read), [""; 0], "{name}");
         n_checked += 1;
     }
     assert!(n_checked > 200, "only {n_checked} files were checked");

@@ -214,7 +214,7 @@ impl Ironic {
             }
             Ok(())
         };
-        tokio::time::timeout(PATIENCE, looked).await.context("nobody looks at all machines")?
+        tokio::time::timeout(PATIENCE, looked).await.context("no operator looks at all machines")?
     }
 
     /// Stops listening; the state is kept.
