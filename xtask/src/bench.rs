@@ -1,9 +1,10 @@
 //! `cargo xtask bench`: measures the cost of the operators and asserts limits.
 
 mod audit;
-mod node_set;
+mod fleet;
 mod process;
 mod reads;
+mod status_age;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,6 +12,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use audit::{Audit, Requests};
+use fleet::{Fleet, Road};
+use process::Among;
 use serde_json::{Value, json};
 
 use crate::demo::facts::wait_until_ready;
@@ -26,7 +29,7 @@ const LEADING: Duration = Duration::from_mins(2);
 /// The memory limit of an operator.
 const MEMORY_MIB: f64 = 20.0;
 
-/// Measure what the operators cost on the lab after a demo.
+/// Measure what the operators cost: on the lab after a demo, or with `--nodes` on a simulated cluster.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Write the counts of this run as the baseline that later runs are compared with.
@@ -35,15 +38,36 @@ pub(crate) struct Args {
     /// The audit log of an existing cluster's API server on this machine.
     #[arg(long, value_name = "FILE")]
     audit_log: Option<PathBuf>,
-    /// Measure a Deployment of a node set with 100 hosts instead of the main job.
-    #[arg(long)]
-    node_set: bool,
+    /// Measure the first deployment of that many hosts on a simulated cluster instead.
+    #[arg(long, value_name = "N", requires = "road")]
+    #[arg(conflicts_with_all = ["write_baseline", "audit_log", "kubeconfig", "registry"])]
+    nodes: Option<usize>,
+    /// How these hosts are described.
+    #[arg(long, requires = "nodes")]
+    road: Option<Road>,
+    /// Write the figures of these hosts into a file as well.
+    #[arg(long, value_name = "FILE", requires = "nodes")]
+    json: Option<PathBuf>,
+    /// A directory with compiled programs, the operators and `simulated-cluster`; without it the
+    /// operators are compiled as users get them.
+    #[arg(long, value_name = "DIR", requires = "nodes")]
+    programs: Option<PathBuf>,
     #[command(flatten)]
     cluster: Choice,
 }
 
-/// Redeploys everything, waits at rest, and asserts the limits.
+/// Measures what is asked for, and asserts the limits.
 pub(crate) fn main(args: &Args) -> Result<()> {
+    match args.nodes.zip(args.road) {
+        Some((nodes, road)) => {
+            fleet::measure(Fleet { road, nodes }, args.programs.as_deref(), args.json.as_deref())
+        }
+        None => measure_main_job(args),
+    }
+}
+
+/// Redeploys everything, waits at rest, and asserts the limits.
+fn measure_main_job(args: &Args) -> Result<()> {
     let mut env = args.cluster.env()?;
     if let Some(path) = &args.audit_log {
         env.audit_log.clone_from(path);
@@ -53,9 +77,6 @@ pub(crate) fn main(args: &Args) -> Result<()> {
     }
     let audit = Audit::of(&env);
     install(&env)?;
-    if args.node_set {
-        return node_set::measure(&env, &audit);
-    }
     wait_until_ready(&env, &MAIN).context("the bench needs a finished demo: cargo xtask demo")?;
     sh::step("wait until the operators have started", || wait_until_started(&env, &audit))?;
     let (start, first_revision) = (audit.position()?, revision(&env)?);
@@ -73,7 +94,7 @@ pub(crate) fn main(args: &Args) -> Result<()> {
         std::thread::sleep(REST);
         audit.requests(controlplane::NAMESPACE, from, audit.position()?)
     })?;
-    let processes = process::operators()?;
+    let processes = process::operators(Among::All)?;
     let report = json!({
         "seconds": seconds,
         "etcdRevisions": last_revision - first_revision,

@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use clap::Subcommand;
+pub(crate) use config::AUDIT_POLICY;
 
 use crate::{bare_metal, guests, machines, paths, sh};
 

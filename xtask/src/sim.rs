@@ -1,7 +1,8 @@
-//! `cargo xtask sim`: a simulated cluster for manual use, which does not disturb anything else.
+//! `cargo xtask sim`: a simulated cluster for manual use, which does not disturb anything else; the
+//! bench measures in one of its own.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -13,6 +14,8 @@ use crate::{lab, paths, sh};
 
 /// The timeout for its start on a busy machine; it takes 8 s on an idle one.
 const UP_WITHIN: Duration = Duration::from_mins(2);
+/// The program that runs it.
+pub(crate) const PROGRAM: &str = "simulated-cluster";
 /// The time that its processes have to end.
 const GRACE: Duration = Duration::from_secs(10);
 
@@ -31,11 +34,21 @@ enum Action {
     Down,
 }
 
+/// A simulated cluster that runs in the background.
+pub(crate) struct Cluster {
+    /// Its process, whose children are the operators.
+    pub(crate) process: Process,
+    /// The administrator's kubeconfig.
+    pub(crate) kubeconfig: PathBuf,
+    /// The directory of kubectl.
+    pub(crate) bin: PathBuf,
+}
+
 /// Runs one of the commands.
 pub(crate) fn main(args: &Args) -> Result<()> {
     match args.action {
         Action::Up => up(),
-        Action::Down => down(),
+        Action::Down => stop(&folder()),
     }
 }
 
@@ -44,21 +57,42 @@ fn folder() -> PathBuf {
 }
 
 fn up() -> Result<()> {
-    let bin = lab::simulation_programs()?;
+    let Cluster { kubeconfig, bin, .. } = start(&compile()?, &folder(), |_| {})?;
+    println!(
+        "\nTalk to it:\n  export KUBECONFIG={} PATH={}:$PATH\nStop it:\n  cargo xtask sim down",
+        kubeconfig.display(),
+        bin.display()
+    );
+    Ok(())
+}
+
+/// Compiles the program that runs a simulated cluster, and beside it the operators that it starts.
+pub(crate) fn compile() -> Result<PathBuf> {
     sh::step("build the operators and the simulated cluster", || {
         let mut build = sh::cargo();
         // The whole workspace, as in the tests; other packages would have other features.
         build.args(["build", "--workspace", "--all-targets", "--quiet"]);
         sh::run(build.current_dir(paths::repo())).map(drop)
     })?;
-    down()?;
-    fs::create_dir_all(folder())?;
-    let (kubeconfig, log) = (folder().join("kubeconfig"), folder().join("log"));
-    let program = std::path::absolute(paths::compiled().join("debug/simulated-cluster"))?;
+    Ok(std::path::absolute(paths::compiled().join("debug").join(PROGRAM))?)
+}
+
+/// Starts a simulated cluster in place of the one that has this directory; its operators are those
+/// beside the program.
+pub(crate) fn start(
+    program: &Path,
+    folder: &Path,
+    configure: impl FnOnce(&mut Command),
+) -> Result<Cluster> {
+    let bin = lab::simulation_programs()?;
+    stop(folder)?;
+    fs::create_dir_all(folder)?;
+    let (kubeconfig, log) = (folder.join("kubeconfig"), folder.join("log"));
     let mut command = Command::new(program);
     command.arg("--kubeconfig").arg(&kubeconfig).env("EDPM_SIM_BIN", &bin);
+    configure(&mut command);
     sh::step("start the simulated cluster", || {
-        let process = Process::start(&command, "sim", &folder().join("process.json"), &log)?;
+        let process = Process::start(&command, "sim", &folder.join("process.json"), &log)?;
         sh::wait_for("the simulated cluster", UP_WITHIN, || {
             if kubeconfig.is_file() {
                 return Ok(Ok(()));
@@ -68,21 +102,17 @@ fn up() -> Result<()> {
             }
             let said = fs::read_to_string(&log).unwrap_or_default();
             Ok(Err(anyhow!("it has ended:\n{}", sh::tail(&said, 20))))
-        })?
-    })?;
-    println!(
-        "\nTalk to it:\n  export KUBECONFIG={} PATH={}:$PATH\nStop it:\n  cargo xtask sim down",
-        kubeconfig.display(),
-        bin.display()
-    );
-    Ok(())
+        })??;
+        Ok(Cluster { process, kubeconfig: kubeconfig.clone(), bin })
+    })
 }
 
-fn down() -> Result<()> {
-    if let Some(process) = Process::find(&folder().join("process.json")) {
+/// Ends the simulated cluster that has this directory, and removes the directory.
+pub(crate) fn stop(folder: &Path) -> Result<()> {
+    if let Some(process) = Process::find(&folder.join("process.json")) {
         sh::step("stop the simulated cluster", || process.stop(GRACE))?;
     }
-    match fs::remove_dir_all(folder()) {
+    match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
         Ok(()) | Err(_) => Ok(()),
     }

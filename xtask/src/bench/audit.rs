@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Seek, SeekFrom};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
 use super::reads::Reads;
+use super::status_age::StatusWrites;
 use crate::demo::OPERATORS;
 use crate::lab;
 
@@ -24,12 +25,19 @@ pub(crate) struct Requests {
     counts: BTreeMap<String, BTreeMap<String, u64>>,
     /// Reads of single objects.
     pub(super) reads: Reads,
+    /// When statuses were written.
+    pub(super) statuses: StatusWrites,
 }
 
 impl Audit {
     /// Returns the audit log of a cluster.
     pub(crate) fn of(env: &lab::Env) -> Self {
-        Self { path: env.audit_log.clone() }
+        Self::at(&env.audit_log)
+    }
+
+    /// Returns the audit log in this file.
+    pub(super) fn at(path: &Path) -> Self {
+        Self { path: path.to_owned() }
     }
 
     /// Returns the current length of the log in bytes.
@@ -70,13 +78,14 @@ fn concerns(event: &Value, namespace: &str) -> bool {
 }
 
 impl Requests {
-    fn count(&mut self, event: &Value) {
+    pub(super) fn count(&mut self, event: &Value) {
         // Watches are logged at their start and at their end.
         let stage = if event["verb"] == "watch" { "ResponseStarted" } else { "ResponseComplete" };
         let user = event["user"]["username"].as_str().unwrap_or_default();
         let prefix = format!("system:serviceaccount:{OPERATORS}:");
         let operator = user.strip_prefix(&prefix);
         self.reads.count(operator, event);
+        self.statuses.count(operator, event);
         let Some(operator) = operator.filter(|_| event["stage"] == stage) else {
             return;
         };
@@ -89,6 +98,11 @@ impl Requests {
         let verb = event["verb"].as_str().unwrap_or_default();
         let of_operator = self.counts.entry(operator.to_owned()).or_default();
         *of_operator.entry(format!("{verb} {resource}")).or_default() += 1;
+    }
+
+    /// Returns the requests of an operator by verb and resource.
+    pub(super) fn of(&self, operator: &str) -> BTreeMap<String, u64> {
+        self.counts.get(operator).cloned().unwrap_or_default()
     }
 
     /// Returns the counts as JSON.
@@ -108,17 +122,6 @@ impl Requests {
         self.reads.unexplained()
     }
 
-    /// Counts writes except those of Leases and Events, which depend on time.
-    pub(crate) fn n_writes(&self) -> u64 {
-        const WRITES: [&str; 5] = ["create", "delete", "deletecollection", "patch", "update"];
-        let is_write = |request: &str| {
-            let (verb, resource) = request.split_once(' ').unwrap_or((request, ""));
-            WRITES.contains(&verb) && !["events", "leases"].contains(&resource)
-        };
-        let all = self.counts.values().flatten();
-        all.filter(|(request, _)| is_write(request)).map(|(_, n)| n).sum()
-    }
-
     /// Returns lists, none of which may happen after the start.
     pub(crate) fn lists(&self) -> Vec<String> {
         self.find(|request| request.starts_with("list ")).collect()
@@ -130,6 +133,24 @@ impl Requests {
             found.map(|(request, n)| format!("{operator}: {n} × {request}")).collect::<Vec<_>>()
         })
     }
+}
+
+/// Returns how many of these requests depend on work and not on time: all but those about Leases.
+pub(super) fn n_requests(counts: &BTreeMap<String, u64>) -> u64 {
+    sum(counts, |_, resource| resource != "leases")
+}
+
+/// Returns how many of these requests write, except those about Leases and Events.
+pub(super) fn n_writes(counts: &BTreeMap<String, u64>) -> u64 {
+    const WRITES: [&str; 5] = ["create", "delete", "deletecollection", "patch", "update"];
+    sum(counts, |verb, resource| {
+        WRITES.contains(&verb) && !["events", "leases"].contains(&resource)
+    })
+}
+
+fn sum(counts: &BTreeMap<String, u64>, is_wanted: impl Fn(&str, &str) -> bool) -> u64 {
+    let of = |request: &str| request.split_once(' ').is_some_and(|it| is_wanted(it.0, it.1));
+    counts.iter().filter(|(request, _)| of(request)).map(|(_, n)| n).sum()
 }
 
 #[cfg(test)]
@@ -165,11 +186,51 @@ mod tests {
             json!({ "nova-operator": { "get secrets": 1, "watch secrets": 1 } })
         );
         assert_eq!(requests.unexpected_at_rest(), ["at rest: nova-operator: 1 × get secrets"]);
-        assert_eq!((requests.lists(), requests.n_writes()), (Vec::new(), 0));
-        requests.count(&event(nova, "patch", "ResponseComplete"));
-        assert_eq!(requests.n_writes(), 1);
+        assert_eq!(requests.lists(), [""; 0]);
         assert_eq!(requests.unexplained_reads().len(), 1);
         requests.count(&event(nova, "list", "ResponseComplete"));
         assert_eq!(requests.lists(), ["nova-operator: 1 × list secrets"]);
+    }
+
+    #[test]
+    fn leases_are_no_work_and_events_no_writes_that_count() {
+        let counts =
+            [("create jobs", 2), ("get secrets", 3), ("patch events", 5), ("update leases", 7)];
+        let mut counts = BTreeMap::from(counts.map(|(it, n)| (it.to_owned(), n)));
+        assert_eq!((n_requests(&counts), n_writes(&counts)), (10, 2));
+        counts.insert("patch openstackansibleees/status".into(), 11);
+        counts.insert("watch openstackansibleees".into(), 13);
+        assert_eq!((n_requests(&counts), n_writes(&counts)), (34, 13));
+    }
+
+    #[test]
+    fn only_what_is_between_two_positions_of_the_log_is_read() {
+        let path = std::env::temp_dir().join(format!("audit-{}", std::process::id()));
+        let audit = Audit::at(&path);
+        let line = |verb: &str| {
+            event(
+                &format!("system:serviceaccount:{OPERATORS}:nova-operator"),
+                verb,
+                "ResponseComplete",
+            )
+            .to_string()
+                + "\n"
+        };
+        std::fs::write(&path, line("get") + "no event\n").unwrap();
+        let from = audit.position().unwrap();
+        std::fs::write(&path, line("get") + "no event\n" + &line("patch") + &line("patch"))
+            .unwrap();
+        let to = audit.position().unwrap();
+        std::fs::write(
+            &path,
+            line("get") + "no event\n" + &line("patch") + &line("patch") + &line("delete"),
+        )
+        .unwrap();
+        let of = |from, to| audit.requests("bench", from, to).unwrap().of("nova-operator");
+        assert_eq!(of(from, to), BTreeMap::from([("patch secrets".to_owned(), 2)]));
+        assert_eq!(n_requests(&of(0, audit.position().unwrap())), 4);
+        std::fs::write(&path, "").unwrap();
+        assert!(audit.requests("bench", from, to).unwrap_err().to_string().contains("rotated"));
+        std::fs::remove_file(&path).unwrap();
     }
 }

@@ -52,7 +52,7 @@ current-context: edpm-lab
 }
 
 /// Logs every request once, without bodies: enough to count by user, verb and resource.
-const AUDIT_POLICY: &str = "apiVersion: audit.k8s.io/v1
+pub(crate) const AUDIT_POLICY: &str = "apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
 rules:

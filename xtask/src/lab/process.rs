@@ -13,7 +13,7 @@ use crate::sh;
 
 /// A process that this program started, perhaps in an earlier run.
 pub(crate) struct Process {
-    pub(super) pid: u32,
+    pub(crate) pid: u32,
     /// The kernel's start time, which distinguishes it from a later process with the same PID.
     started: u64,
     /// A digest of its command and inputs.
