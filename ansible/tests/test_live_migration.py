@@ -23,7 +23,7 @@ case "$*" in
 *qemu+*) echo "podman $*" >>"$here/notes"; [ ! -e "$here/refuses" ] || { cat "$here/refuses" >&2; exit 1; } ;;
 "exec nova_compute sh"*)
     cd /var/lib/openstack/config/nova && sha256sum -- *nova*.conf | sort -k 2
-    cd /var/lib/edpm-config/nova && sha256sum live-migration.conf 2>/dev/null | sed 's/live/01-nova_live/' ;;
+    cd /var/lib/edpm-config/nova && sha256sum live-migration.conf config-drive.conf 2>/dev/null | sed 's/  /  01-nova_/' ;;
 *) exec "$here/podman-of-audits" "$@" ;;
 esac
 """
@@ -266,6 +266,16 @@ class OverTls(Host):
         self.assertIn(f"libvirt does not answer over TLS at {ADDRESS}, so no guest would come to this host: error: no certificate of ours",
                       said)
 
+    def test_nova_is_not_touched_while_libvirt_does_not_answer_over_tls(self):
+        self.write("bin/refuses", "error: failed to connect to the hypervisor\nerror: unable to connect: Connection refused\n")
+        self.write("src/01-nova.conf", "[DEFAULT]\nhost = h\ndebug = True\n")
+        code, said, notes = self.run_playbook("nova", **TLS)
+        self.assertNotEqual(code, 0)
+        self.assertIn(f"libvirt does not answer over TLS at {ADDRESS}, so no guest would come to this host: "
+                      "error: unable to connect: Connection refused Deploy install-certs and libvirt before nova", said)
+        self.assertEqual(self.started(notes), [])
+        self.assertNotIn("debug", self.text("/var/lib/openstack/config/nova/01-nova.conf"))
+
     def test_an_audit_finds_what_was_written_in_sync_and_a_certificate_that_another_has_put_there(self):
         expected, differences = self.audit(**TLS)
         self.assertEqual(differences, [])
@@ -303,12 +313,36 @@ class OverSsh(Host):
         self.assertIn("restrict ssh-ed25519", keys.read_text())
 
 
+class ConfigDrives(Host):
+    """A guest that moves without shared storage loses its config drive, so only those have one that need it."""
+
+    def agent(self):
+        """Where systemd has neutron's metadata agent that starts with the host."""
+        return self.path("/etc/systemd/system/multi-user.target.wants/edpm_ovn_metadata_agent.service")
+
+    def test_guests_that_an_agent_serves_have_one_if_they_ask_and_an_audit_agrees(self):
+        drives = self.path("/var/lib/edpm-config/nova/config-drive.conf")
+        self.deploy("libvirt", "nova")
+        self.assertFalse(drives.exists())
+        self.assertEqual(self.audit()[1], [])
+
+        self.agent().parent.mkdir(parents=True, exist_ok=True)
+        self.agent().symlink_to("../edpm_ovn_metadata_agent.service")
+        self.assertEqual(self.audit()[1], ["file /var/lib/edpm-config/nova/config-drive.conf: missing"])
+        self.deploy("nova")
+        self.assertIn("[DEFAULT]\nforce_config_drive = False\n", drives.read_text())
+        expected, differences = self.audit()
+        self.assertIn("/var/lib/edpm-config/nova/config-drive.conf", expected)
+        self.assertEqual(differences, [])
+
+
 class Kolla(unittest.TestCase):
-    def test_the_file_of_migrations_is_read_between_the_generated_one_and_the_users(self):
+    def test_what_the_role_adds_is_read_between_the_generated_file_and_the_users(self):
         files = json.loads((ANSIBLE / "osp/edpm/roles/edpm_nova/files/kolla.json").read_text())["config_files"]
-        [name] = [pathlib.Path(entry["dest"]).name for entry in files if entry["source"].endswith("/live-migration.conf")]
-        self.assertLess("01-nova.conf", name)
-        self.assertLess(name, "02-nova-default.conf")
+        for source in ("live-migration.conf", "config-drive.conf"):
+            [name] = [pathlib.Path(entry["dest"]).name for entry in files if entry["source"].endswith(f"/{source}")]
+            self.assertLess("01-nova.conf", name)
+            self.assertLess(name, "02-nova-default.conf")
 
 
 if __name__ == "__main__":

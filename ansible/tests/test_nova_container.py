@@ -19,7 +19,7 @@ case "$1 $2" in
 "run --rm") case "$*" in *" nova:1 "*tss*) cat "$here/lacks" ;; *" id-"*swtpm*) cat "$here/libvirt-lacks" ;; esac 2>/dev/null || true ;;
 "exec nova_compute")
     cd "$here/../dest" && sha256sum -- *nova*.conf | sort -k 2
-    cd /var/lib/edpm-config/nova && sha256sum without-vtpm.conf live-migration.conf 2>/dev/null | sed 's/  /  01-nova_/' ;;
+    cd /var/lib/edpm-config/nova && sha256sum without-vtpm.conf live-migration.conf config-drive.conf 2>/dev/null | sed 's/  /  01-nova_/' ;;
 "top nova_compute") echo nova-compute ;;
 *) exit 1 ;;
 esac
@@ -186,6 +186,20 @@ class NovaContainer(TemporaryDirectoryTest):
         key.unlink()
         self.assertIn("create", self.deploy())
         self.assertEqual(self.moves(), {})
+
+    def test_nova_starts_again_where_another_guest_than_before_gets_a_config_drive(self):
+        self.assertIn("create", self.deploy())
+        drives = self.directory / "edpm" / "config-drive.conf"
+        agent = self.directory / "units" / "multi-user.target.wants" / "edpm_ovn_metadata_agent.service"
+        agent.parent.mkdir(exist_ok=True)
+        agent.symlink_to("../edpm_ovn_metadata_agent.service")
+        self.assertIn("create", self.deploy())
+        self.assertIn("force_config_drive = False", drives.read_text())
+        self.assertEqual(self.deploy(), [])
+        # The agent was taken off the host: without a config drive, guests would have nothing.
+        agent.unlink()
+        self.assertIn("create", self.deploy())
+        self.assertFalse(drives.exists())
 
     def test_nova_gets_the_time_to_stop_that_its_files_give_it_and_the_last_file_counts(self):
         own, override = "01-nova.conf", "02-nova-override.conf"

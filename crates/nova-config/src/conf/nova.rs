@@ -78,6 +78,8 @@ fn defaults(file: &mut Options, cell: &CellView, host: Option<&HostView>) {
 fn driver(file: &mut Options) {
     file.fixed("state_path", "/var/lib/nova")
         .fixed("compute_driver", "libvirt.LibvirtDriver")
+        // Where neutron's metadata agent is on the host, the collection's edpm_nova says False after
+        // this file: a live migration without shared storage loses the drive.
         .fixed("force_config_drive", "True")
         // Each image has this name: of genisoimage, which nova looks for, or of xorriso on EL 10
         // (nova-operator).
