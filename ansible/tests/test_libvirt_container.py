@@ -133,6 +133,18 @@ class LibvirtContainer(TemporaryDirectoryTest):
         # libvirt takes the first of two lines.
         self.assertEqual(re.findall("migration_port_min = (.*)", self.qemu_conf()), ["50000"])
 
+    def test_an_own_file_of_qemu_without_the_ports_of_migrations_is_refused_where_guests_move_over_tls(self):
+        tls = {"edpm_tls_certs_enabled": True}
+        self.write("given/qemu.conf", '# migration_port_min = 1\nuser = "qemu"\nmigration_port_max = 61215\n')
+        code, said, lines = self.run_role(**tls)
+        self.assertNotEqual(code, 0, said)
+        self.assertIn("given lacks migration_port_min: guests would move to ports that the firewall does not let in. "
+                      "Add migration_port_min = 61152 and migration_port_max = 61215", said)
+        self.assertEqual(lines, [])
+        self.deploy()
+        self.write("given/qemu.conf", "migration_port_min = 61152\nmigration_port_max=61215\n")
+        self.deploy(**tls)
+
     def test_each_host_has_a_uuid_of_its_own_that_stays_unless_the_firmwares_is_wanted(self):
         found = []
         for more in ({}, {"edpm_libvirt_qemu_options": {"max_core": 0}}, {"canonical_hostname": "h2.lab"}, {"edpm_libvirt_host_uuid": ""}):
