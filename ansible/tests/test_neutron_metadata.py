@@ -138,7 +138,8 @@ class NeutronMetadata(OvnHost):
         self.assertEqual(self.deploy(), 0, self.said)
 
     def test_what_is_not_given_or_would_not_be_read_is_refused_before_anything_changes(self):
-        for name, text in {"database": "[DEFAULT]\nnova_metadata_host = x\nmetadata_proxy_shared_secret = y\n", "part": "nova_metadata_host =\n"}.items():
+        for name, text in {"database": "[DEFAULT]\nnova_metadata_host = x\nmetadata_proxy_shared_secret = y\n", "part": "nova_metadata_host =\n",
+                           "tls": "[DEFAULT]\nnova_metadata_host = x\nmetadata_proxy_shared_secret = y\n[ovn]\novn_sb_connection = ssl:192.0.2.20:6642\n"}.items():
             self.write(f"{name}/10-metadata.conf", text)
         self.write("strange/notes.txt", "")
         self.write("taken/01-neutron-ovn-metadata-agent.conf", "")
@@ -147,6 +148,7 @@ class NeutronMetadata(OvnHost):
             "none": "nova_metadata_host and metadata_proxy_shared_secret and ovn_sb_connection are set by no file in",
             "database": f"ovn_sb_connection is {lacks}",
             "part": f"nova_metadata_host and metadata_proxy_shared_secret and ovn_sb_connection are {lacks}",
+            "tls": "ovn_sb_connection is ssl:192.0.2.20:6642, and this host has no certificate for it: set tlsEnabled",
             "strange": "strange has notes.txt, which the agent would not read",
             "image": "edpm_neutron_metadata_agent_image, the image with neutron's metadata agent, is not set",
             "taken": "taken has 01-neutron-ovn-metadata-agent.conf, which the agent would not read",

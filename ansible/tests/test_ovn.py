@@ -150,7 +150,7 @@ class Ovn(OvnHost):
             "unnamed": ({"canonical_hostname": ""}, "canonical_hostname of this host is not set"),
             "remote": ({"edpm_ovn_config_src": "/nonexistent"}, "The southbound database is not named: mount ConfigMap ovncontroller-config"),
             "dbs": ({"edpm_ovn_config_src": "/nonexistent", "edpm_ovn_dbs": ["two words"]}, "ovn-remote is tcp:two words:6642"),
-            "plain": ({"edpm_ovn_config_src": f"{self.directory}/src/tls"}, "and this host has no certificate for it: set tlsEnabled"),
+            "plain": ({"edpm_ovn_config_src": f"{self.directory}/src/tls"}, "ovn-remote tcp: where the database speaks no TLS"),
             "certs": ({"edpm_ovn_tls_enabled": True}, f"tls.crt and tls.key and ca.crt of {CERTIFICATES} is not on this host"),
             "shared": ({"edpm_ovn_config_src": f"{self.directory}/src/shared"}, "ovsdb-config in"),
             "mapping": ({"edpm_ovn_bridge_mappings": "datacentre:br-int"}, "edpm_ovn_bridge_mappings has datacentre:br-int"),
