@@ -31,6 +31,7 @@ mod neighbours_honest;
 mod node_inputs;
 mod node_set;
 mod node_set_networks;
+mod nodes_of_sets;
 mod one_owner;
 mod ratcheting;
 mod refused_pods;

@@ -5,6 +5,7 @@ use api::dataplane::{Deployment, HostState, Node, NodeSet, Service};
 use e2e::journey::{self, RUN, SERVICE, SSH_SECRET, conditions_of_set as conditions, ready};
 use e2e::{Namespace, SOON, holds, says};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::ResourceExt;
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
 use simulated_cluster::Host;
@@ -118,18 +119,21 @@ async fn a_host_that_a_node_has_already_is_refused_by_name_until_the_node_goes()
     assert!(holds(journey::conditions(&of_node), "Ready"), "the node has it");
 
     ns.api::<Node>().delete(&host.name, &DeleteParams::default()).await?;
-    ns.gone::<Node>(&host.name, SOON).await?;
+    // The name is then that of the node set's own node.
+    let is_of_set = |it: &Node| it.uid() != of_node.uid() && it.node_set() == Some(SET);
+    ns.wait::<Node>(&host.name, "the node set's", SOON, is_of_set).await?;
     let is_set_up = |it: &NodeSet| holds(conditions(it), "SetupReady");
     ns.wait::<NodeSet>(SET, "set up", SOON, is_set_up).await?;
     deploy(&ns, "moved").await?;
     assert_eq!(trace(&host), ["hello", "hello"]);
 
-    // The other way round: now the node is the younger one.
-    journey::node(&ns, &host.name, &host.address).await?;
+    // The other way round: now the node is the younger one, and has another name.
+    let other = "e2e-moving-back";
+    journey::node(&ns, other, &host.address).await?;
     let set = format!("OpenStackDataPlaneNodeSet {SET}");
     let is_refused =
-        |it: &Node| says(journey::conditions(it), "InputReady", "HostTaken", &[&host.name, &set]);
-    ns.wait::<Node>(&host.name, "refused", SOON, is_refused).await?;
+        |it: &Node| says(journey::conditions(it), "InputReady", "HostTaken", &[other, &set]);
+    ns.wait::<Node>(other, "refused", SOON, is_refused).await?;
     assert_eq!(trace(&host), ["hello", "hello"]);
     ns.done().await
 }

@@ -1,0 +1,263 @@
+//! Each host of a node set has a node: it says what is known of the host, and changes nothing there.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use api::dataplane::{Node, NodeSet, RunState};
+use e2e::journey::{self, RUN, SSH_SECRET, conditions, conditions_of_set};
+use e2e::{Namespace, SOON, holds, says};
+use k8s_openapi::api::core::v1::Secret;
+use kube::ResourceExt;
+use kube::api::{DeleteParams, PostParams, PropagationPolicy};
+use serde_json::{Value, json};
+use simulated_cluster::{Behaviour, Host};
+
+use crate::deployment::{SET, deploy, done, node_set};
+use crate::world::World;
+
+/// The condition of a node set about its nodes.
+const ACCEPTED: &str = "NodesAccepted";
+/// The only service.
+const SERVICE: &str = "one";
+
+/// Creates the Secret for these hosts, which share one user key, and a node set of them.
+async fn described(ns: &Namespace, hosts: &[&Host]) -> Result<()> {
+    let first = hosts.first().context("no host")?;
+    ns.secret(SSH_SECRET, &[("ssh-privatekey", &first.ssh_secret()[0].1)]).await?;
+    node_set(ns, hosts, &[SERVICE]).await
+}
+
+/// Adds a host to the node set, or takes it out.
+async fn with_entry(ns: &Namespace, host: &Host, is_there: bool) -> Result<()> {
+    let entry =
+        if is_there { json!({ "ansible": { "ansibleHost": host.address } }) } else { Value::Null };
+    let change = json!({ "spec": { "nodes": { host.name.as_str(): entry } } });
+    ns.merge::<NodeSet>(SET, change).await.map(drop)
+}
+
+fn is_of_set(node: &Node) -> bool {
+    let status = node.status.as_ref();
+    node.spec.node_set.as_deref() == Some(SET)
+        && status.and_then(|it| it.group.as_deref()) == Some("NodeSet/compute")
+}
+
+/// Waits until the node says that its host is deployed with the present inputs.
+async fn ready(ns: &Namespace, host: &Host) -> Result<Node> {
+    let is_ready = |it: &Node| {
+        is_of_set(it) && holds(conditions(it), "Ready") && holds(conditions(it), "UpToDate")
+    };
+    ns.wait::<Node>(&host.name, "ready and up to date", RUN, is_ready).await
+}
+
+/// Waits until the node says that nothing was deployed to its host.
+async fn undeployed(ns: &Namespace, host: &Host) -> Result<Node> {
+    let words = ["OpenStackDataPlaneDeployment", SET];
+    let waits = |it: &Node| is_of_set(it) && says(conditions(it), "Ready", "NotDeployed", &words);
+    ns.wait::<Node>(&host.name, "not deployed", SOON, waits).await
+}
+
+/// Returns what the node records of each service: name, state, attempt, and digest of the last success.
+fn recorded(node: &Node) -> Vec<(&str, RunState, i64, Option<&str>)> {
+    let services = node.status.as_ref().map(|it| it.services.as_slice()).unwrap_or_default();
+    services
+        .iter()
+        .map(|it| (it.name.as_str(), it.state, it.attempt, it.deployed_hash.as_deref()))
+        .collect()
+}
+
+/// Returns the first six columns of what `kubectl get` prints for each host.
+async fn listed(ns: &Namespace) -> Result<Vec<Vec<String>>> {
+    let text = e2e::run("kubectl", &["get", "osdpnode", "--no-headers", "-n", &ns.name]).await?;
+    let columns = |line: &str| line.split_whitespace().take(6).map(str::to_owned).collect();
+    Ok(text.lines().map(columns).collect())
+}
+
+/// Returns the versions of all nodes.
+async fn versions(ns: &Namespace) -> Result<BTreeMap<String, Option<String>>> {
+    let nodes = ns.list::<Node>().await?;
+    Ok(nodes.iter().map(|it| (it.name_any(), it.resource_version())).collect())
+}
+
+#[tokio::test]
+async fn kubectl_lists_hosts_of_roles_and_node_sets_and_each_says_what_is_known_of_it() -> Result<()>
+{
+    let ns = World::new("nodes-of-sets").await?;
+    let of_role = ns.host("e2e-of-role", "203.0.113.181");
+    let good = ns.host_like(&of_role, "e2e-of-set-0", "203.0.113.182");
+    let bad = ns.host_like(&of_role, "e2e-of-set-1", "203.0.113.183");
+    described(&ns, &[&good, &bad]).await?;
+    for host in [&good, &bad] {
+        undeployed(&ns, host).await?;
+    }
+    crate::journey::deploy(&ns, &[&of_role]).await?;
+    journey::ready(&ns, &of_role.name).await?;
+
+    bad.behave(SERVICE, Behaviour::failed("Nothing forbids it", "non-zero return code"));
+    deploy(&ns, "first", json!({ "backoffLimit": 0 })).await?;
+    let words = [SERVICE, "Nothing forbids it"];
+    let is_told = |it: &Node| says(conditions(it), "Ready", "TaskFailed", &words);
+    let failed = ns.wait::<Node>(&bad.name, "failed", RUN, is_told).await?;
+    let service = failed.status.context("no status")?.services.into_iter().next();
+    let service = service.context("no record of the service")?;
+    assert_eq!((service.name.as_str(), service.state), (SERVICE, RunState::Failed));
+    let message = service.message.unwrap_or_default();
+    assert!(message.contains("Nothing forbids it"), "{message}");
+
+    let status = ready(&ns, &good).await?.status.context("no status")?;
+    let observed = status.observed_node_set.context("no node set")?;
+    assert_eq!((&*observed.name, observed.key.as_deref()), (SET, Some(&*good.name)));
+    assert_eq!((status.host_name.as_deref(), status.deployed), (Some(&*good.name), Some(true)));
+    assert!(status.services.iter().all(|it| it.attempt == 1 && it.deployed_hash.is_some()));
+    let services: Vec<_> = status.services.iter().map(|it| (&*it.name, it.state)).collect();
+    assert_eq!(services, [(SERVICE, RunState::Succeeded)]);
+
+    let expected = [
+        [of_role.name.as_str(), "True", "Ready", "True", "Role/compute", "203.0.113.181:22"],
+        [good.name.as_str(), "True", "Ready", "True", "NodeSet/compute", "203.0.113.182:22"],
+        [bad.name.as_str(), "False", "TaskFailed", "False", "NodeSet/compute", "203.0.113.183:22"],
+    ];
+    assert_eq!(listed(&ns).await?, expected);
+
+    // A change of the node set makes no host unready.
+    let vars = json!({ "ansible": { "ansibleVars": { "greeting": "again" } } });
+    ns.merge::<NodeSet>(SET, json!({ "spec": { "nodeTemplate": vars } })).await?;
+    let input = ["does not carry the present inputs"];
+    let is_behind = |it: &Node| {
+        says(conditions(it), "UpToDate", "InputsChanged", &input) && holds(conditions(it), "Ready")
+    };
+    ns.wait::<Node>(&good.name, "behind", SOON, is_behind).await?;
+    bad.behave(SERVICE, Behaviour::Done);
+    deploy(&ns, "second", json!({})).await?;
+    done(&ns, "second").await?;
+    for host in [&good, &bad] {
+        ready(&ns, host).await?;
+    }
+    ns.done().await
+}
+
+#[tokio::test]
+async fn nodes_follow_the_entries_and_one_that_is_deleted_is_made_anew_and_runs_nothing()
+-> Result<()> {
+    let ns = World::new("nodes-of-entries").await?;
+    let stays = ns.host("e2e-entry-0", "203.0.113.184");
+    let moves = ns.host_like(&stays, "e2e-entry-1", "203.0.113.185");
+    described(&ns, &[&stays, &moves]).await?;
+    deploy(&ns, "first", json!({})).await?;
+    for host in [&stays, &moves] {
+        ready(&ns, host).await?;
+    }
+
+    // What the host is stands in the node set.
+    let address = json!({ "spec": { "ansibleHost": "203.0.113.1" } });
+    let refused = ns.merge::<Node>(&stays.name, address).await.map(drop).unwrap_err();
+    let refused = format!("{refused:#}");
+    assert!(refused.contains("described by its entry in spec.nodes"), "{refused}");
+
+    let first = ns.api::<Node>().get(&stays.name).await?;
+    ns.api::<Node>().delete(&stays.name, &DeleteParams::default()).await?;
+    let is_new = |it: &Node| it.uid() != first.uid() && holds(conditions(it), "Ready");
+    let anew = ns.wait::<Node>(&stays.name, "made anew", SOON, is_new).await?;
+    assert_eq!(recorded(&anew), recorded(&first), "it shows the same");
+
+    with_entry(&ns, &moves, false).await?;
+    ns.gone::<Node>(&moves.name, SOON).await?;
+    with_entry(&ns, &moves, true).await?;
+    let again = undeployed(&ns, &moves).await?;
+    assert_eq!(recorded(&again), [], "it is a new host");
+    deploy(&ns, "second", json!({})).await?;
+    done(&ns, "second").await?;
+    ready(&ns, &moves).await?;
+    assert_eq!((stays.visits().len(), moves.visits().len()), (2, 2), "only deployments ran");
+
+    // At rest nothing is written. A pass that begins after the result of an earlier one has seen all
+    // of that one's writes.
+    ready(&ns, &stays).await?;
+    let is_done =
+        |it: &NodeSet| ["Ready", "UpToDate"].iter().all(|of| holds(conditions_of_set(it), of));
+    ns.wait::<NodeSet>(SET, "ready and up to date", SOON, is_done).await?;
+    inventory_comes_back(&ns).await?;
+    let before = versions(&ns).await?;
+    assert_eq!(before.len(), 2);
+    for _ in 0..2 {
+        inventory_comes_back(&ns).await?;
+    }
+    assert_eq!(versions(&ns).await?, before);
+    ns.done().await
+}
+
+/// Deletes the inventory, which each pass of the node set's controller makes anew.
+async fn inventory_comes_back(ns: &Namespace) -> Result<()> {
+    let name = format!("dataplanenodeset-{SET}");
+    let found = ns.api::<Secret>().get(&name).await?;
+    ns.api::<Secret>().delete(&name, &DeleteParams::default()).await?;
+    let is_new = |it: &Secret| it.uid() != found.uid();
+    ns.wait::<Secret>(&name, "made anew", SOON, is_new).await.map(drop)
+}
+
+/// Creates a node that is younger than the node set: the host of that name is then the node set's.
+async fn younger(ns: &Namespace, name: &str) -> Result<Node> {
+    let set = ns.api::<NodeSet>().get(SET).await?;
+    let spec = json!({ "ansibleHost": "203.0.113.188" });
+    let node: Node = serde_json::from_value(json!({ "metadata": { "name": name }, "spec": spec }))?;
+    let dry = PostParams { dry_run: true, ..PostParams::default() };
+    // Times of creation are whole seconds, and of the same age the node would be the owner.
+    let mut tick = tokio::time::interval(Duration::from_millis(100));
+    while ns.api::<Node>().create(&dry, &node).await?.creation_timestamp()
+        <= set.creation_timestamp()
+    {
+        tick.tick().await;
+    }
+    ns.create::<Node>(name, spec).await
+}
+
+#[tokio::test]
+async fn a_node_of_somebody_else_keeps_its_name_and_the_host_is_deployed_all_the_same() -> Result<()>
+{
+    let ns = World::new("nodes-foreign").await?;
+    let own = ns.host("e2e-own", "203.0.113.186");
+    let other = ns.host_like(&own, "e2e-foreign", "203.0.113.187");
+    described(&ns, &[&own]).await?;
+    undeployed(&ns, &own).await?;
+    let foreign = younger(&ns, &other.name).await?;
+    with_entry(&ns, &other, true).await?;
+    let node = format!("OpenStackDataPlaneNode {}", other.name);
+    let is_named =
+        |it: &NodeSet| says(conditions_of_set(it), ACCEPTED, "NodeNotOurs", &[node.as_str()]);
+    ns.wait::<NodeSet>(SET, "with a foreign node", SOON, is_named).await?;
+    deploy(&ns, "first", json!({})).await?;
+    done(&ns, "first").await?;
+    assert_eq!((own.visits().len(), other.visits().len()), (1, 1));
+    let kept = ns.api::<Node>().get(&other.name).await?;
+    assert_eq!((kept.uid(), kept.spec), (foreign.uid(), foreign.spec));
+    let is_ready = |it: &NodeSet| holds(conditions_of_set(it), "Ready") && is_named(it);
+    ns.wait::<NodeSet>(SET, "ready all the same", SOON, is_ready).await?;
+
+    ns.api::<Node>().delete(&other.name, &DeleteParams::default()).await?;
+    ready(&ns, &other).await?;
+    let is_accepted = |it: &NodeSet| conditions_of_set(it).iter().all(|it| it.type_ != ACCEPTED);
+    ns.wait::<NodeSet>(SET, "with all of its nodes", SOON, is_accepted).await?;
+    assert_eq!(other.visits().len(), 1, "the node ran nothing");
+    ns.done().await
+}
+
+#[tokio::test]
+async fn nodes_go_with_their_node_set_however_it_is_deleted() -> Result<()> {
+    let ns = World::new("nodes-cascade").await?;
+    let host = ns.host("e2e-cascade", "203.0.113.189");
+    described(&ns, &[&host]).await?;
+    let spec = serde_json::to_value(ns.api::<NodeSet>().get(SET).await?.spec)?;
+    for policy in
+        [PropagationPolicy::Background, PropagationPolicy::Foreground, PropagationPolicy::Orphan]
+    {
+        let node = undeployed(&ns, &host).await?;
+        ensure!(node.owner_references().is_empty(), "{:?}", node.owner_references());
+        let mode = DeleteParams { propagation_policy: Some(policy), ..DeleteParams::default() };
+        ns.api::<NodeSet>().delete(SET, &mode).await?;
+        ns.gone::<NodeSet>(SET, SOON).await?;
+        ns.gone::<Node>(&host.name, SOON).await?;
+        ns.create::<NodeSet>(SET, spec.clone()).await?;
+    }
+    assert_eq!(host.visits().len(), 0, "nothing ran");
+    ns.done().await
+}
