@@ -186,11 +186,11 @@ impl Road {
 
 impl Fleet {
     /// Returns the least writes of a first deployment, Events apart: two for each default service;
-    /// for each batch two, and five for each service; four for each node, or for the node set.
+    /// for each batch two, and five for each service; four for each node, and for the node set.
     fn least_writes(self, default_services: usize) -> u64 {
         let objects = match self.road {
             Road::Role => self.nodes,
-            Road::NodeSet => 1,
+            Road::NodeSet => self.nodes + 1,
         };
         let batches = self.nodes.div_ceil(BATCH);
         let runs = batches * (5 * manifests::SERVICES.len() + 2);
@@ -208,7 +208,7 @@ mod tests {
     fn the_least_writes_are_those_of_objects_batches_and_services() {
         let of = |road, nodes| Fleet { road, nodes }.least_writes(36);
         assert_eq!([of(Road::Role, 200), of(Road::Role, 5000)], [980, 22_772]);
-        assert_eq!([of(Road::NodeSet, 200), of(Road::NodeSet, 201)], [184, 211]);
+        assert_eq!([of(Road::NodeSet, 200), of(Road::NodeSet, 201)], [984, 1015]);
     }
 
     #[test]
