@@ -21,6 +21,7 @@ pub mod steps;
 pub fn all_steps(seen: &Observed, resolved: &Resolved<'_>, now: Timestamp) -> Vec<Step> {
     let mut all = steps::creations(seen, resolved);
     all.extend(steps::adoptions(seen));
+    all.extend(steps::of_nameless(seen));
     all.extend(steps::of_left_hosts(seen, resolved));
     all.extend(description::steps(seen, resolved, now));
     all

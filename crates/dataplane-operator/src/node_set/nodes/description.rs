@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use api::conditions::{self, ConditionDraft, READY, is_true, merge_conditions};
 use api::dataplane::condition_types::INPUT_READY;
-use api::dataplane::{HostState, Node, NodeSetHost, NodeStatus, ObservedNodeSet, ServiceRun};
+use api::dataplane::{
+    HostMachine, HostState, Node, NodeSetHost, NodeStatus, ObservedNodeSet, ServiceRun,
+};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::node_set_host::{Host, canonical_host_name};
@@ -72,7 +74,7 @@ impl Known<'_> {
         let observed = node.status.as_ref();
         let previous = observed.map(|it| it.conditions.as_slice()).unwrap_or_default();
         let generation = node.metadata.generation;
-        let installation = machine.and_then(|it| it.own_installation());
+        let installation = machine.and_then(HostMachine::own_installation);
         let desired = NodeStatus {
             observed_generation: generation,
             group: Some(format!("NodeSet/{}", set.name_any())),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use api::conditions::{ConditionDraft, Severity, find, first_names};
 use api::dataplane::node_set::MAX_HOSTS;
-use api::dataplane::{NODE_SET_UID, Node};
+use api::dataplane::{NODE_SET_UID, Node, NodeSpec};
 use api::names::is_dns_label;
 use kube::ResourceExt;
 use operator_core::finalizers::is_terminating;
@@ -70,6 +70,17 @@ pub fn adoptions(seen: &Observed) -> Vec<Step> {
     let others = seen.nodes.own.values().filter(|it| is_other(it) && !is_terminating(&***it));
     let because = "its label names an earlier node set of that name";
     others.map(|it| Step::apply(Target::of(&**it), fields(seen), because)).collect()
+}
+
+/// Returns the deletions of own nodes that have lost the name of the node set: a release that does not
+/// know the field has written them. They are made anew.
+pub fn of_nameless(seen: &Observed) -> Vec<Step> {
+    let uid = seen.set.uid();
+    let is_own = |it: &&Node| {
+        it.labels().get(NODE_SET_UID) == uid.as_ref() && it.spec == NodeSpec::default()
+    };
+    let nameless = seen.nodes.foreign.values().map(|it| &**it).filter(is_own);
+    deletions(nameless, "an earlier release has taken the name of the node set out")
 }
 
 /// Returns the deletions of nodes whose hosts have left the node set and are not terminating any more.

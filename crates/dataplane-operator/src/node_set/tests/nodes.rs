@@ -38,7 +38,9 @@ impl World {
                 "status"
             }
             Write::Delete { .. } => {
-                assert!(nodes.remove(&name).is_some(), "{name} is gone already");
+                let foreign = &mut self.seen.nodes.foreign;
+                let found = nodes.remove(&name).or_else(|| foreign.remove(&name));
+                assert!(found.is_some(), "{name} is gone already");
                 "delete"
             }
             other => panic!("{other:?}"),
@@ -385,4 +387,20 @@ fn after_a_restore_the_nodes_follow_the_new_node_set() {
     assert_eq!(writes, ["apply n0", "apply n1", "status n0", "status n1"]);
     assert_eq!(world.seen.nodes.own["n0"].labels()[NODE_SET_UID], "new");
     assert_eq!(world.node("n0").observed_node_set.as_ref().unwrap().uid, "new");
+}
+
+#[test]
+fn a_node_from_which_an_earlier_release_took_the_node_set_is_made_anew() {
+    let mut world = World::new();
+    world.settle();
+    let mut node = world.seen.nodes.own.remove("n0").unwrap();
+    Arc::make_mut(&mut node).spec = <_>::default();
+    world.seen.nodes.foreign.insert("n0".into(), node);
+    assert_eq!(world.settle_nodes(), ["delete n0", "create n0", "status n0"]);
+    // One that a user has written is not, although it has the label.
+    let mut node = world.seen.nodes.own.remove("n0").unwrap();
+    Arc::make_mut(&mut node).spec = serde_json::from_value(json!({ "role": "r" })).unwrap();
+    world.seen.nodes.foreign.insert("n0".into(), node);
+    assert_eq!(world.settle_nodes(), [""; 0]);
+    assert_eq!(world.condition(NODES_ACCEPTED), is("False", "NodeNotOurs"));
 }
