@@ -4,6 +4,7 @@
 //! `cargo xtask proof guests` shows the demo with guests, and runs these tests then; those of
 //! `removal` come last, because they take a host away.
 
+mod certificates;
 mod drain;
 mod faults;
 mod honest;

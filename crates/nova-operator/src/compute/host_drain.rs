@@ -5,11 +5,13 @@
 //! on until its service is known to be enabled again.
 
 use api::conditions::find;
-use api::nova::ExternalCompute;
 use nova_config::conditions::DRAINED;
+use operator_core::keyed::{Digest, changed_inputs};
 use operator_core::run_engine::rollout::RolloutState;
 
+use crate::compute::inputs::service_inputs;
 use crate::compute::observed::Observed;
+use crate::compute::{libvirt_tls, preconditions};
 use crate::drain::before::{DrainBefore, drain_before, of_rollout};
 use crate::drain::order::{HostOrder, is_of_rollout, is_ours};
 use crate::drain::progress::HostProgress;
@@ -44,11 +46,24 @@ pub fn request(seen: &Observed) -> Option<DrainRequest> {
     })
 }
 
-/// Whether a run on the host begins only when it is drained. The first deployment of a host waits
-/// for nothing.
+/// Whether a run on the host begins only when it is drained.
 pub fn drains_before(seen: &Observed) -> bool {
-    let asked = seen.node.as_deref().map(|it| drain_before(seen.role.as_deref(), it));
-    asked == Some(DrainBefore::Yes) && was_deployed(&seen.compute)
+    preconditions::is_drain_asked_for(seen) && !renews_certificate(seen)
+}
+
+/// Whether a renewed certificate is all that is to be deployed. No user asked for that change, its run
+/// ends no guest, and guests could not leave the host any more once the old certificate has expired.
+fn renews_certificate(seen: &Observed) -> bool {
+    let Some(status) = &seen.compute.status else { return false };
+    let deployed = &status.deployed_inputs;
+    let is_renewed = |(name, digest): (&String, &Digest)| {
+        deployed.get(name).is_some_and(|text| !digest.is(text))
+    };
+    if !libvirt_tls::inputs(seen).iter().any(is_renewed) {
+        return false;
+    }
+    let (_, Some(complete)) = preconditions::input(seen) else { return false };
+    changed_inputs(deployed, &service_inputs(seen, &complete).union()).len() == 1
 }
 
 /// Whether a run has to wait for the drain, and for what is read of the host after the rollout has
@@ -65,11 +80,6 @@ pub fn waits_for_drain(seen: &Observed) -> bool {
 /// Whether a run that waits for its place was to begin on a drained host, which is not empty any more.
 pub fn forbids_runs(seen: &Observed) -> bool {
     drains_before(seen) && seen.drain.as_ref().is_some_and(HostProgress::forbids_runs)
-}
-
-/// Whether every service of the compute has succeeded once.
-fn was_deployed(compute: &ExternalCompute) -> bool {
-    compute.status.as_ref().is_some_and(|it| !it.deployed_inputs.is_empty())
 }
 
 /// Whether the service may carry the marker of this operator, and so be disabled without a request:

@@ -21,7 +21,6 @@ use operator_runtime::tls_stream::CaTrust;
 use crate::cell::credentials::{CREDENTIALS, of_cell};
 use crate::cell_immutability::owns;
 use crate::compute::config_inputs::{self, Complete};
-use crate::compute::host_drain::drains_before;
 use crate::compute::observed::{Inventory, Observed};
 use crate::compute::{libvirt_tls, migration_key};
 use crate::compute_lifecycle::effective::{DesiredCompute, desired};
@@ -147,13 +146,22 @@ fn conflict_fault(seen: &Observed) -> Option<Problem> {
     Some(Problem::new(&reasons::NOVA_SERVICE_LISTED, reported))
 }
 
+/// Whether the user has asked for a drain before each change. The first deployment of a host waits for
+/// nothing.
+pub fn is_drain_asked_for(seen: &Observed) -> bool {
+    let asked = seen.node.as_deref().map(|it| drain_before(seen.role.as_deref(), it));
+    let status = seen.compute.status.as_ref();
+    let was_deployed = status.is_some_and(|it| !it.deployed_inputs.is_empty());
+    asked == Some(DrainBefore::Yes) && was_deployed
+}
+
 /// Where a drain is to come first, nothing is deployed without one.
 fn drain_fault(seen: &Observed) -> Option<Problem> {
     if let DrainBefore::Invalid(message) = drain_before(seen.role.as_deref(), seen.node.as_deref()?)
     {
         return Some(Problem::new(&reasons::compute::DRAIN_BEFORE_INVALID, message));
     }
-    (drains_before(seen) && seen.drain.is_none()).then(|| {
+    (is_drain_asked_for(seen) && seen.drain.is_none()).then(|| {
         let text = format!(
             "Annotation {DRAIN_BEFORE} of OpenStackDataPlaneNode {} or its role is true, and no host \
              can be drained, because nova's API is not used: set nova.api.enabled to true in the \

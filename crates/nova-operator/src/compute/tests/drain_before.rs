@@ -215,6 +215,37 @@ fn the_host_is_rebooted_where_needed_before_its_registration_is_checked() {
 }
 
 #[test]
+fn a_renewed_certificate_alone_drains_no_host_and_reboots_none() {
+    let mut world = World::with_tls();
+    world.ask();
+    world.issue("1");
+    let mut world = world.deploy();
+    world.ask();
+    world.writes.clear();
+    let mut cloud = Cloud::of(world, "true");
+    cloud.has_servers = true;
+    cloud.settle();
+    cloud.world.issue("2");
+    cloud.settle();
+    assert_eq!((cloud.runs(), cloud.disabled.as_deref()), (vec!["libvirt"], None));
+    cloud.end("Ok");
+    assert_eq!(cloud.runs(), ["libvirt", "nova-registered"]);
+    let run = cloud.world.seen.runs.iter().rfind(|it| it.spec.playbook_contents.is_some());
+    let play = run.unwrap().spec.playbook_contents.clone().unwrap();
+    assert!(!play.contains("osp.edpm.reboot"), "{play}");
+    cloud.end("Ok");
+    assert!(cloud.is_as_before(), "{:?}", cloud.state());
+    // With a change that the user asked for, it waits as that does.
+    cloud.world.issue("3");
+    cloud.world.configure(Some("[libvirt]\ncpu_mode = none\n"));
+    cloud.settle();
+    assert_eq!((cloud.runs().len(), cloud.disabled.as_deref()), (2, Some(MARKED)));
+    cloud.has_servers = false;
+    cloud.settle();
+    assert_eq!(cloud.runs()[2..], ["libvirt"]);
+}
+
+#[test]
 fn the_users_own_drain_decides_how_and_outlives_the_deployment() {
     let mut cloud = Cloud::changed();
     annotate(&mut cloud.world, DRAIN, Some("wait"));

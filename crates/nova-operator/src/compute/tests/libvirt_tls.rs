@@ -25,7 +25,7 @@ fn secret(version: &str) -> Digests {
 
 impl World {
     /// A node whose hosts get certificates, in a cluster with cert-manager.
-    fn with_tls() -> Self {
+    pub(super) fn with_tls() -> Self {
         let mut world = Self::new();
         world.switch_tls_on();
         world
@@ -43,7 +43,7 @@ impl World {
     }
 
     /// Stores what is asked of cert-manager; returns the writes.
-    fn ask(&mut self) -> Vec<String> {
+    pub(super) fn ask(&mut self) -> Vec<String> {
         let plan = self.pass();
         let issued = &mut self.seen.certificate.issued;
         let mut writes = Vec::new();
@@ -77,7 +77,7 @@ impl World {
         Arc::make_mut(found).status = Some(status);
     }
 
-    fn issue(&mut self, version: &str) {
+    pub(super) fn issue(&mut self, version: &str) {
         self.say("True", "Certificate is up to date and has not expired");
         self.seen.certificate.secret = Some(secret(version));
         self.seen.certificate.metadata.uid = Some("s".into());
