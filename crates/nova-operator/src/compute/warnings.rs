@@ -70,7 +70,8 @@ fn cannot_move(seen: &Observed) -> Option<String> {
         "No guest can be moved live to or from this host, which has neither a certificate for libvirt \
          nor the key for migrations: {}make that key with `ssh-keygen -q -t ed25519 -N '' -f migration` \
          and `kubectl create secret generic -n {} {SECRET} --from-file={}=migration \
-         --from-file={}=migration.pub`, and deploy again",
+         --from-file={}=migration.pub`, list the service ssh-known-hosts, by which hosts trust each other, \
+         and deploy again",
         tls.unwrap_or_default(),
         node.namespace().unwrap_or_default(),
         KEYS[0],

@@ -113,9 +113,11 @@ fn a_host_without_a_certificate_and_a_key_says_that_no_guest_can_move_and_is_rea
     let mut world = world.deploy();
     let told = world.condition("ConfigWarnings");
     assert_eq!((told.status, told.reason.as_str()), (ConditionStatus::True, "GuestsCannotMove"));
-    for words in
-        ["spec.tlsEnabled of OpenStackDataPlaneRole compute", "-n ns nova-migration-ssh-key"]
-    {
+    for words in [
+        "spec.tlsEnabled of OpenStackDataPlaneRole compute",
+        "-n ns nova-migration-ssh-key",
+        "list the service ssh-known-hosts",
+    ] {
         assert!(told.message.contains(words), "{}", told.message);
     }
     for can_move in [(|it| it.seen.migration_key = Some(key("1"))) as fn(&mut World), |it| {
