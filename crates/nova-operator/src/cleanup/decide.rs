@@ -84,7 +84,7 @@ fn removal(seen: &Observed, ending: &Ending, now: Timestamp) -> Plan<OrderOfHost
     let steps = if is_by_api {
         conditions(seen, &evaluated)
     } else {
-        held_conditions(seen, ending, is_held, &evaluated)
+        held_conditions(seen, is_held, &evaluated)
     };
     plan.steps.extend(status_step(seen, &steps, &evaluated.services, now));
     plan.steps.extend(unneeded_runs(seen, is_by_api, is_held));
@@ -93,7 +93,7 @@ fn removal(seen: &Observed, ending: &Ending, now: Timestamp) -> Plan<OrderOfHost
             let because = "its host is done with, and nova has nothing of it";
             plan.steps.extend(release(seen, because));
         }
-        Next::Conclude if !is_by_api && is_inspected_last(seen) && is_reported(seen, ending) => {
+        Next::Conclude if !is_by_api && is_inspected_last(seen) && is_reported(seen) => {
             let because = "its host is done with, and what is left in nova is reported";
             plan.steps.extend(release(seen, because));
         }
@@ -206,14 +206,9 @@ fn conditions(seen: &Observed, evaluated: &Evaluation) -> Vec<ConditionDraft> {
 }
 
 /// Returns the conditions of a removal without nova's API, or of one that nova is only asked about.
-fn held_conditions(
-    seen: &Observed,
-    ending: &Ending,
-    is_held: bool,
-    evaluated: &Evaluation,
-) -> Vec<ConditionDraft> {
+fn held_conditions(seen: &Observed, is_held: bool, evaluated: &Evaluation) -> Vec<ConditionDraft> {
     let is_over = !is_held && matches!(evaluated.next, Next::Conclude);
-    let unrecorded = unrecorded(seen, ending).filter(|_| is_over);
+    let unrecorded = unrecorded(seen).filter(|_| is_over);
     let all = drained_and_cleaned(seen, is_held, evaluated.condition.clone());
     unrecorded.into_iter().chain(all).collect()
 }
@@ -412,14 +407,14 @@ fn runs(seen: &Observed, need: NeededRun, connection: HostConnection, extent: Ex
 }
 
 /// Whether the remaining work is reported where a user finds it after the compute is gone.
-fn is_reported(seen: &Observed, ending: &Ending) -> bool {
-    is_on_node(seen) && (!ending.cells_are_ours || is_in_cell(seen))
+fn is_reported(seen: &Observed) -> bool {
+    is_on_node(seen) && (!seen.cells_are_ours || is_in_cell(seen))
 }
 
 /// Returns that the cell has no place to record what nova keeps of the host; `None` where it has one,
 /// or another operator reconciles it.
-fn unrecorded(seen: &Observed, ending: &Ending) -> Option<ConditionDraft> {
-    let cell = seen.cell.as_deref().filter(|_| ending.cells_are_ours && !is_in_cell(seen))?;
+fn unrecorded(seen: &Observed) -> Option<ConditionDraft> {
+    let cell = seen.cell.as_deref().filter(|_| seen.cells_are_ours && !is_in_cell(seen))?;
     let namespace = cell.namespace().unwrap_or_default();
     let text = leftovers::full(&messages::host(&seen.compute), &namespace, &cell.name_any());
     let reason = &reasons::cleanup::LEFTOVERS_FULL;

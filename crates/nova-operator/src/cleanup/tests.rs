@@ -202,7 +202,6 @@ impl World {
             ending: Some(Ending {
                 namespace_goes: self.namespace_goes,
                 has_inventory: self.node.is_some(),
-                cells_are_ours: self.cells_are_ours,
             }),
             compute: Arc::new(compute),
         };

@@ -228,7 +228,6 @@ async fn ending(caches: &Caches, compute: &ExternalCompute) -> Result<Option<End
         namespace_goes: has_finalizer(compute, finalizers::COMPUTE)
             && caches.api.is_namespace_terminating(&namespace).await?,
         has_inventory: inventory.is_some_and(|it| caches.sources.version(&it).is_some()),
-        cells_are_ours: caches.cells_are_ours,
     }))
 }
 

@@ -74,8 +74,6 @@ pub struct Ending {
     pub namespace_goes: bool,
     /// Whether the inventory with the host's connection exists.
     pub has_inventory: bool,
-    /// Whether this operator reconciles the cells.
-    pub cells_are_ours: bool,
 }
 
 /// A snapshot of everything that the decisions on a compute use.
