@@ -93,7 +93,7 @@ fn time_of_day(timestamp: &str) -> Option<Duration> {
 
 /// Returns the time from one time of the day to a later one, maybe on the next day.
 fn from_to(from: Duration, to: Duration) -> Duration {
-    to.checked_sub(from).unwrap_or_else(|| to + DAY - from)
+    to.checked_sub(from).unwrap_or_else(|| (to + DAY).saturating_sub(from))
 }
 
 #[cfg(test)]
