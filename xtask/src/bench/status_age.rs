@@ -136,7 +136,7 @@ mod tests {
     fn an_object_of_an_earlier_phase_is_as_old_as_the_phase() {
         let mut writes = StatusWrites::default();
         writes.count(Some("nova-operator"), &event("update", "status", "00:00:01.000000", 200));
-        let age = writes.age(ROLES, "x", DAY - seconds(2)).unwrap();
+        let age = writes.age(ROLES, "x", DAY.saturating_sub(seconds(2))).unwrap();
         assert_eq!((age.first(), age.longest()), (3.0, 0.0));
     }
 

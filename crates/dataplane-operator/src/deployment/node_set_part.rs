@@ -50,6 +50,7 @@ impl EvaluatedHost {
     }
 
     /// Returns a host that needs a run as one that gets none now.
+    #[must_use]
     pub fn held(self, hold: Hold) -> Self {
         let sequence = self.sequence.held();
         let live = if is_untouched(&self.kept) {
@@ -62,6 +63,7 @@ impl EvaluatedHost {
     }
 
     /// Returns it with the reason of its progress, if it waits until it may be disturbed.
+    #[must_use]
     pub fn with_place(self) -> Self {
         if !self.has_place() || self.sequence.is_due() {
             return self;
@@ -102,6 +104,7 @@ pub struct NodeSetPart {
 
 impl NodeSetPart {
     /// Returns the part with those of its hosts held that must not go on now.
+    #[must_use]
     pub fn held(self, holds: &BTreeMap<String, Hold>) -> Self {
         let hosts = self.hosts.into_iter().map(|it| match holds.get(&it.name) {
             Some(hold) => it.held(*hold),

@@ -43,6 +43,7 @@ impl<'a> EvaluatedHost<'a> {
     }
 
     /// Returns the host as one that the disruption budget keeps from beginning.
+    #[must_use]
     pub fn held(self, blocked: BlockedRollout) -> Self {
         Self { blocked: Some(blocked), ..Self::of(self.host, self.sequence.held()) }
     }

@@ -68,6 +68,7 @@ pub struct ServiceSequence {
 impl ServiceSequence {
     /// Returns the sequence of a host that must not begin anything now: no attempt is recorded, and
     /// none is due later.
+    #[must_use]
     pub fn held(self) -> Self {
         match self.held {
             Some(held) => *held,

@@ -74,16 +74,11 @@ pub fn machine(
     name: &str,
     address: &str,
 ) -> ConditionDraft {
-    match resolved.machines.states.get(name) {
-        Some(machine) => {
-            let owner = Target::of(&*seen.set);
-            machine_conditions::condition(BAREMETAL_READY, &owner, machine, address)
-        }
-        None => {
-            let text = "The host is provisioned by others.";
-            reasons::machines::NOT_REQUIRED.condition(BAREMETAL_READY, text)
-        }
-    }
+    let Some(machine) = resolved.machines.states.get(name) else {
+        let text = "The host is provisioned by others.";
+        return reasons::machines::NOT_REQUIRED.condition(BAREMETAL_READY, text);
+    };
+    machine_conditions::condition(BAREMETAL_READY, &Target::of(&*seen.set), machine, address)
 }
 
 /// Returns how far the deployment of the host is.

@@ -43,7 +43,9 @@ impl World {
                 assert!(found.is_some(), "{name} is gone already");
                 "delete"
             }
-            other => panic!("{other:?}"),
+            other @ (Write::AddFinalizer { .. } | Write::RemoveFinalizer { .. }) => {
+                panic!("{other:?}")
+            }
         };
         self.node_writes.push(format!("{verb} {name}"));
     }
