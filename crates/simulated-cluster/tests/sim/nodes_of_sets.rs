@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use api::dataplane::{Node, NodeSet, RunState};
 use e2e::journey::{self, RUN, SSH_SECRET, conditions, conditions_of_set};
+use e2e::plugin::edpm_in;
 use e2e::{Namespace, SOON, holds, says};
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
@@ -118,6 +119,11 @@ async fn kubectl_lists_hosts_of_roles_and_node_sets_and_each_says_what_is_known_
         [bad.name.as_str(), "False", "TaskFailed", "False", "NodeSet/compute", "203.0.113.183:22"],
     ];
     assert_eq!(listed(&ns).await?, expected);
+    let shown = edpm_in(&ns.name, &["status", "-o", "json"]).await?;
+    let shown: Value = serde_json::from_str(&shown.out)?;
+    let shown = shown["nodes"].as_array().context("a list of nodes")?;
+    let shown: Vec<&str> = shown.iter().filter_map(|it| it["node"].as_str()).collect();
+    assert_eq!(shown, [&of_role, &good, &bad].map(|it| it.name.as_str()));
 
     // A change of the node set makes no host unready.
     let vars = json!({ "ansible": { "ansibleVars": { "greeting": "again" } } });
