@@ -16,10 +16,13 @@ pub mod labels;
 pub mod messages;
 pub mod nova_removal;
 pub mod nova_steps;
+pub mod observe;
+pub mod observed;
 pub mod orphans;
 pub mod status;
 
 #[cfg(test)]
 mod tests;
 
-pub use decide::{decide, host_order};
+pub use decide::{decide, host_order, with_progress};
+pub use observed::Observed;

@@ -31,12 +31,14 @@ pub mod warnings;
 mod tests;
 
 pub use decide::decide;
-pub use observed::Observed;
+pub use observed::{Observed, Seen};
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use nova_config::oslo::Release;
+use operator_core::finalizers::is_terminating;
 use operator_core::object_key::Key;
 use operator_core::plan::{Order, Plan};
 use operator_core::rejected_write::RejectedWrite;
@@ -44,6 +46,7 @@ use operator_runtime::controller::Controller;
 use operator_runtime::error::Result;
 
 use crate::caches::Caches;
+use crate::cleanup;
 use crate::compute::host_order::with_progress;
 use crate::controller_names::COMPUTE;
 use crate::drain::findings::WithFindings;
@@ -64,22 +67,38 @@ pub struct ComputeDeployment {
 }
 
 impl Controller<OrderOfHost> for ComputeDeployment {
-    type Observed = WithFindings<Observed>;
+    type Observed = WithFindings<Seen>;
 
     const NAME: &'static str = COMPUTE;
 
-    async fn observe(&self, key: &Key) -> Result<Option<WithFindings<Observed>>> {
-        let seen = observe::observe(&self.caches, &self.images, self.release, key).await?;
-        let found = || self.orders.as_ref().map(|it| it.findings(key)).unwrap_or_default();
-        Ok(seen.map(|seen| WithFindings { seen, found: found() }))
+    async fn observe(&self, key: &Key) -> Result<Option<WithFindings<Seen>>> {
+        let caches = &self.caches;
+        let Some(compute) = caches.computes.get(key) else {
+            caches.sources.depends(COMPUTE, key, BTreeSet::new());
+            return Ok(None);
+        };
+        let seen = if is_terminating(&*compute) {
+            Seen::Leaving(Box::new(cleanup::observe::observe(caches, compute).await?))
+        } else {
+            let staying = observe::observe(caches, &self.images, self.release, compute).await?;
+            Seen::Staying(Box::new(staying))
+        };
+        let found = self.orders.as_ref().map(|it| it.findings(key)).unwrap_or_default();
+        Ok(Some(WithFindings { seen, found }))
     }
 
     fn decide(
-        seen: &WithFindings<Observed>,
+        seen: &WithFindings<Seen>,
         rejected: Option<&RejectedWrite>,
         now: Timestamp,
     ) -> Plan<OrderOfHost> {
-        decide(&with_progress(&seen.seen, &seen.found), rejected, now)
+        let found = &seen.found;
+        match &seen.seen {
+            Seen::Staying(seen) => decide(&with_progress(seen, found), rejected, now),
+            Seen::Leaving(seen) => {
+                cleanup::decide(&cleanup::with_progress(seen, found), rejected, now)
+            }
+        }
     }
 
     fn give_orders(&self, key: &Key, orders: &[Order<OrderOfHost>]) {

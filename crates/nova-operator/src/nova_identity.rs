@@ -1,5 +1,8 @@
 //! The identity of a compute's host in nova: as it is recorded, and as a reading has it.
 
+use std::sync::Arc;
+
+use api::ansibleee::AnsibleEe;
 use api::dataplane::ServiceRun;
 use api::dataplane::service_run::RunState;
 use api::nova::{Cell, ExternalCompute, RegisteredNova};
@@ -24,6 +27,19 @@ pub struct Identity {
     pub service_id: Option<String>,
     /// The UUID of the compute node.
     pub compute_id: Option<String>,
+}
+
+/// What the identity of a compute's host follows from, whether the compute stays or is being deleted.
+#[derive(Clone, Copy, Debug)]
+pub struct IdentitySources<'a> {
+    /// The compute.
+    pub compute: &'a ExternalCompute,
+    /// The cell, or `None` when it does not exist.
+    pub cell: Option<&'a Cell>,
+    /// The runs of the compute.
+    pub runs: &'a [Arc<AnsibleEe>],
+    /// What nova's API says of the host, or `None` where that API is not read.
+    pub health: Option<&'a HostHealth>,
 }
 
 /// How a reading stands to a recorded identity.

@@ -12,8 +12,8 @@ use operator_core::run_engine::service_sequence::NeededRun;
 use serde_json::{Value, json};
 
 use crate::cleanup::labels::{CLEANUP_OF, COMPUTE_NAME};
+use crate::cleanup::observed::Observed;
 use crate::compute::build::plain_run_template;
-use crate::compute::observed::Observed;
 
 /// The operator's own play, which looks for guests first.
 const PLAY: &str = include_str!("../../plays/nova-cleanup.yaml");
@@ -48,7 +48,7 @@ pub fn cleanup(
     extent: Extent,
 ) -> Option<Step> {
     let compute = &seen.compute;
-    let mut template = plain_run_template(seen, play(), NOVA_TYPE);
+    let mut template = plain_run_template(compute, seen.node.as_deref(), play(), NOVA_TYPE);
     template.extra_vars.extend(extent.variables());
     let host = &compute.spec.dataplane_node_name;
     let mut step = last_run::step(&template, host, need, connection)?;

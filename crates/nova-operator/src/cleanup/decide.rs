@@ -10,7 +10,7 @@ use nova_config::annotations::SKIP_CLEANUP;
 use nova_config::conditions::{COMPUTE_CONDITION, HOST_CLEANED, LEFTOVER_RECORDED};
 use nova_config::services::LIBVIRT;
 use operator_core::finalizers::{has_finalizer, is_terminating, remove_finalizer};
-use operator_core::plan::{Plan, Step, Target};
+use operator_core::plan::{Order, Plan, Step, Target};
 use operator_core::rejected_write::RejectedWrite;
 use operator_core::run_engine::run_template::HostConnection;
 use operator_core::run_engine::service_sequence::NeededRun;
@@ -27,18 +27,20 @@ use crate::cleanup::labels::cleans_up_after;
 use crate::cleanup::messages;
 use crate::cleanup::nova_removal;
 use crate::cleanup::nova_steps::is_done;
+use crate::cleanup::observed::Observed;
 use crate::cleanup::status::{self, concluded};
-use crate::compute::build::{self, ssh, trust};
+use crate::compute::build;
+use crate::compute::host_order::of_host;
 use crate::compute::inputs;
 use crate::compute::libvirt_tls;
 use crate::compute::nova_matches;
-use crate::compute::observed::{Ending, Observed};
+use crate::drain::findings::Findings;
 use crate::drain::order::{HostOrder, OrderOfHost};
 use crate::drain::progress::HostProgress;
 use crate::finalizers;
 use crate::reasons;
 
-/// Returns the writes for a compute that is being deleted.
+/// Returns the plan for a compute that is being deleted, with the order about its host.
 ///
 /// # Guarantees
 /// What its user wrote is kept before the finalizer is removed, where the node stays.
@@ -52,35 +54,46 @@ use crate::reasons;
 /// lost worker holds it. The condition reports both, with the command to proceed without the host.
 pub fn decide(
     seen: &Observed,
-    ending: &Ending,
     rejected: Option<&RejectedWrite>,
     now: Timestamp,
 ) -> Plan<OrderOfHost> {
-    if let Some(rejected) = rejected {
-        return report_rejection(seen, rejected, now);
-    }
-    let mut plan = removal(seen, ending, now);
-    kept_options::keep(seen, ending, &mut plan);
+    let mut plan = if let Some(rejected) = rejected {
+        report_rejection(seen, rejected, now)
+    } else {
+        let mut plan = removal(seen, now);
+        kept_options::keep(seen, &mut plan);
+        plan
+    };
+    plan.orders.extend(order(seen));
     plan
 }
 
-fn removal(seen: &Observed, ending: &Ending, now: Timestamp) -> Plan<OrderOfHost> {
+/// Returns the order about the host, or `None` without one; it does not follow from what passes have
+/// found.
+fn order(seen: &Observed) -> Option<Order<OrderOfHost>> {
+    of_host(&seen.compute, host_order(seen)?, "the compute is being deleted")
+}
+
+/// Returns what was observed with how far the order is that follows from it.
+pub fn with_progress(seen: &Observed, found: &Findings) -> Observed {
+    let progress = found.of(order(seen).as_ref());
+    let progress = nova_matches::held(seen.identity_sources()).unwrap_or(progress);
+    Observed { drain: seen.drain.as_ref().map(|_| progress), ..seen.clone() }
+}
+
+fn removal(seen: &Observed, now: Timestamp) -> Plan<OrderOfHost> {
     let mut plan = Plan::with_resync();
     let compute = &*seen.compute;
     if !has_finalizer(compute, finalizers::COMPUTE) {
         return plan;
     }
-    if let Some(because) = needs_nothing(seen, ending) {
+    if let Some(because) = needs_nothing(seen) {
         plan.steps.extend(release(seen, because));
         return plan;
     }
     let is_by_api = nova_removal::is_by_api(seen, is_skipped(seen));
     let is_held = !is_by_api && is_held(seen);
-    let evaluated = if is_by_api {
-        in_order(seen, ending, now)
-    } else {
-        unregistered(seen, ending, is_held, now)
-    };
+    let evaluated = if is_by_api { in_order(seen, now) } else { unregistered(seen, is_held, now) };
     let steps = if is_by_api {
         conditions(seen, &evaluated)
     } else {
@@ -100,9 +113,11 @@ fn removal(seen: &Observed, ending: &Ending, now: Timestamp) -> Plan<OrderOfHost
         Next::Conclude | Next::Wait(None) => {}
         Next::Wait(Some(at)) => plan.requeue_at(at, now),
         Next::Run { need, was_key_refused } => {
-            let connection = build::connection(seen, was_key_refused);
+            let (node, ssh) = (seen.node.as_deref(), seen.ssh.as_ref());
+            let (secret, _) = build::ssh(&seen.compute, ssh);
+            let connection = build::host_connection(node, &secret, ssh, was_key_refused);
             // Without an address no attempt is evaluated.
-            let at = address(seen, ending).map(|address| HostConnection { address, ..connection });
+            let at = address(seen).map(|address| HostConnection { address, ..connection });
             let extent = extent(seen, is_by_api);
             plan.steps.extend(at.into_iter().flat_map(|it| runs(seen, need.clone(), it, extent)));
         }
@@ -112,7 +127,7 @@ fn removal(seen: &Observed, ending: &Ending, now: Timestamp) -> Plan<OrderOfHost
 
 /// Returns the steps that let the compute go, without the certificate of its host.
 fn release(seen: &Observed, because: &str) -> Vec<Step> {
-    let mut steps = libvirt_tls::removals(seen);
+    let mut steps = libvirt_tls::removals(&seen.compute, &seen.issued);
     steps.extend(remove_finalizer(&*seen.compute, finalizers::COMPUTE, because));
     steps
 }
@@ -133,10 +148,11 @@ fn unneeded_runs(seen: &Observed, is_by_api: bool, is_held: bool) -> Vec<Step> {
 }
 
 /// Returns what is to be done in nova about the host of a compute that is being deleted, or `None`
-/// for nothing.
-pub fn host_order(seen: &Observed, ending: &Ending) -> Option<HostOrder> {
+/// for nothing, also where nova has the host under another identity than the recorded one.
+pub fn host_order(seen: &Observed) -> Option<HostOrder> {
     let is_held = has_finalizer(&*seen.compute, finalizers::COMPUTE);
-    if !is_held || needs_nothing(seen, ending).is_some() {
+    let is_another = nova_matches::held(seen.identity_sources()).is_some();
+    if is_another || !is_held || needs_nothing(seen).is_some() {
         return None;
     }
     let is_skipped = is_skipped(seen);
@@ -162,16 +178,16 @@ fn is_inspected_last(seen: &Observed) -> bool {
 }
 
 /// Returns the evaluation, in which no attempt to stop the host begins unless it is empty now.
-fn in_order(seen: &Observed, ending: &Ending, now: Timestamp) -> Evaluation {
-    let evaluated = evaluate(seen, ending, true, now);
+fn in_order(seen: &Observed, now: Timestamp) -> Evaluation {
+    let evaluated = evaluate(seen, true, now);
     let text = "nova-compute is stopped once the host has no servers; see Drained.";
     unless_held(seen, evaluated, !nova_removal::may_stop(seen), text)
 }
 
 /// Returns the evaluation where nothing is changed in nova; no attempt begins while the compute is
 /// held.
-fn unregistered(seen: &Observed, ending: &Ending, is_held: bool, now: Timestamp) -> Evaluation {
-    let evaluated = evaluate(seen, ending, false, now);
+fn unregistered(seen: &Observed, is_held: bool, now: Timestamp) -> Evaluation {
+    let evaluated = evaluate(seen, false, now);
     let text = "nova-compute is stopped once nova has shown that the host is empty; see Drained.";
     unless_held(seen, evaluated, is_held, text)
 }
@@ -252,14 +268,14 @@ fn status_step(
     services: &[ServiceRun],
     now: Timestamp,
 ) -> Option<Step> {
-    let recorded = nova_matches::to_record(seen, &[], now);
+    let recorded = nova_matches::to_record(seen.identity_sources(), &[], now);
     let step = status::step(&seen.compute, steps, services, recorded.clone(), now)?;
     Some(nova_matches::noticed(step, &seen.compute, &recorded))
 }
 
 /// Returns why the finalizer can be removed at once, or `None` when a cleanup is needed.
-fn needs_nothing(seen: &Observed, ending: &Ending) -> Option<&'static str> {
-    if ending.namespace_goes {
+fn needs_nothing(seen: &Observed) -> Option<&'static str> {
+    if seen.namespace_goes {
         return Some("its namespace is being deleted");
     }
     if !has_run(&seen.compute, !seen.runs.is_empty()) {
@@ -292,7 +308,7 @@ fn may_have_started(seen: &Observed) -> bool {
 }
 
 /// Returns the evaluation; `by_api` is whether the removal goes through nova's API.
-fn evaluate(seen: &Observed, ending: &Ending, by_api: bool, now: Timestamp) -> Evaluation {
+fn evaluate(seen: &Observed, by_api: bool, now: Timestamp) -> Evaluation {
     let compute = &*seen.compute;
     let recorded = compute.status.as_ref().map(|it| it.services.clone()).unwrap_or_default();
     let conclude =
@@ -314,7 +330,7 @@ fn evaluate(seen: &Observed, ending: &Ending, by_api: bool, now: Timestamp) -> E
         let text = not_cleaned(compute, &cause, false);
         return conclude(reasons::cleanup::CLEANUP_SKIPPED.condition(HOST_CLEANED, text));
     }
-    match address(seen, ending) {
+    match address(seen) {
         Ok(_) => attempt(seen, by_api, now),
         Err(cause) => {
             let text = not_cleaned(compute, &cause, by_api);
@@ -338,14 +354,14 @@ fn is_skipped(seen: &Observed) -> bool {
 
 /// Returns the address of the host as the compute recorded it: a node of the same name may be
 /// another host.
-fn address(seen: &Observed, ending: &Ending) -> Result<String, String> {
+fn address(seen: &Observed) -> Result<String, String> {
     let spec = &seen.compute.spec;
     let node = &spec.dataplane_node_name;
-    if spec.inventory_config_map_name.is_none() || !ending.has_inventory {
+    if spec.inventory_config_map_name.is_none() || !seen.has_inventory {
         return Err(format!("the inventory of OpenStackDataPlaneNode {node} is gone"));
     }
     if !seen.ssh.as_ref().is_some_and(|it| it.keys.contains_key(PRIVATE_KEY)) {
-        let (ssh_secret, _) = ssh(seen);
+        let (ssh_secret, _) = build::ssh(&seen.compute, seen.ssh.as_ref());
         return Err(format!("there is no Secret {ssh_secret} with {PRIVATE_KEY} any more"));
     }
     let status = seen.compute.status.as_ref();
@@ -375,14 +391,14 @@ fn parted(seen: &Observed) -> (Vec<Run<'_>>, Vec<Run<'_>>) {
 fn attempt(seen: &Observed, by_api: bool, now: Timestamp) -> Evaluation {
     let compute = &*seen.compute;
     let (runs, _) = parted(seen);
-    let (ssh_secret, ssh_version) = ssh(seen);
+    let (ssh_secret, ssh_version) = build::ssh(compute, seen.ssh.as_ref());
     let cleanup = HostCleanup {
         name: &compute.spec.dataplane_node_name,
         host: &messages::host(compute),
         identity: identity(&compute.uid(), extent(seen, by_api)),
         recorded: compute.status.as_ref().map(|it| it.services.as_slice()).unwrap_or_default(),
         ssh: (&ssh_secret, &ssh_version),
-        trust: &trust(seen),
+        trust: &build::trust(seen.node.as_deref()),
         skip: &messages::skip(compute),
         left: &messages::left_in_nova(compute, by_api),
         deletes_service: by_api,

@@ -4,7 +4,7 @@ use api::conditions::{ConditionDraft, find};
 use nova_config::conditions::DRAINED;
 
 use crate::cleanup::messages::{host, skip};
-use crate::compute::observed::Observed;
+use crate::cleanup::observed::Observed;
 use crate::drain::condition::{counted, unconfirmed, unnamed_migrations};
 use crate::drain::progress::{HostProgress, Occupied, ServiceRemoval};
 use crate::drain::unknown::unknown;

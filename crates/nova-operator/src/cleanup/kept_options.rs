@@ -12,7 +12,7 @@ use operator_core::plan::{EventDraft, Plan, Step, Target, Write};
 use serde_json::json;
 
 use crate::cell_immutability::owns;
-use crate::compute::observed::{Ending, Observed};
+use crate::cleanup::observed::Observed;
 use crate::drain::order::OrderOfHost;
 
 /// The key of `spec.customServiceConfig` in the Secret, beside the files of
@@ -27,11 +27,11 @@ const ROOM: usize = 900 * 1024;
 ///
 /// A compute that is made again for the node begins with the defaults. Where the node goes too, its
 /// user wants nothing of it any more.
-pub fn keep(seen: &Observed, ending: &Ending, plan: &mut Plan<OrderOfHost>) {
+pub fn keep(seen: &Observed, plan: &mut Plan<OrderOfHost>) {
     let lets_go = |it: &Step| matches!(it.write, Write::RemoveFinalizer { .. });
     let Some(at) = plan.steps.iter().position(lets_go) else { return };
     let node = seen.node.as_deref().filter(|it| !is_terminating(*it) && owns(it, &seen.compute));
-    let (Some(node), false) = (node, ending.namespace_goes) else { return };
+    let (Some(node), false) = (node, seen.namespace_goes) else { return };
     let written = written(&seen.compute);
     if written.is_empty() {
         return;

@@ -12,8 +12,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use kube::{Resource, ResourceExt};
 use nova_config::annotations::CELL;
 use nova_config::conditions::COMPUTE_CONDITION;
-use nova_config::oslo::Release;
-use nova_config::release::Chosen;
+use operator_core::certificates::Issued;
 use operator_core::condition_catalog::undeclared;
 use operator_core::finalizers::is_terminating;
 use operator_core::keyed::Keys;
@@ -25,18 +24,15 @@ use testkit::golden::recorded;
 
 use super::labels::cleans_up_after;
 use super::orphans;
-use crate::audit::condition::Audited;
 use crate::cell::discovery::observed::Seen;
 use crate::cell::observed::NamedSecret;
-use crate::compute::observed::{Ending, SeenCertificate};
+use crate::compute::nova_matches::held;
 use crate::condition_catalog::KINDS;
 use crate::drain::order::OrderOfHost;
 use crate::drain::progress::HostProgress;
-use crate::held_credentials::observed::Held;
 use crate::images::Images;
 use crate::nova_health::HostHealth;
-use crate::rollout_coordinator::RolloutSlot;
-use crate::{cell, compute, compute_lifecycle};
+use crate::{cell, cleanup, compute_lifecycle};
 
 mod cases;
 mod hosts;
@@ -168,45 +164,29 @@ impl World {
     }
 
     /// Only for a compute that is being deleted; other tests cover the rest.
-    fn ending(&self) -> Option<compute::Observed> {
+    fn ending(&self) -> Option<cleanup::Observed> {
         let compute = self.compute.clone().filter(is_terminating)?;
         let uid = compute.uid();
         let is_its = |it: &&AnsibleEe| {
             cleans_up_after(it) == uid.as_ref()
                 || it.owner_references().iter().any(|it| Some(&it.uid) == uid.as_ref())
         };
-        let seen = compute::Observed {
-            conflicting_service: None,
+        let seen = cleanup::Observed {
             node: self.node.clone().map(Arc::new),
             role: None,
             cell: self.cell.clone().map(Arc::new),
-            other_cells: Vec::new(),
-            cell_secret: None,
-            message_bus: None,
-            default_config: None,
-            release: Chosen::Release(Release::newest()),
-            ssh: self.ssh.clone(),
-            migration_key: None,
-            certificate: SeenCertificate::default(),
-            inventory: compute::observed::Inventory::Found,
-            rendered: None,
-            default_images: Images::default(),
-            runs: self.runs.iter().filter(is_its).cloned().map(Arc::new).collect(),
             cells_are_ours: self.cells_are_ours,
+            namespace_goes: self.namespace_goes,
+            has_inventory: self.node.is_some(),
+            ssh: self.ssh.clone(),
+            issued: Issued::default(),
+            runs: self.runs.iter().filter(is_its).cloned().map(Arc::new).collect(),
             health: self.health.clone(),
-            audited: Audited::default(),
             drain: self.nova.clone(),
-            slot: RolloutSlot::Free,
-            keys: Keys::default(),
-            held: Held::default(),
-            ending: Some(Ending {
-                namespace_goes: self.namespace_goes,
-                has_inventory: self.node.is_some(),
-            }),
             compute: Arc::new(compute),
         };
-        let drain = compute::nova_matches::held(&seen).or_else(|| self.nova.clone());
-        Some(compute::Observed { drain, ..seen })
+        let other = held(seen.identity_sources());
+        Some(cleanup::Observed { drain: other.or_else(|| self.nova.clone()), ..seen })
     }
 
     fn of_cell(&self) -> Option<cell::Observed> {
@@ -234,7 +214,7 @@ impl World {
         let creation =
             self.creation().map(|it| recorded(compute_lifecycle::decide(&it, None, self.now)));
         let creation = creation.map(without_orders);
-        let ending = self.ending().map(|it| recorded(compute::decide(&it, None, self.now)));
+        let ending = self.ending().map(|it| recorded(cleanup::decide(&it, None, self.now)));
         let cell = self.of_cell().map(|it| recorded(cell::decide(&it, None, self.now)));
         let uid = self.compute.as_ref().and_then(ResourceExt::uid);
         let is_orphan =

@@ -46,21 +46,26 @@ pub fn run_template(
     };
     let tls = if service == LIBVIRT { libvirt_tls::mounts(seen) } else { vec![] };
     RunTemplate {
-        layout: layout(seen, tls),
+        layout: layout(&seen.compute, seen.node.as_deref(), tls),
         sources: sources(seen, service, evaluated),
         extra_vars: extra_vars(seen, service, restarts),
-        ..plain_run_template(seen, play, service_type)
+        ..plain_run_template(&seen.compute, seen.node.as_deref(), play, service_type)
     }
 }
 
 /// Returns the run template for the compute's host as in its spec, without files or variables.
-pub fn plain_run_template(seen: &Observed, play: Play, service_type: &str) -> RunTemplate {
-    host_run_template(&seen.compute, layout(seen, vec![]), play, service_type)
+pub fn plain_run_template(
+    compute: &ExternalCompute,
+    node: Option<&Node>,
+    play: Play,
+    service_type: &str,
+) -> RunTemplate {
+    host_run_template(compute, layout(compute, node, vec![]), play, service_type)
 }
 
-fn layout(seen: &Observed, tls: Vec<Tls>) -> Layout {
-    let inventory = seen.compute.spec.inventory_config_map_name.clone().unwrap_or_default();
-    Layout::Parent { inventory, beside: inventory_secret(seen), tls }
+fn layout(compute: &ExternalCompute, node: Option<&Node>, tls: Vec<Tls>) -> Layout {
+    let inventory = compute.spec.inventory_config_map_name.clone().unwrap_or_default();
+    Layout::Parent { inventory, beside: inventory_secret(compute, node), tls }
 }
 
 /// Returns the run template for hosts with the pods of this compute's spec, which owns the runs.
@@ -91,9 +96,9 @@ pub fn host_run_template(
 }
 
 /// Returns the Secret that belongs to the node's own inventory; `None` for another inventory.
-fn inventory_secret(seen: &Observed) -> Option<String> {
-    let status = seen.node.as_ref()?.status.as_ref()?;
-    let is_nodes = seen.compute.spec.inventory_config_map_name == status.inventory_config_map_name;
+fn inventory_secret(compute: &ExternalCompute, node: Option<&Node>) -> Option<String> {
+    let status = node?.status.as_ref()?;
+    let is_nodes = compute.spec.inventory_config_map_name == status.inventory_config_map_name;
     status.inventory_secret_name.clone().filter(|_| is_nodes)
 }
 
@@ -141,7 +146,7 @@ fn identity_vars(seen: &Observed) -> Vec<(&'static str, Value)> {
 /// Returns the host connection; `was_key_refused` says whether the last attempt failed because of
 /// the host key.
 pub fn connection(seen: &Observed, was_key_refused: bool) -> HostConnection {
-    let (ssh_secret, _) = ssh(seen);
+    let (ssh_secret, _) = ssh(&seen.compute, seen.ssh.as_ref());
     host_connection(seen.node.as_deref(), &ssh_secret, seen.ssh.as_ref(), was_key_refused)
 }
 
@@ -154,23 +159,19 @@ pub fn host_connection(
 ) -> HostConnection {
     let address = node.and_then(|it| it.status.as_ref()?.address.clone()).unwrap_or_default();
     let secret = Digests::ssh_secret(ssh_secret, ssh);
-    HostConnection::new(address, secret, &trust_of(node), was_key_refused)
+    HostConnection::new(address, secret, &trust(node), was_key_refused)
 }
 
-/// Returns the trusted host key, as the node's status records it.
+/// Returns the trusted host key of a node's host, as the node's status records it.
 ///
 /// No key is learned here: a host that is Ready was reached before. A scan runs only for a new key
 /// that the user accepts, and the operator of the node then records it.
-pub fn trust(seen: &Observed) -> HostKeyTrust {
-    trust_of(seen.node.as_deref())
-}
-
-fn trust_of(node: Option<&Node>) -> HostKeyTrust {
+pub fn trust(node: Option<&Node>) -> HostKeyTrust {
     node.map(host_key::recorded_trust).unwrap_or_default()
 }
 
-/// Returns the name of the ssh Secret and its resource version.
-pub fn ssh(seen: &Observed) -> (String, String) {
-    let name = seen.compute.spec.ssh_key_secret_name.clone().unwrap_or_default();
-    (name, seen.ssh.as_ref().map(|it| it.version.clone()).unwrap_or_default())
+/// Returns the name of the ssh Secret, of which these are the digests, and its resource version.
+pub fn ssh(compute: &ExternalCompute, digests: Option<&Digests>) -> (String, String) {
+    let name = compute.spec.ssh_key_secret_name.clone().unwrap_or_default();
+    (name, digests.map(|it| it.version.clone()).unwrap_or_default())
 }

@@ -38,16 +38,16 @@ use crate::compute::{
 };
 use crate::deployed_files::nova;
 use crate::drain::order::OrderOfHost;
+use crate::finalizers;
 use crate::held_credentials::observed::HeldObject;
 use crate::registration::is_recorded;
-use crate::{cleanup, finalizers};
 
 /// How long until a compute looks again for a kind that the cluster lacks.
 const CRD_POLL_INTERVAL: Duration = Duration::from_mins(1);
 /// How long a failed compute waits before it requests a slot for a retry again.
 const SLOT_RETRY_INTERVAL: Duration = Duration::from_secs(30);
 
-/// Returns the plan for a compute, with the order about its host.
+/// Returns the plan for a compute that is not being deleted, with the order about its host.
 ///
 /// # Guarantees
 /// The files are written before the attempt that needs them, and the attempt is recorded in the
@@ -58,21 +58,8 @@ pub fn decide(
     rejected: Option<&RejectedWrite>,
     now: Timestamp,
 ) -> Plan<OrderOfHost> {
-    let mut plan = match &seen.ending {
-        Some(ending) => cleanup::decide(seen, ending, rejected, now),
-        None => deployment(seen, rejected, now),
-    };
-    plan.orders.extend(host_order::order(seen));
-    plan
-}
-
-/// Returns the plan for a compute that is not being deleted.
-fn deployment(
-    seen: &Observed,
-    rejected: Option<&RejectedWrite>,
-    now: Timestamp,
-) -> Plan<OrderOfHost> {
     let mut plan = Plan::with_resync();
+    plan.orders.extend(host_order::order(seen));
     let runs: Vec<Run<'_>> = seen.runs.iter().filter_map(|it| Run::of(it)).collect();
     let (mut evaluated, rendering) = evaluate(seen, &runs, now);
     let mut later = holds(seen, &evaluated);
@@ -171,7 +158,7 @@ fn evaluate(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Evaluation, O
     // Why a run that is possible now has to wait.
     let blocked = sequence.needed_run().and_then(|_| seen.slot.blocked()).cloned();
     let sequence = if blocked.is_some() { sequence.held() } else { sequence };
-    let recorded = nova_matches::to_record(seen, &sequence.services, now);
+    let recorded = nova_matches::to_record(seen.identity_sources(), &sequence.services, now);
     let health = Health::of(seen, &recorded, &sequence.services, now);
     // The attempt is recorded before the drain begins, so that its host counts as unavailable.
     let waits_for_drain = sequence.needed_run().is_some() && host_drain::waits_for_drain(seen);
@@ -276,11 +263,11 @@ fn sequence(
 ) -> ServiceSequence {
     let compute = &seen.compute;
     let recorded = compute.status.as_ref().map(|it| it.services.as_slice()).unwrap_or_default();
-    let (ssh_secret, ssh_version) = ssh(seen);
+    let (ssh_secret, ssh_version) = ssh(compute, seen.ssh.as_ref());
     let (namespace, node) =
         (compute.namespace().unwrap_or_default(), &compute.spec.dataplane_node_name);
     let redeploy = redeploy_command(compute);
-    let trust = trust(seen);
+    let trust = trust(seen.node.as_deref());
     let accept = trust.is_learned.then(|| accept_command(&namespace, node));
     let take_over = take_over_command(&namespace, &format!("openstackdataplanenode/{node}"));
     let host = Host {

@@ -1,8 +1,8 @@
-//! What is to be done in nova about the host of a compute.
+//! What is to be done in nova about the host of a compute that is not being deleted.
 
+use api::nova::ExternalCompute;
 use operator_core::plan::Order;
 
-use crate::cleanup;
 use crate::compute::host_drain::{belongs_to_rollout, enabling, may_be_disabled, request};
 use crate::compute::identity;
 use crate::compute::nova_matches;
@@ -20,18 +20,26 @@ use crate::registration::has_registered;
 /// would change the order that it was about.
 pub fn order(seen: &Observed) -> Option<Order<OrderOfHost>> {
     seen.drain.as_ref()?;
-    // Also of a compute whose records its removal has replaced.
-    let host = seen.compute.status.as_ref()?.host_name.clone()?;
     let order = host_order(&with_drain(seen, HostProgress::Pending))?;
-    let reason = reason(seen, &order).to_owned();
-    let (cell, meant_for) = (cell_key(&seen.compute), Identity::recorded(&seen.compute));
-    Some(Order { what: OrderOfHost { cell, host, meant_for, order }, reason })
+    let reason = reason(seen, &order);
+    of_host(&seen.compute, order, reason)
+}
+
+/// Returns an order about the host of a compute, also of one whose records its removal has replaced;
+/// `None` where it has no name yet.
+pub fn of_host(
+    compute: &ExternalCompute,
+    order: HostOrder,
+    reason: &str,
+) -> Option<Order<OrderOfHost>> {
+    let host = compute.status.as_ref()?.host_name.clone()?;
+    let (cell, meant_for) = (cell_key(compute), Identity::recorded(compute));
+    let what = OrderOfHost { cell, host, meant_for, order };
+    Some(Order { what, reason: reason.to_owned() })
 }
 
 fn reason(seen: &Observed, order: &HostOrder) -> &'static str {
-    if seen.ending.is_some() {
-        "the compute is being deleted"
-    } else if matches!(order, HostOrder::Identity(_)) {
+    if matches!(order, HostOrder::Identity(_)) {
         "its last run missed the identity of its host"
     } else if matches!(order, HostOrder::Enable | HostOrder::EnableOnceUp) {
         "no drain of its host is requested any more"
@@ -45,7 +53,7 @@ fn reason(seen: &Observed, order: &HostOrder) -> &'static str {
 /// Returns what was observed with how far the order is that follows from it.
 pub fn with_progress(seen: &Observed, found: &Findings) -> Observed {
     let progress = found.of(order(seen).as_ref());
-    with_drain(seen, nova_matches::held(seen).unwrap_or(progress))
+    with_drain(seen, nova_matches::held(seen.identity_sources()).unwrap_or(progress))
 }
 
 fn with_drain(seen: &Observed, progress: HostProgress) -> Observed {
@@ -57,11 +65,8 @@ fn with_drain(seen: &Observed, progress: HostProgress) -> Observed {
 /// A node that does not exist requests nothing, so nothing is enabled because of it. Nothing is done
 /// where nova has the host under another identity than the recorded one.
 pub fn host_order(seen: &Observed) -> Option<HostOrder> {
-    if nova_matches::held(seen).is_some() {
+    if nova_matches::held(seen.identity_sources()).is_some() {
         return None;
-    }
-    if let Some(ending) = &seen.ending {
-        return cleanup::host_order(seen, ending);
     }
     if !has_registered(&seen.compute) {
         return None;

@@ -12,8 +12,8 @@ use api::problem::Problem;
 use api::yaml;
 use kube::ResourceExt;
 use operator_core::certificates::{
-    self, CertificateOwner, CertificateRequest, DesiredCertificates, Hosts, label_value, name_of,
-    requested, secret_name, secret_of,
+    self, CertificateOwner, CertificateRequest, DesiredCertificates, Hosts, Issued, label_value,
+    name_of, requested, secret_name, secret_of,
 };
 use operator_core::data_sources::NamedSource;
 use operator_core::keyed::{Inputs, short};
@@ -125,8 +125,8 @@ fn ownership(seen: &Observed) -> Option<Step> {
 }
 
 /// Returns the steps that remove the certificate before the compute goes.
-pub fn removals(seen: &Observed) -> Vec<Step> {
-    certificates::removals(&owner_of(&seen.compute), &seen.certificate.issued)
+pub fn removals(compute: &ExternalCompute, issued: &Issued) -> Vec<Step> {
+    certificates::removals(&owner_of(compute), issued)
 }
 
 /// Returns why libvirt has no certificate to be deployed with, if anything.

@@ -22,27 +22,30 @@ use crate::compute::preconditions::previous;
 use crate::drain::progress::HostProgress;
 use crate::inherited_annotation::repeated;
 use crate::nova_health::{HostHealth, ServiceHealth};
-use crate::nova_identity::{Agreement, Identity, annotation, consent};
+use crate::nova_identity::{Agreement, Identity, IdentitySources, annotation, consent};
 use crate::reasons;
 use crate::registration::{has_registered, is_recorded};
 
 /// Returns what nova's API says of the host of a compute that has registered; `services` are its
 /// records. Before that, what nova has under the name of its host is another's.
-fn registered_health<'a>(seen: &'a Observed, services: &[ServiceRun]) -> Option<&'a HostHealth> {
-    let is_registered = is_recorded(services) || has_registered(&seen.compute);
-    seen.health.as_ref().filter(|_| is_registered)
+fn registered_health<'a>(
+    of: IdentitySources<'a>,
+    services: &[ServiceRun],
+) -> Option<&'a HostHealth> {
+    let is_registered = is_recorded(services) || has_registered(of.compute);
+    of.health.filter(|_| is_registered)
 }
 
 /// Returns the identity that is to be recorded now; `services` are the records of the compute.
-pub fn to_record(seen: &Observed, services: &[ServiceRun], now: Timestamp) -> Identity {
-    let mut recorded = Identity::recorded(&seen.compute);
-    match registered_health(seen, services) {
+pub fn to_record(of: IdentitySources<'_>, services: &[ServiceRun], now: Timestamp) -> Identity {
+    let mut recorded = Identity::recorded(of.compute);
+    match registered_health(of, services) {
         Some(health) => {
             // What nova has under the name of the host may be another region's.
             if recorded.compute_id.is_none() && health.compute_id.is_some() {
-                recorded.compute_id = reported_id(seen);
+                recorded.compute_id = reported_id(of);
             }
-            recorded.after(health, consent(seen.cell.as_deref(), services, health, now))
+            recorded.after(health, consent(of.cell, services, health, now))
         }
         None => recorded,
     }
@@ -50,23 +53,23 @@ pub fn to_record(seen: &Observed, services: &[ServiceRun], now: Timestamp) -> Id
 
 /// Returns the UUID of the compute node that the newest check of the registration has found on the host;
 /// `None` where no run has reported it, as of a release before.
-fn reported_id(seen: &Observed) -> Option<String> {
-    let runs = seen.runs.iter().filter_map(|it| Run::of(it));
+fn reported_id(of: IdentitySources<'_>) -> Option<String> {
+    let runs = of.runs.iter().filter_map(|it| Run::of(it));
     let succeeded = runs.filter(|it| it.service == NOVA_REGISTERED && it.has_succeeded());
     let newest = succeeded.max_by_key(|it| it.ended().map(|it| it.0))?;
     let report = newest.object.status.as_ref()?.report.as_deref()?;
     let report: Value = serde_json::from_str(report).ok()?;
-    let id = report["compute_ids"][seen.compute.spec.dataplane_node_name.as_str()].as_str()?;
+    let id = report["compute_ids"][of.compute.spec.dataplane_node_name.as_str()].as_str()?;
     is_id(id).then(|| id.to_owned())
 }
 
 /// Returns what is reported in place of an order about the host: nothing is done in nova, and
 /// nothing is stopped on the host, until nova shows the recorded identity. `None` where orders are
 /// given.
-pub fn held(seen: &Observed) -> Option<HostProgress> {
-    let health = seen.health.as_ref()?;
-    let recorded = Identity::recorded(&seen.compute);
-    let is_stopped = concluded(&seen.compute).is_some() && !recorded.is_elsewhere(health);
+pub fn held(of: IdentitySources<'_>) -> Option<HostProgress> {
+    let health = of.health?;
+    let recorded = Identity::recorded(of.compute);
+    let is_stopped = concluded(of.compute).is_some() && !recorded.is_elsewhere(health);
     match recorded.compare(health) {
         Agreement::Same => None,
         // Another service that appears after the stop is found and named by its removal.
@@ -77,7 +80,7 @@ pub fn held(seen: &Observed) -> Option<HostProgress> {
             Some(HostProgress::Pending)
         }
         Agreement::Unread | Agreement::Other => {
-            Some(HostProgress::OtherIdentity(cause(seen, &recorded, health)))
+            Some(HostProgress::OtherIdentity(cause(of, &recorded, health)))
         }
     }
 }
@@ -93,14 +96,14 @@ pub fn condition(seen: &Observed, recorded: &Identity) -> Option<ConditionDraft>
     }
     let text = format!(
         "Nothing is changed in nova or taken from the host, because {}",
-        cause(seen, recorded, health)
+        cause(seen.identity_sources(), recorded, health)
     );
     Some(reasons::compute::OTHER_IDENTITY.condition(NOVA_MATCHES, text))
 }
 
 /// Returns both identities and the ways on, in sentences that begin with a small letter.
-fn cause(seen: &Observed, recorded: &Identity, health: &HostHealth) -> String {
-    let (compute, cell) = (&*seen.compute, &seen.compute.spec.cell_name);
+fn cause(of: IdentitySources<'_>, recorded: &Identity, health: &HostHealth) -> String {
+    let (compute, cell) = (of.compute, &of.compute.spec.cell_name);
     let status = compute.status.as_ref();
     let host = status.and_then(|it| it.host_name.as_deref()).unwrap_or_default();
     let found = Identity::read(health);
@@ -116,7 +119,7 @@ fn cause(seen: &Observed, recorded: &Identity, health: &HostHealth) -> String {
     let here = place(&found).map(|it| format!(" ({it})")).unwrap_or_default();
     let before = place(recorded).filter(|_| recorded.is_elsewhere(health));
     let there = before.map(|it| format!(" in {it}")).unwrap_or_default();
-    let ways_on = ways_on(seen, recorded, health);
+    let ways_on = ways_on(of, recorded, health);
     format!("nova of NovaCell {cell}{here} {has}, and {was}{there}. {ways_on}")
 }
 
@@ -127,8 +130,8 @@ fn place(identity: &Identity) -> Option<String> {
 }
 
 /// Returns what a user does: correct the cell, deploy the compute, or take what nova has.
-fn ways_on(seen: &Observed, recorded: &Identity, health: &HostHealth) -> String {
-    let (compute, cell) = (&*seen.compute, seen.cell.as_deref());
+fn ways_on(of: IdentitySources<'_>, recorded: &Identity, health: &HostHealth) -> String {
+    let IdentitySources { compute, cell, .. } = of;
     let is_same_nova = recorded.nova.is_some() && !recorded.is_elsewhere(health);
     let secret = cell.map(|it| it.spec.secret.as_str()).unwrap_or_default();
     let first = if !is_same_nova {

@@ -11,7 +11,6 @@ use nova_config::oslo::Release;
 use nova_config::release;
 use nova_config::rendered_secret::{CONFIG_FILES, CONFIG_HASH, CONFIG_INPUTS, compute_secret_name};
 use operator_core::data_sources::SourceRef;
-use operator_core::finalizers::{has_finalizer, is_terminating};
 use operator_core::object_key::Key;
 use operator_core::run_engine::inventory::INVENTORY_KEY;
 use operator_runtime::error::Result;
@@ -21,14 +20,11 @@ use crate::audit::condition::Audited;
 use crate::audit::observe::audited;
 use crate::caches::Caches;
 use crate::cell_immutability::owns;
-use crate::compute::observed::{
-    DefaultConfig, Ending, Inventory, Observed, Rendered, SeenCertificate,
-};
+use crate::compute::observed::{DefaultConfig, Inventory, Observed, Rendered, SeenCertificate};
 use crate::compute::{libvirt_tls, migration_key};
 use crate::conflicting_service::ConflictingService;
 use crate::controller_names::COMPUTE;
 use crate::drain::progress::HostProgress;
-use crate::finalizers;
 use crate::held_credentials::lookup;
 use crate::images::Images;
 use crate::indexes::{BY_OWNER, cell_key};
@@ -63,17 +59,14 @@ impl Named {
     }
 }
 
-/// Reads a compute; returns `None` when it does not exist.
+/// Reads a compute that is not being deleted.
 pub async fn observe(
     caches: &Caches,
     images: &Images,
     default: Release,
-    key: &Key,
-) -> Result<Option<Observed>> {
-    let Some(compute) = caches.computes.get(key) else {
-        caches.sources.depends(COMPUTE, key, BTreeSet::new());
-        return Ok(None);
-    };
+    compute: Arc<ExternalCompute>,
+) -> Result<Observed> {
+    let key = &Key::of(&*compute);
     let at = |name: &str| Key::new(&key.namespace, name);
     let node = caches.nodes.try_get(&at(&compute.spec.dataplane_node_name))?;
     let role = role_of(caches, node.as_deref(), &key.namespace)?;
@@ -86,10 +79,9 @@ pub async fn observe(
     caches.sources.depends(COMPUTE, key, named.all());
     let ssh = digests(caches, named.ssh.as_ref()).await?;
     let migration_key = digests(caches, Some(&named.migration_key)).await?;
-    let certificate = certificate(caches, &compute, node.as_deref(), &named).await?;
+    let certificate = certificate(caches, &compute, node.as_deref(), &named.certificate).await?;
     let default_config = default_config(caches, named.default_config.as_ref()).await?;
     let inventory = inventory(caches, named.inventory.as_ref()).await?;
-    let ending = ending(caches, &compute).await?;
     let cell_secret = content(caches, named.cell_secret.as_ref()).await?;
     let message_bus = content(caches, named.message_bus.as_ref()).await?;
     let contents = (cell_secret.as_ref(), message_bus.as_ref());
@@ -118,11 +110,10 @@ pub async fn observe(
         cells_are_ours: caches.cells_are_ours,
         drain: caches.nova.as_ref().map(|_| HostProgress::Pending),
         audited: Audited::default(),
-        ending,
         keys: caches.sources.keys().clone(),
         held,
     };
-    Ok(Some(with_audits(caches, seen)))
+    Ok(with_audits(caches, seen))
 }
 
 fn conflicting_service(
@@ -133,20 +124,21 @@ fn conflicting_service(
     caches.conflicting_service(role, node?)
 }
 
-fn role_of(caches: &Caches, node: Option<&Node>, namespace: &str) -> Result<Option<Arc<Role>>> {
+/// Returns the role of a node, or `None` when it names none or the role does not exist.
+pub fn role_of(caches: &Caches, node: Option<&Node>, namespace: &str) -> Result<Option<Arc<Role>>> {
     let name = node.and_then(|it| it.spec.role.as_deref());
     let role = name.map(|it| caches.roles.try_get(&Key::new(namespace, it)));
     Ok(role.transpose()?.flatten())
 }
 
-/// Reads libvirt's certificate, unless the host gets none and has none.
-async fn certificate(
+/// Reads libvirt's certificate, which has this Secret, unless the host gets none and has none.
+pub async fn certificate(
     caches: &Caches,
     compute: &ExternalCompute,
     node: Option<&Node>,
-    named: &Named,
+    secret: &SourceRef,
 ) -> Result<SeenCertificate> {
-    let existing = caches.secrets.get(&named.certificate.key);
+    let existing = caches.secrets.get(&secret.key);
     let has_secret = existing.as_ref().is_some_and(|it| libvirt_tls::is_of(&**it, compute));
     let has_one = has_secret || caches.cert_manager.is_owner(compute);
     let is_wanted = node.and_then(|it| it.status.as_ref()).is_some_and(|it| it.tls.is_some());
@@ -155,7 +147,7 @@ async fn certificate(
     }
     let namespace = compute.namespace().unwrap_or_default();
     let issued = caches.cert_manager.issued(&caches.api, &namespace).await?;
-    let secret = digests(caches, Some(&named.certificate)).await?;
+    let secret = digests(caches, Some(secret)).await?;
     let metadata = existing.map(|it| it.metadata.clone()).unwrap_or_default();
     Ok(SeenCertificate { issued, secret, metadata })
 }
@@ -171,10 +163,7 @@ fn other_cells(caches: &Caches, key: &Key, is_missing: bool) -> Vec<String> {
 fn health(caches: &Caches, compute: &ExternalCompute) -> Option<HostHealth> {
     let monitor = caches.nova.as_ref()?;
     let of_host = |host| monitor.host(&cell_key(compute), host);
-    // Nova may have the host of one that has lost its record, which is not to go unseen.
-    let leaving = || compute.status.as_ref().filter(|_| is_terminating(compute));
-    let host = registered_host(compute).or_else(|| leaving()?.host_name.as_deref());
-    Some(host.map(of_host).unwrap_or_default())
+    Some(registered_host(compute).map(of_host).unwrap_or_default())
 }
 
 /// Adds what is known of the audits of the host.
@@ -215,22 +204,6 @@ async fn inventory(caches: &Caches, source: Option<&SourceRef>) -> Result<Invent
     })
 }
 
-/// Returns `None` for a compute that is not terminating; otherwise reads the namespace at most
-/// once.
-async fn ending(caches: &Caches, compute: &ExternalCompute) -> Result<Option<Ending>> {
-    if !is_terminating(compute) {
-        return Ok(None);
-    }
-    let namespace = compute.namespace().unwrap_or_default();
-    let inventory = compute.spec.inventory_config_map_name.as_deref();
-    let inventory = inventory.map(|it| SourceRef::config_map(&namespace, it));
-    Ok(Some(Ending {
-        namespace_goes: has_finalizer(compute, finalizers::COMPUTE)
-            && caches.api.is_namespace_terminating(&namespace).await?,
-        has_inventory: inventory.is_some_and(|it| caches.sources.version(&it).is_some()),
-    }))
-}
-
 fn named(key: &Key, compute: &ExternalCompute, role: Option<&Role>, cell: Option<&Cell>) -> Named {
     let secret = |name: &str| SourceRef::secret(&key.namespace, name);
     let default_config = role.and_then(|it| it.annotations().get(DEFAULT_CONFIG));
@@ -252,7 +225,8 @@ fn named(key: &Key, compute: &ExternalCompute, role: Option<&Role>, cell: Option
     }
 }
 
-async fn digests(caches: &Caches, source: Option<&SourceRef>) -> Result<Option<Digests>> {
+/// Returns the digests of a Secret or ConfigMap; `None` without one.
+pub async fn digests(caches: &Caches, source: Option<&SourceRef>) -> Result<Option<Digests>> {
     match source {
         Some(source) => caches.sources.digests(&caches.api, source).await,
         None => Ok(None),

@@ -14,11 +14,13 @@ use operator_runtime::source_cache::Content;
 use operator_runtime::source_cache::Digests;
 
 use crate::audit::condition::Audited;
+use crate::cleanup::observed as leaving;
 use crate::conflicting_service::ConflictingService;
 use crate::drain::progress::HostProgress;
 use crate::held_credentials::observed::Held;
 use crate::images::Images;
 use crate::nova_health::HostHealth;
+use crate::nova_identity::IdentitySources;
 use crate::rollout_coordinator::RolloutSlot;
 
 /// The ConfigMap that a role's annotation names.
@@ -67,16 +69,7 @@ pub struct SeenCertificate {
     pub metadata: ObjectMeta,
 }
 
-/// What is needed only for a compute that is being deleted.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Ending {
-    /// Whether the namespace is being deleted.
-    pub namespace_goes: bool,
-    /// Whether the inventory with the host's connection exists.
-    pub has_inventory: bool,
-}
-
-/// A snapshot of everything that the decisions on a compute use.
+/// A snapshot of everything that the decisions on a compute use that is not being deleted.
 #[derive(Clone, Debug)]
 pub struct Observed {
     /// The compute.
@@ -124,10 +117,29 @@ pub struct Observed {
     pub audited: Audited,
     /// Whether the compute may start; held until the decision is written.
     pub slot: RolloutSlot,
-    /// What is needed only during deletion; `None` for a compute that is not terminating.
-    pub ending: Option<Ending>,
     /// The keys of the digests of Secret contents.
     pub keys: Keys,
     /// What the host logs in with.
     pub held: Held,
+}
+
+/// A compute, as the decisions on it need it.
+#[derive(Debug)]
+pub enum Seen {
+    /// It stays.
+    Staying(Box<Observed>),
+    /// It is being deleted.
+    Leaving(Box<leaving::Observed>),
+}
+
+impl Observed {
+    /// Returns what the identity of the host follows from.
+    pub fn identity_sources(&self) -> IdentitySources<'_> {
+        IdentitySources {
+            compute: &self.compute,
+            cell: self.cell.as_deref(),
+            runs: &self.runs,
+            health: self.health.as_ref(),
+        }
+    }
 }

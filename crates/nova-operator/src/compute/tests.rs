@@ -9,6 +9,7 @@ use api::dataplane::{Node, Role};
 use api::nova::{Cell, ExternalCompute, ExternalComputeStatus};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::ByteString;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 use nova_config::annotations::{CELL, REDEPLOY};
 use nova_config::oslo::Release;
@@ -31,10 +32,10 @@ use crate::audit::condition::Audited;
 use crate::cell::credentials::CREDENTIALS;
 use crate::condition_catalog::KINDS;
 use crate::drain::order::OrderOfHost;
-use crate::finalizers;
 use crate::held_credentials::observed::{Held, HeldObject};
 use crate::images::Images;
 use crate::rollout_coordinator::RolloutSlot;
+use crate::{cleanup, finalizers};
 
 mod again;
 mod audit;
@@ -121,6 +122,27 @@ fn cell() -> Cell {
     cell
 }
 
+/// The same compute, as it is observed while it is being deleted.
+fn leaving(seen: &Observed) -> cleanup::Observed {
+    let mut compute = Arc::clone(&seen.compute);
+    let now = Timestamp::UNIX_EPOCH;
+    Arc::make_mut(&mut compute).metadata.deletion_timestamp = Some(Time(now));
+    cleanup::Observed {
+        compute,
+        node: seen.node.clone(),
+        role: seen.role.clone(),
+        cell: seen.cell.clone(),
+        cells_are_ours: false,
+        namespace_goes: false,
+        has_inventory: true,
+        ssh: seen.ssh.clone(),
+        issued: seen.certificate.issued.clone(),
+        runs: seen.runs.clone(),
+        health: seen.health.clone(),
+        drain: seen.drain.clone(),
+    }
+}
+
 fn is_open(run: &Arc<AnsibleEe>) -> bool {
     run.status.as_ref().is_none_or(|it| it.completion_time.is_none())
 }
@@ -179,7 +201,6 @@ impl World {
             drain: None,
             audited: Audited::default(),
             slot: RolloutSlot::Free,
-            ending: None,
             keys: Keys::default(),
             held: Held::default(),
         };

@@ -157,7 +157,7 @@ fn of_a_nova_compute_that_was_never_seen_to_register_no_records_are_claimed() {
         world.delete("compute", "n0");
         world.settle();
         world.end("Ok");
-        let plan = recorded(compute::decide(&world.ending().unwrap(), None, world.now));
+        let plan = recorded(cleanup::decide(&world.ending().unwrap(), None, world.now));
         world.take_all(&plan.steps);
         let told = message(&world);
         assert_eq!(told.contains("Nova keeps its records of the host"), is_seen, "{told}");
@@ -202,7 +202,7 @@ fn a_host_that_nobody_can_reach_any_more_is_told_and_keeps_nothing() {
         world.delete("compute", "n0");
         change(&mut world);
         // Only one controller runs, so that the compute can still be read.
-        let plan = recorded(compute::decide(&world.ending().unwrap(), None, world.now));
+        let plan = recorded(cleanup::decide(&world.ending().unwrap(), None, world.now));
         world.take_all(&plan.steps);
         assert_eq!(reason(&world, "HostCleaned"), "HostNotCleaned");
         assert!(message(&world).contains(words), "{}", message(&world));
@@ -285,10 +285,10 @@ fn a_clean_up_that_is_refused_is_told_and_heals() {
     let mut world = World::new();
     world.delete("compute", "n0");
     let seen = world.ending().unwrap();
-    let plan = recorded(compute::decide(&seen, None, world.now));
+    let plan = recorded(cleanup::decide(&seen, None, world.now));
     let at = plan.steps.iter().position(|it| matches!(it.write, Write::Create { .. })).unwrap();
     let refusal = RejectedWrite::of(&plan.steps[at], &reasons::FORBIDDEN, "exceeded quota: q");
-    let telling = compute::decide(&seen, Some(&refusal), world.now).only_statuses();
+    let telling = cleanup::decide(&seen, Some(&refusal), world.now).only_statuses();
     world.take_all(&telling.steps);
     assert_eq!(reason(&world, "Ready"), "Forbidden");
     assert!(message(&world).contains("exceeded quota: q"), "{}", message(&world));

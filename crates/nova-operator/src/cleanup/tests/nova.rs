@@ -42,8 +42,7 @@ pub(super) fn removed() -> Removal {
 }
 
 pub(super) fn order(world: &World) -> Option<HostOrder> {
-    let seen = world.ending()?;
-    host_order(&seen, seen.ending.as_ref()?)
+    host_order(&world.ending()?)
 }
 
 pub(super) fn said(world: &World, type_: &str) -> (String, String) {

@@ -5,7 +5,7 @@ use nova_config::annotations::{ACCEPT_NOVA, SKIP_CLEANUP};
 
 use super::nova::{reasons, removed, said, world};
 use super::*;
-use crate::compute::host_order::host_order;
+use crate::cleanup::host_order;
 use crate::drain::order::HostOrder;
 use crate::nova_health::ServiceHealth;
 

@@ -1,9 +1,6 @@
 //! What runs again and what does not: after a restart, after a failure, after a wait.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-
 use super::*;
-use crate::compute::observed::Ending;
 
 #[test]
 fn a_deployed_compute_whose_runs_are_gone_runs_nothing_again() {
@@ -79,10 +76,7 @@ fn a_compute_whose_deployment_went_elsewhere_than_the_record_says_is_not_called_
 
 /// The condition of a compute that runs nothing more, once it is deleted.
 fn told_at_its_end(world: &World) -> String {
-    let mut going = world.seen.clone();
-    Arc::make_mut(&mut going.compute).metadata.deletion_timestamp = Some(Time(world.now));
-    going.ending = Some(Ending { has_inventory: true, ..Ending::default() });
-    let plan = recorded(decide(&going, None, world.now));
+    let plan = recorded(cleanup::decide(&leaving(&world.seen), None, world.now));
     let Write::Status { status, .. } = &plan.steps[0].write else { panic!("{plan:?}") };
     let status: ExternalComputeStatus = serde_json::from_value(status.clone()).unwrap();
     find(&status.conditions, "HostCleaned").unwrap().message.clone()

@@ -4,7 +4,6 @@
 use api::cert_manager::{Certificate, Issuer};
 
 use super::*;
-use crate::compute::observed::Ending;
 
 const CERTIFICATE: &str = "compute-libvirt-default-n0";
 const SECRET: &str = "cert-compute-libvirt-default-n0";
@@ -205,11 +204,9 @@ fn the_certificate_goes_before_its_compute() {
     let mut world = World::with_tls();
     world.ask();
     world.issue("1");
-    let mut world = world.deploy();
-    let now = k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(world.now);
-    world.compute().metadata.deletion_timestamp = Some(now);
-    world.seen.ending = Some(Ending { namespace_goes: true, ..Ending::default() });
-    let plan = recorded(decide(&world.seen, None, world.now));
+    let world = world.deploy();
+    let leaving = cleanup::Observed { namespace_goes: true, ..leaving(&world.seen) };
+    let plan = recorded(cleanup::decide(&leaving, None, world.now));
     let (last, before) = plan.steps.split_last().unwrap();
     assert!(matches!(last.write, Write::RemoveFinalizer { .. }), "{plan:?}");
     let deleted: Vec<&str> = before.iter().map(|it| it.target.name.as_str()).collect();

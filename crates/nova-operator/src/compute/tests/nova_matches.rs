@@ -34,7 +34,7 @@ fn reading(url: &str, region: &str, ids: Option<(&str, &str)>) -> HostHealth {
 fn read(world: &mut World, health: HostHealth) {
     world.seen.health = Some(health);
     for _ in 0..2 {
-        world.seen.drain = Some(held(&world.seen).unwrap_or_default());
+        world.seen.drain = Some(held(world.seen.identity_sources()).unwrap_or_default());
         world.settle();
     }
 }

@@ -1,0 +1,55 @@
+//! What was observed of a compute that is being deleted, as plain data.
+
+use std::sync::Arc;
+
+use api::ansibleee::AnsibleEe;
+use api::dataplane::{Node, Role};
+use api::nova::{Cell, ExternalCompute};
+use operator_core::certificates::Issued;
+use operator_runtime::source_cache::Digests;
+
+use crate::drain::progress::HostProgress;
+use crate::nova_health::HostHealth;
+use crate::nova_identity::IdentitySources;
+
+/// A snapshot of everything that the decisions on its removal use.
+#[derive(Clone, Debug)]
+pub struct Observed {
+    /// The compute.
+    pub compute: Arc<ExternalCompute>,
+    /// The node, or `None` when it does not exist.
+    pub node: Option<Arc<Node>>,
+    /// The node's role, or `None` when it names none or the role does not exist.
+    pub role: Option<Arc<Role>>,
+    /// The cell, or `None` when it does not exist.
+    pub cell: Option<Arc<Cell>>,
+    /// Whether this operator reconciles the cells.
+    pub cells_are_ours: bool,
+    /// Whether the namespace is being deleted.
+    pub namespace_goes: bool,
+    /// Whether the inventory with the host's connection exists.
+    pub has_inventory: bool,
+    /// The digests of the ssh Secret, or `None` when it does not exist.
+    pub ssh: Option<Digests>,
+    /// What was observed of cert-manager; empty for a host that neither gets nor has a certificate.
+    pub issued: Issued,
+    /// The runs that the compute owns, and those that clean up after it.
+    pub runs: Vec<Arc<AnsibleEe>>,
+    /// What nova's API says of the host, or `None` where that API is not read.
+    pub health: Option<HostHealth>,
+    /// How far the order about the host is, as the decision has it; or `None` where nova's API is not
+    /// used.
+    pub drain: Option<HostProgress>,
+}
+
+impl Observed {
+    /// Returns what the identity of the host follows from.
+    pub fn identity_sources(&self) -> IdentitySources<'_> {
+        IdentitySources {
+            compute: &self.compute,
+            cell: self.cell.as_deref(),
+            runs: &self.runs,
+            health: self.health.as_ref(),
+        }
+    }
+}
