@@ -7,12 +7,14 @@ use serde_json::{Value, json};
 
 use crate::{Stage, change_role, stage};
 
-/// Has guests move over TLS or not, where it is not null, and waits until nova-compute of both hosts
-/// has the scheme that follows.
+/// Has guests move over TLS or not, where it is not null, deploys the computes of both hosts, and waits
+/// until nova-compute has the scheme that follows.
 async fn choose(demo: &Demo, tls: Value, scheme: &str) -> Result<()> {
     let vars = json!({ "edpm_nova_live_migration_tls": tls });
     change_role(demo, json!({ "spec": { "nodeTemplate": { "ansibleVars": vars } } })).await?;
     for host in HOSTS {
+        demo.settled_on(host).await?;
+        demo.redeploy(host).await?;
         until(&format!("{host} uses {scheme}"), DEPLOYMENT, async || {
             let found = demo.logged(host, "libvirt.live_migration_scheme").await?;
             ensure!(found == scheme, "it uses {found}");
