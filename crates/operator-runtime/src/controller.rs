@@ -66,10 +66,10 @@ pub trait Controller<O: Send + Sync + 'static = NoOrder>: Send + Sync + 'static 
 /// Reconciles one key once. Returns the delay until the requested requeue, if there is one.
 ///
 /// # Guarantees
-/// Record, then order: the orders of a plan are given once its writes are made, or a rejected one is
-/// reported. If a write fails otherwise, no order begins, and those end that are not decided any
-/// more. An order follows from what was observed and is given in each pass, so that none is lost with
-/// the process.
+/// Record, then order: orders that are not decided any more end before the writes, and those of a plan
+/// are given once its steps are made, or a rejected write is reported. If a step fails otherwise, no
+/// order begins. An order follows from what was observed and is given in each pass, so that none is
+/// lost with the process.
 async fn reconcile<C, O>(controller: &C, api: &Api, key: &Key) -> Result<Option<Duration>>
 where
     C: Controller<O>,
@@ -82,11 +82,16 @@ where
     let now = clock::now();
     controller.query_external(&mut seen, now).await;
     let plan = C::decide(&seen, None, now);
+    controller.keep_orders(key, &plan.orders);
     let Err(PlanStopped { at, error }) = api.carry_out(&plan).await else {
         controller.give_orders(key, &plan.orders);
         return Ok(plan.requeue_after);
     };
-    controller.keep_orders(key, &plan.orders);
+    let is_apart = at < plan.independent.len() && error.is_answer() && !error.is_gone();
+    if is_apart && error.rejection().is_none() {
+        // All steps are made, the status among them: orders follow from no independent write.
+        controller.give_orders(key, &plan.orders);
+    }
     if error.is_gone() {
         // The deletion's watch event enqueues the objects concerned.
         tracing::debug!(error = error.chain(), "deleted meanwhile");

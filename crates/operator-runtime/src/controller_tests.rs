@@ -99,19 +99,25 @@ impl Ordering {
 }
 
 impl Controller<&'static str> for Ordering {
-    type Observed = ();
+    /// Whether something is to be written apart from the steps.
+    type Observed = bool;
 
     const NAME: &'static str = "ordering";
 
-    async fn observe(&self, key: &Key) -> Result<Option<()>> {
-        Ok((key.name == "a").then_some(()))
+    async fn observe(&self, key: &Key) -> Result<Option<bool>> {
+        Ok((key.name != "x").then_some(key.name == "apart"))
     }
 
-    fn decide(_seen: &(), rejected: Option<&RejectedWrite>, _now: Timestamp) -> Plan<&'static str> {
+    fn decide(
+        seen: &bool,
+        rejected: Option<&RejectedWrite>,
+        _now: Timestamp,
+    ) -> Plan<&'static str> {
         let mut steps = vec![status("good")];
+        let independent = seen.then(|| status("apart")).into_iter().collect();
         steps.extend(rejected.map(|it| status(&it.message)));
         let orders = vec![Order { what: "drain", reason: "of the test".into() }];
-        Plan { steps, orders, ..Plan::default() }
+        Plan { independent, steps, orders, ..Plan::default() }
     }
 
     fn give_orders(&self, _key: &Key, orders: &[Order<&'static str>]) {
@@ -128,12 +134,16 @@ async fn orders_begin_only_after_the_writes_or_the_report_of_a_rejected_one() {
     let ok = || (200, object("a", "1", "5"));
     let (given, kept, gone) = (("given", vec!["drain"]), ("kept", vec!["drain"]), ("kept", vec![]));
     let refused = || failure(403, "Forbidden");
+    let begun = || vec![kept.clone(), given.clone()];
     for (name, answers, expected) in [
-        ("a", [ok(), ok(), ok()], vec![given.clone()]),
-        ("a", [refused(), ok(), ok()], vec![kept.clone(), given]),
+        ("a", [ok(), ok(), ok()], begun()),
+        ("a", [refused(), ok(), ok()], begun()),
         ("a", [refused(), refused(), ok()], vec![kept.clone()]),
         ("a", [failure(500, "InternalError"), ok(), ok()], vec![kept.clone()]),
-        ("a", [failure(404, "NotFound"), ok(), ok()], vec![kept]),
+        ("a", [failure(404, "NotFound"), ok(), ok()], vec![kept.clone()]),
+        // What was to be written apart has failed, and the status is written.
+        ("apart", [failure(500, "InternalError"), ok(), ok()], begun()),
+        ("apart", [failure(500, "InternalError"), failure(500, "x"), ok()], vec![kept.clone()]),
         ("x", [ok(), ok(), ok()], vec![gone]),
     ] {
         let server = FakeApi::answering(answers);
