@@ -62,7 +62,10 @@ fn renews_certificate(seen: &Observed) -> bool {
     if !libvirt_tls::inputs(seen).iter().any(is_renewed) {
         return false;
     }
-    let (_, Some(complete)) = preconditions::input(seen) else { return false };
+    let (_, Some(complete)) = preconditions::input(seen) else {
+        // While inputs are unknown, which may begin no run, no drain begins and none ends.
+        return !disabled(seen).is_some_and(is_of_rollout);
+    };
     changed_inputs(deployed, &service_inputs(seen, &complete).union()).len() == 1
 }
 

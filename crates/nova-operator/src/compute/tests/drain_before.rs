@@ -228,6 +228,11 @@ fn a_renewed_certificate_alone_drains_no_host_and_reboots_none() {
     cloud.world.issue("2");
     cloud.settle();
     assert_eq!((cloud.runs(), cloud.disabled.as_deref()), (vec!["libvirt"], None));
+    // An input of another object that is gone for a moment begins no drain either.
+    let secret = cloud.world.seen.cell_secret.take();
+    cloud.settle();
+    assert_eq!(cloud.disabled, None);
+    cloud.world.seen.cell_secret = secret;
     cloud.end("Ok");
     assert_eq!(cloud.runs(), ["libvirt", "nova-registered"]);
     let run = cloud.world.seen.runs.iter().rfind(|it| it.spec.playbook_contents.is_some());
