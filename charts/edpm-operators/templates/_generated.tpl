@@ -263,6 +263,10 @@
 /warn-dataplane-openstack-org-v1beta1-openstackdataplanenodeset
 {{- end }}
 
+{{- define "edpm.condition.own-description" -}}
+!has(object.spec) || !has(object.spec.nodeSet)
+{{- end }}
+
 {{- define "edpm.condition.node-changes" -}}
 (has(object.metadata.annotations) && 'nova.openstack.org/cell' in object.metadata.annotations ? [object.metadata.annotations['nova.openstack.org/cell']] : []) != (has(oldObject.metadata.annotations) && 'nova.openstack.org/cell' in oldObject.metadata.annotations ? [oldObject.metadata.annotations['nova.openstack.org/cell']] : []) || (has(object.spec) && has(object.spec.role) ? [object.spec.role] : []) != (has(oldObject.spec) && has(oldObject.spec.role) ? [oldObject.spec.role] : [])
 {{- end }}

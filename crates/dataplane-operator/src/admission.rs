@@ -13,6 +13,9 @@ use crate::host::conflicts::{Claim, ClaimCaches, Contested};
 
 /// Path of the webhook on nodes.
 pub const NODE: &str = "/warn-dataplane-openstack-org-v1beta1-openstackdataplanenode";
+/// The match condition of nodes that describe a host themselves: what the entry of a node set says is
+/// judged there.
+pub const OWN_DESCRIPTION: &str = "!has(object.spec) || !has(object.spec.nodeSet)";
 /// Path of the webhook on node sets.
 pub const NODE_SET: &str = "/warn-dataplane-openstack-org-v1beta1-openstackdataplanenodeset";
 

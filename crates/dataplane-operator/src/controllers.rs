@@ -87,6 +87,8 @@ impl Controller for Deployments {
 pub(crate) struct NodeSets {
     /// The caches that it reads.
     pub(crate) caches: Arc<Caches>,
+    /// Whether it may make nodes, and the cluster's definition knows those of node sets.
+    pub(crate) makes_nodes: bool,
 }
 
 impl Controller for NodeSets {
@@ -95,7 +97,7 @@ impl Controller for NodeSets {
     const NAME: &'static str = NODE_SET;
 
     async fn observe(&self, key: &Key) -> Result<Option<node_set::Observed>> {
-        node_set::observe::observe(&self.caches, key).await
+        node_set::observe::observe(&self.caches, key, self.makes_nodes).await
     }
 
     fn decide(seen: &node_set::Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {

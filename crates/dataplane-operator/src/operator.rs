@@ -153,7 +153,10 @@ async fn work(
         manager.run(NodeGroups { caches: all() }, api(), queues.roles).await;
     }
     if builder.drives::<NodeSet>().await? {
-        manager.run(NodeSets { caches: all() }, api(), queues.node_sets).await;
+        let makes_nodes =
+            builder.drives::<Node>().await? && builder.has_spec_field::<Node>("nodeSet").await?;
+        let node_sets = NodeSets { caches: all(), makes_nodes };
+        manager.run(node_sets, api(), queues.node_sets).await;
         if builder.drives::<Deployment>().await? {
             manager.run(Deployments { caches: all() }, api(), queues.deployments).await;
         }

@@ -1,6 +1,8 @@
 //! Ownership of a kind's CRD: two operators must never reconcile the same objects.
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceDefinition, JSONSchemaProps,
+};
 use kube::core::PartialObjectMeta;
 use kube::{Api, Client, Resource, ResourceExt};
 
@@ -39,6 +41,27 @@ where
          the kind (--claim-kinds) where no other operator reconciles them"
     );
     Ok(false)
+}
+
+/// Returns whether the definition of a kind has a field of `spec` in a version: that of an earlier
+/// release drops the field from each object without a word.
+///
+/// # Errors
+/// Any failure to read the CRD.
+pub async fn has_spec_field<K>(client: &Client, field: &str) -> Result<bool>
+where
+    K: Resource<DynamicType = ()>,
+{
+    let name = format!("{}.{}", K::plural(&()), K::group(&()));
+    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let found = definitions.get_opt(&name).await;
+    let found = found.during(format!("get customresourcedefinitions/{name}"))?;
+    let schemas = found.into_iter().flat_map(|it| it.spec.versions).filter_map(|it| it.schema);
+    let has_field = |schema: JSONSchemaProps| {
+        let spec = schema.properties?.remove("spec")?;
+        Some(spec.properties?.contains_key(field))
+    };
+    Ok(schemas.filter_map(|it| it.open_api_v3_schema).any(|it| has_field(it) == Some(true)))
 }
 
 /// Returns the owner of a CRD as far as its metadata names one.

@@ -11,7 +11,7 @@ use crate::api::Api;
 use crate::args::{CommonArgs, DigestArgs};
 use crate::cache_registry::CacheRegistry;
 use crate::controller::{self, Controller};
-use crate::crd_ownership::is_ours;
+use crate::crd_ownership::{has_spec_field, is_ours};
 use crate::digest_key;
 use crate::error::{Error, Result};
 use crate::informers::Informers;
@@ -84,6 +84,15 @@ impl ManagerBuilder {
     /// controller must not run.
     pub async fn drives<K: Resource<DynamicType = ()>>(&self) -> Result<bool> {
         is_ours::<K>(&self.client, &self.claimed).await
+    }
+
+    /// Returns whether the cluster's definition of a kind has a field of `spec`, see
+    /// [`has_spec_field`].
+    pub async fn has_spec_field<K>(&self, field: &str) -> Result<bool>
+    where
+        K: Resource<DynamicType = ()>,
+    {
+        has_spec_field::<K>(&self.client, field).await
     }
 
     /// Returns the watched namespaces; empty means all.

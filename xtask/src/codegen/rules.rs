@@ -36,13 +36,14 @@ const OPTIONAL: [(&str, &str, &[Rule]); 1] =
     [(nova_operator::operator::NAME, "nova.api.enabled", nova_operator::operator::NOVA_API_RULES)];
 
 /// The paths of the operators' webhooks, and their match conditions.
-const ADMISSION: [(&str, &str); 10] = [
+const ADMISSION: [(&str, &str); 11] = [
     ("edpm.path.mutate", admission::MUTATE),
     ("edpm.path.validate", admission::VALIDATE),
     ("edpm.path.node", admission::cell::NODE),
     ("edpm.path.role", admission::cell::ROLE),
     ("edpm.path.hosts-of-node", dataplane_operator::admission::NODE),
     ("edpm.path.hosts-of-node-set", dataplane_operator::admission::NODE_SET),
+    ("edpm.condition.own-description", dataplane_operator::admission::OWN_DESCRIPTION),
     ("edpm.condition.node-changes", admission::cell::NODE_CHANGES),
     ("edpm.condition.role-changes", admission::cell::ROLE_CHANGES),
     ("edpm.condition.has-cell", admission::cell::HAS_CELL),

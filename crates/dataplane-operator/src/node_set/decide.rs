@@ -48,7 +48,7 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     plan.independent.extend(resolved.asked_of_machines.clone().filter(|_| is_held));
     // Without it the nodes would stay where the node set is deleted.
     if is_held {
-        plan.independent.extend(nodes::all_steps(seen, &resolved, now));
+        nodes::add(&mut plan, seen, &resolved, now);
     }
     plan.steps.extend(add_finalizer(&*seen.set, INVENTORY_FINALIZER, because));
     plan.steps.extend(resolved.served.bundles.clone());

@@ -4,8 +4,10 @@
 //! They are written and never read: the status of the node set is the truth, so that nothing changes
 //! on a host where its node is refused, or deleted by hand.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
-use operator_core::plan::Step;
+use operator_core::plan::Plan;
 
 use crate::node_set::observed::Observed;
 use crate::node_set::resolve::Resolved;
@@ -16,13 +18,24 @@ pub mod observed;
 pub mod services;
 pub mod steps;
 
-/// Returns the steps that make, describe and delete nodes, each of which is tried whatever becomes of
-/// the others.
-pub fn all_steps(seen: &Observed, resolved: &Resolved<'_>, now: Timestamp) -> Vec<Step> {
+/// Limit of writes to nodes per pass, which stand before those of the node set; a pass has a deadline.
+const WRITES_PER_PASS: usize = 100;
+/// When the next pass writes what is left.
+const REST: Duration = Duration::from_secs(1);
+
+/// Adds the steps that make, describe and delete nodes, each of which is tried whatever becomes of the
+/// others.
+pub fn add(plan: &mut Plan, seen: &Observed, resolved: &Resolved<'_>, now: Timestamp) {
+    if !seen.nodes.are_made {
+        return;
+    }
     let mut all = steps::creations(seen, resolved);
     all.extend(steps::adoptions(seen));
-    all.extend(steps::of_nameless(seen));
     all.extend(steps::of_left_hosts(seen, resolved));
     all.extend(description::steps(seen, resolved, now));
-    all
+    if all.len() > WRITES_PER_PASS {
+        all.truncate(WRITES_PER_PASS);
+        plan.requeue_in(REST);
+    }
+    plan.independent.extend(all);
 }

@@ -37,8 +37,8 @@ use crate::node_set::{
     certificate_bundles, deployment_history, external_resources, last_looks, terminating,
 };
 
-/// Reads a node set; `None` if it does not exist.
-pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
+/// Reads a node set; `None` if it does not exist. `makes_nodes` says whether its hosts have nodes.
+pub async fn observe(caches: &Caches, key: &Key, makes_nodes: bool) -> Result<Option<Observed>> {
     let namespace = key.namespace.clone();
     let Some(set) = caches.hosts.node_sets.get(key) else {
         caches.sources.depends(NODE_SET, key, BTreeSet::new());
@@ -70,7 +70,7 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     let (issued, bundles) = issued(caches, key, &set, name_certificates(known)).await?;
     let seen = Observed {
         looks: looks(caches, &set),
-        nodes: nodes(caches, key, &set),
+        nodes: makes_nodes.then(|| nodes(caches, key, &set)).unwrap_or_default(),
         infra: caches.external_apis.infra(&caches.api, &set).await?,
         readiness,
         is_namespace_terminating,
@@ -122,7 +122,7 @@ fn nodes(caches: &Caches, key: &Key, set: &NodeSet) -> SetNodes {
         Some((it.name, node))
     });
     let foreign = foreign.filter(|(name, _)| !own.contains_key(name)).collect();
-    SetNodes { own, foreign }
+    SetNodes { are_made: true, own, foreign }
 }
 
 /// Whether some of these services have certificates.

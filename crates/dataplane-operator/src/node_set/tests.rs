@@ -27,6 +27,7 @@ use crate::host::inventory_metadata::Inventory;
 use crate::host::last_look::LAST_LOOK;
 use crate::host::networks::Networks;
 use crate::host::vars::Objects;
+use crate::node_set::nodes::observed::SetNodes;
 use crate::node_set::observed::{Observed, UnreadableDeployment};
 
 mod crashes;
@@ -122,6 +123,7 @@ impl World {
                 (SourceRef::config_map(NAMESPACE, "web-config"), digests("c1", &["a.conf"])),
                 (SourceRef::secret(NAMESPACE, "web-secret"), digests("s1", &["password"])),
             ]),
+            nodes: SetNodes { are_made: true, ..SetNodes::default() },
             ..Observed::default()
         };
         let now = "2026-01-01T00:00:00Z".parse().unwrap();
@@ -262,7 +264,7 @@ impl World {
     fn settle(&mut self) -> Vec<String> {
         self.writes.clear();
         self.node_writes.clear();
-        for _ in 0..6 {
+        for _ in 0..20 {
             let before = (self.writes.len(), self.node_writes.len());
             self.pass();
             if (self.writes.len(), self.node_writes.len()) == before {

@@ -5,6 +5,7 @@ use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY, SETUP_READY
 use api::dataplane::{HostState, Node, NodeSetHost, ServiceRun};
 use api::problem::Problem;
 use kube::ResourceExt;
+use operator_core::keyed::Digest;
 use operator_core::node_set_host::{Host, PREFIX, prefix};
 use operator_core::plan::Target;
 use operator_core::run_engine::host_key_checking;
@@ -12,7 +13,7 @@ use operator_core::run_engine::outcome::last_failure;
 
 use crate::host::machines::machine_conditions;
 use crate::node_set::inputs;
-use crate::node_set::nodes::services::LastDeployment;
+use crate::node_set::nodes::services::BegunDeployment;
 use crate::node_set::observed::Observed;
 use crate::node_set::resolve::Resolved;
 use crate::reasons;
@@ -31,6 +32,8 @@ pub struct OfSet {
     pub up_to_date: ConditionDraft,
     /// Whether objects that services read have changed since they were deployed.
     pub has_changed_sources: bool,
+    /// The digest of the present inputs, as hosts record it.
+    digest: Digest,
 }
 
 impl OfSet {
@@ -63,7 +66,8 @@ impl OfSet {
             );
             reasons::inputs::INPUT_MISSING.condition(SETUP_READY, text)
         };
-        Self { input, setup, up_to_date, has_changed_sources }
+        let digest = inputs::digest(&resolved.inputs).cut(PREFIX);
+        Self { input, setup, up_to_date, has_changed_sources, digest }
     }
 }
 
@@ -85,7 +89,7 @@ pub fn machine(
 pub fn deployment(
     seen: &Observed,
     host: &NodeSetHost,
-    last: Option<&LastDeployment<'_>>,
+    last: Option<&BegunDeployment<'_>>,
     services: &[ServiceRun],
 ) -> ConditionDraft {
     let set = seen.set.name_any();
@@ -125,7 +129,7 @@ pub fn deployment(
     }
 }
 
-fn deploying(last: Option<&LastDeployment<'_>>) -> ConditionDraft {
+fn deploying(last: Option<&BegunDeployment<'_>>) -> ConditionDraft {
     let name = last.map(|it| it.deployment.name_any()).unwrap_or_default();
     let text = format!(
         "OpenStackDataPlaneDeployment {name} is at the host; its own status has the progress."
@@ -144,7 +148,7 @@ pub fn up_to_date(
         let text = "No deployment of all its services has succeeded on this host yet.";
         return reasons::NEVER_DEPLOYED.condition(UP_TO_DATE, text);
     };
-    let is_same = inputs::digest(&resolved.inputs).cut(PREFIX).is(hash);
+    let is_same = of_set.digest.is(hash);
     let is_whole = host.state != HostState::Undeployed;
     // What services read is recorded of the last deployment that has succeeded on all hosts.
     let outcome = &resolved.outcome;

@@ -16,7 +16,7 @@ use operator_core::run_engine::mounts::node_sets::inventory_name;
 
 use crate::node_set::nodes::conditions as of_host;
 use crate::node_set::nodes::conditions::OfSet;
-use crate::node_set::nodes::services::LastDeployment;
+use crate::node_set::nodes::services::{BegunDeployment, is_settled};
 use crate::node_set::observed::Observed;
 use crate::node_set::resolve::Resolved;
 use crate::node_set::status;
@@ -38,9 +38,11 @@ pub fn steps(seen: &Observed, resolved: &Resolved<'_>, now: Timestamp) -> Vec<St
         status::up_to_date(seen, resolved),
         status::has_changed_sources(seen, resolved),
     );
+    let replaced = resolved.machines.replaced();
     let step = |(name, node): (&String, &Arc<Node>)| {
         let state = states.get(name.as_str())?;
-        let known = Known { seen, resolved, of_set: &of_set, node, state, now };
+        let replaced = replaced.get(name.as_str()).map(|(at, _)| *at);
+        let known = Known { seen, resolved, of_set: &of_set, node, state, replaced, now };
         known.step(hosts.get(name.as_str()).copied())
     };
     seen.nodes.own.iter().filter_map(step).collect()
@@ -53,6 +55,8 @@ struct Known<'a> {
     of_set: &'a OfSet,
     node: &'a Node,
     state: &'a NodeSetHost,
+    /// When the machine was installed, if it replaced another one.
+    replaced: Option<Timestamp>,
     now: Timestamp,
 }
 
@@ -67,10 +71,10 @@ impl Known<'_> {
         let address = address.or_else(|| reached.map(|(host, port)| format!("{host}:{port}")));
         let machines = &resolved.machines;
         let machine = machines.records.get(name).or_else(|| machines.of_terminating.get(name));
-        let replaced = machines.replaced().get(name.as_str()).map(|(at, _)| *at);
-        let last = LastDeployment::of(seen, name, replaced);
-        let services = self.services(last.as_ref(), replaced);
-        let drafts = self.conditions(host, address.as_deref(), last.as_ref(), &services);
+        let begun = BegunDeployment::begun(seen, name, self.replaced);
+        let services = self.services(&begun);
+        let last = begun.last();
+        let drafts = self.conditions(host, address.as_deref(), last, &services);
         let observed = node.status.as_ref();
         let previous = observed.map(|it| it.conditions.as_slice()).unwrap_or_default();
         let generation = node.metadata.generation;
@@ -113,30 +117,29 @@ impl Known<'_> {
         }
     }
 
-    /// Returns the records of the services; those of a machine that was `replaced` are forgotten.
-    fn services(
-        &self,
-        last: Option<&LastDeployment<'_>>,
-        replaced: Option<Timestamp>,
-    ) -> Vec<ServiceRun> {
+    /// Returns the records of the services, after these deployments in their order; those of a machine
+    /// that was replaced are forgotten.
+    fn services(&self, begun: &[BegunDeployment<'_>]) -> Vec<ServiceRun> {
         let recorded = self.node.status.as_ref().map(|it| it.services.clone());
         let mut recorded = recorded.unwrap_or_default();
-        recorded.retain(|it| replaced.is_none_or(|at| it.since.0 >= at));
+        recorded.retain(|it| self.replaced.is_none_or(|at| it.since.0 >= at));
         // A host that was taken out and is back is a new one, whatever ran there before.
         let is_new = recorded.is_empty()
             && self.state.state == HostState::Undeployed
             && self.state.hash.is_none();
-        match last.filter(|it| !is_new || !it.is_settled(self.seen)) {
-            Some(last) => last.services(self.seen, &recorded, self.now),
-            None => recorded,
+        let Some((newest, earlier)) = begun.split_last() else { return recorded };
+        let recorded = earlier.iter().fold(recorded, |all, it| it.ended_in(all, self.now));
+        if is_new && is_settled(newest.deployment, self.seen) {
+            return recorded;
         }
+        newest.services(self.seen, &recorded, self.now)
     }
 
     fn conditions(
         &self,
         host: Option<&Host<'_>>,
         address: Option<&str>,
-        last: Option<&LastDeployment<'_>>,
+        last: Option<&BegunDeployment<'_>>,
         services: &[ServiceRun],
     ) -> Vec<ConditionDraft> {
         let Self { seen, resolved, of_set, node, state, .. } = self;

@@ -13,8 +13,8 @@ use crate::node_set::observed::Observed;
 /// How many services a node records.
 const RECORDED: usize = 64;
 
-/// The newest deployment that has begun on a host.
-pub struct LastDeployment<'a> {
+/// A deployment that has begun on a host.
+pub struct BegunDeployment<'a> {
     /// The deployment.
     pub deployment: &'a Deployment,
     progress: &'a NodeSetProgress,
@@ -23,24 +23,41 @@ pub struct LastDeployment<'a> {
     records: Vec<ServiceRun>,
 }
 
-impl<'a> LastDeployment<'a> {
-    /// Returns the newest deployment that has begun on a host; `since` is when its machine was
-    /// installed, if that replaced another one.
-    pub fn of(seen: &'a Observed, host: &str, since: Option<Timestamp>) -> Option<Self> {
+impl<'a> BegunDeployment<'a> {
+    /// Returns the deployments that have begun on a host and count for it, in the order of their
+    /// creation: those that were not merged into the node set's status before, and the newest one.
+    /// `since` is when its machine was installed, if that replaced another one.
+    ///
+    /// A partial deployment counts only where it has broken the host, as for the host's state.
+    pub fn begun(seen: &'a Observed, host: &str, since: Option<Timestamp>) -> Vec<Self> {
+        let created = |it: &Deployment| it.creation_timestamp().map(|it| it.0);
         let begun = seen.deployments.iter().filter_map(|it| {
             let progress = it.progress_of(&seen.set)?;
             let at = progress.hosts.get(host).filter(|it| !is_untouched(it))?;
-            Some((&**it, progress, at))
+            let is_broken = it.has_ended() && !progress.is_done_on(at);
+            (!is_partial(&it.spec) || is_broken).then_some((&**it, progress, at))
         });
-        let created = |it: &Deployment| it.creation_timestamp().map(|it| it.0);
-        let begun = begun.filter(|(it, ..)| since.is_none() || created(it) >= since);
-        let (deployment, progress, at) =
-            begun.max_by_key(|(it, ..)| (created(it), it.name_any()))?;
+        let mut begun: Vec<(&Deployment, &NodeSetProgress, &HostProgress)> =
+            begun.filter(|(it, ..)| since.is_none() || created(it) >= since).collect();
+        begun.sort_by_key(|(it, ..)| (created(it), it.name_any()));
+        let newest = begun.pop();
+        begun.retain(|(it, ..)| !is_settled(it, seen));
+        let all = begun.into_iter().chain(newest);
+        all.map(|(it, progress, at)| Self::of(seen, host, it, progress, at)).collect()
+    }
+
+    fn of(
+        seen: &Observed,
+        host: &str,
+        deployment: &'a Deployment,
+        progress: &'a NodeSetProgress,
+        at: &'a HostProgress,
+    ) -> Self {
         let set = seen.set.name_any();
         let desired = ServiceSchedule::of(deployment, &[], &set, progress).desired;
         let text = is_failing(at).then(|| failure_text(deployment, &set, host));
         let records = to_service_runs(host, &desired, Some(at), &[], text.as_deref());
-        Some(Self { deployment, progress, at, records })
+        Self { deployment, progress, at, records }
     }
 
     /// Returns the record of the service that fails or has failed in this deployment.
@@ -50,13 +67,6 @@ impl<'a> LastDeployment<'a> {
 
     fn has(&self, record: &ServiceRun) -> bool {
         self.records.iter().any(|it| it.name == record.name && it.hash == record.hash)
-    }
-
-    /// Returns whether the result of the deployment was merged into the node set's status before.
-    pub fn is_settled(&self, seen: &Observed) -> bool {
-        let uid = self.deployment.uid().unwrap_or_default();
-        let status = seen.set.status.as_ref();
-        status.is_some_and(|it| it.settled_deployments.contains(&uid))
     }
 
     fn is_over(&self) -> bool {
@@ -74,6 +84,22 @@ impl<'a> LastDeployment<'a> {
         has_begun && !self.is_over() && failure(recorded) == failure(&self.records)
     }
 
+    /// Returns the records of the host with how this deployment has ended, which is not the newest one:
+    /// what a newer one has recorded stays.
+    pub fn ended_in(&self, recorded: Vec<ServiceRun>, now: Timestamp) -> Vec<ServiceRun> {
+        if !self.is_over() {
+            return recorded;
+        }
+        let present = |known: &ServiceRun| {
+            self.records.iter().find(|it| it.name == known.name && it.hash == known.hash)
+        };
+        let ended = |known: ServiceRun| match present(&known) {
+            Some(present) => self.following(present, Some(&known), now),
+            None => known,
+        };
+        recorded.into_iter().map(ended).collect()
+    }
+
     /// Returns the records of the host: those of this deployment, and what is recorded of other
     /// services, in the order of the node set. Beside a deployment that was merged before, a newer one
     /// that is gone may have left its own.
@@ -86,7 +112,7 @@ impl<'a> LastDeployment<'a> {
         if self.is_recorded(recorded) {
             return recorded.to_vec();
         }
-        let is_settled = self.is_settled(seen);
+        let is_settled = is_settled(self.deployment, seen);
         let merged = |present: &ServiceRun| {
             let known = recorded.iter().find(|it| it.name == present.name);
             match known.filter(|it| is_settled && it.hash != present.hash) {
@@ -125,6 +151,12 @@ impl<'a> LastDeployment<'a> {
         }
         record
     }
+}
+
+/// Returns whether the result of a deployment was merged into the node set's status before.
+pub fn is_settled(deployment: &Deployment, seen: &Observed) -> bool {
+    let uid = deployment.uid().unwrap_or_default();
+    seen.set.status.as_ref().is_some_and(|it| it.settled_deployments.contains(&uid))
 }
 
 /// Returns what the deployment says of a failure; it has the messages of the first hosts alone.

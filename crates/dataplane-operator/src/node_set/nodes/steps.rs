@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use api::conditions::{ConditionDraft, Severity, find, first_names};
 use api::dataplane::node_set::MAX_HOSTS;
-use api::dataplane::{NODE_SET_UID, Node, NodeSpec};
+use api::dataplane::{NODE_SET_UID, Node};
 use api::names::is_dns_label;
 use kube::ResourceExt;
 use operator_core::finalizers::is_terminating;
@@ -72,17 +72,6 @@ pub fn adoptions(seen: &Observed) -> Vec<Step> {
     others.map(|it| Step::apply(Target::of(&**it), fields(seen), because)).collect()
 }
 
-/// Returns the deletions of own nodes that have lost the name of the node set: a release that does not
-/// know the field has written them. They are made anew.
-pub fn of_nameless(seen: &Observed) -> Vec<Step> {
-    let uid = seen.set.uid();
-    let is_own = |it: &&Node| {
-        it.labels().get(NODE_SET_UID) == uid.as_ref() && it.spec == NodeSpec::default()
-    };
-    let nameless = seen.nodes.foreign.values().map(|it| &**it).filter(is_own);
-    deletions(nameless, "an earlier release has taken the name of the node set out")
-}
-
 /// Returns the deletions of nodes whose hosts have left the node set and are not terminating any more.
 pub fn of_left_hosts(seen: &Observed, resolved: &Resolved<'_>) -> Vec<Step> {
     let present = resolved.hosts.iter().map(|it| &it.name);
@@ -104,7 +93,12 @@ fn deletions<'a>(nodes: impl Iterator<Item = &'a Node>, because: &str) -> Vec<St
 
 /// Returns the condition of nodes that others have, or that the API server has `refused`.
 pub fn condition(seen: &Observed, refused: Option<&RejectedWrite>) -> Option<ConditionDraft> {
-    let names: Vec<&String> = seen.nodes.foreign.keys().collect();
+    if !seen.nodes.are_made {
+        return None;
+    }
+    // That another node set has the host is a condition of its own.
+    let foreign = seen.nodes.foreign.iter().filter(|(_, it)| it.node_set().is_none());
+    let names: Vec<&String> = foreign.map(|(name, _)| name).collect();
     if !names.is_empty() {
         let text = format!(
             "OpenStackDataPlaneNode {} is not one of OpenStackDataPlaneNodeSet {}, which has a host of \
