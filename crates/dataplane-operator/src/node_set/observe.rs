@@ -70,7 +70,7 @@ pub async fn observe(caches: &Caches, key: &Key, makes_nodes: bool) -> Result<Op
     let (issued, bundles) = issued(caches, key, &set, name_certificates(known)).await?;
     let seen = Observed {
         looks: looks(caches, &set),
-        nodes: makes_nodes.then(|| nodes(caches, key, &set)).unwrap_or_default(),
+        nodes: if makes_nodes { nodes(caches, key, &set) } else { SetNodes::default() },
         infra: caches.external_apis.infra(&caches.api, &set).await?,
         readiness,
         is_namespace_terminating,
