@@ -14,7 +14,7 @@ use crate::host::machines::{observed, provisioning_state, set};
 use crate::host::networks;
 use crate::node_set::certificates::owner_of;
 use crate::node_set::deployment_history;
-use crate::node_set::nodes::{self, description, steps as node_steps};
+use crate::node_set::nodes::{self, steps as node_steps};
 use crate::node_set::observed::{Observed, own_set};
 use crate::node_set::resolve::resolve;
 use crate::node_set::{build, last_looks, status, terminating, tls};
@@ -93,7 +93,7 @@ fn delete(plan: &mut Plan, seen: &Observed, now: Timestamp) {
         || terminating::holders(seen).next().is_some()
         || !last_looks::held_names(seen).is_empty();
     let inventory = resolved.content.as_ref().filter(|_| is_needed);
-    plan.independent.extend(description::steps(seen, &resolved, now));
+    nodes::add_descriptions(plan, seen, &resolved, now);
     plan.steps.extend(inventory.and_then(|it| build::secret(seen, it)));
     plan.steps.extend(status::step(seen, &resolved, None, None, now));
     last_looks::add(plan, seen, now);

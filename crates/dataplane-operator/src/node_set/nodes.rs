@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use operator_core::plan::Plan;
+use operator_core::plan::{Plan, Step};
 
 use crate::node_set::observed::Observed;
 use crate::node_set::resolve::Resolved;
@@ -33,6 +33,15 @@ pub fn add(plan: &mut Plan, seen: &Observed, resolved: &Resolved<'_>, now: Times
     all.extend(steps::adoptions(seen));
     all.extend(steps::of_left_hosts(seen, resolved));
     all.extend(description::steps(seen, resolved, now));
+    add_some(plan, all);
+}
+
+/// Adds the steps that describe the nodes of a node set that is being deleted.
+pub fn add_descriptions(plan: &mut Plan, seen: &Observed, resolved: &Resolved<'_>, now: Timestamp) {
+    add_some(plan, description::steps(seen, resolved, now));
+}
+
+fn add_some(plan: &mut Plan, mut all: Vec<Step>) {
     if all.len() > WRITES_PER_PASS {
         all.truncate(WRITES_PER_PASS);
         plan.requeue_in(REST);
