@@ -22,6 +22,18 @@ pub const ALREADY_EXISTS: Reason = Reason::warning(
     "When the write is accepted.",
     "Delete the other one if it is not needed, or name yours differently.",
 );
+pub const SSH_SECRET_INCOMPLETE: Reason = Reason::warning(
+    "SshSecretIncomplete",
+    "The ssh Secret lacks `ssh-privatekey`.",
+    "When the key appears.",
+    "Add the key.",
+);
+pub const SSH_SECRET_INVALID: Reason = Reason::warning(
+    "SshSecretInvalid",
+    "ssh cannot use what the ssh Secret has in `ssh-privatekey`.",
+    "When the key is corrected.",
+    "Put the private key there as the message says: as `ssh-keygen` wrote it, without a passphrase.",
+);
 pub const WAITING_FOR_TURN: Reason = Reason::waiting(
     "WaitingForTurn",
     "As many hosts that were in service as `maxUnavailable` allows are being deployed, fail or are \

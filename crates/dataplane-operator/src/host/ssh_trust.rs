@@ -136,9 +136,9 @@ pub fn secret_fault(namespace: &str, secret: &str, digests: Option<&Digests>) ->
             "Secret {secret} has no key {PRIVATE_KEY}: add it with the private key that the hosts \
              accept."
         );
-        return Some(Problem::new(&reasons::inputs::SSH_SECRET_INCOMPLETE, text));
+        return Some(Problem::new(&reasons::SSH_SECRET_INCOMPLETE, text));
     }
     let fault = digests.ssh_key_fault?;
     let text = format!("{PRIVATE_KEY} of Secret {secret} {}.", fault.text());
-    Some(Problem::new(&reasons::inputs::SSH_SECRET_INVALID, text))
+    Some(Problem::new(&reasons::SSH_SECRET_INVALID, text))
 }

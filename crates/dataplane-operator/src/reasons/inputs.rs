@@ -75,14 +75,7 @@ api::reasons! {
 
     SSH_SECRET_NOT_FOUND: warning "SshSecretNotFound" means "The ssh Secret does not exist."
         heals "When it appears." step "Create it; the message has the command.";
-    SSH_SECRET_INCOMPLETE: warning "SshSecretIncomplete"
-        means "The ssh Secret lacks `ssh-privatekey`."
-        heals "When the key appears." step "Add the key.";
-    SSH_SECRET_INVALID: warning "SshSecretInvalid"
-        means "ssh cannot use what the ssh Secret has in `ssh-privatekey`."
-        heals "When the key is corrected."
-        step "Put the private key there as the message says: as `ssh-keygen` wrote it, without a \
-            passphrase.";
+    crate::reasons::SSH_SECRET_INCOMPLETE; crate::reasons::SSH_SECRET_INVALID;
 
     /// Hosts that cannot be used.
     const HOSTS;

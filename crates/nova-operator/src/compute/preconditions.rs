@@ -249,11 +249,11 @@ fn ssh_faults(seen: &Observed) -> Vec<Problem> {
     };
     if !digests.keys.contains_key(PRIVATE_KEY) {
         let text = format!("Secret {secret} has no key {PRIVATE_KEY}: add it.");
-        faults.push(Problem::new(&reasons::compute::SSH_SECRET_INCOMPLETE, text));
+        faults.push(Problem::new(&reasons::SSH_SECRET_INCOMPLETE, text));
     }
     faults.extend(digests.ssh_key_fault.map(|it| {
         let text = format!("{PRIVATE_KEY} of Secret {secret} {}.", it.text());
-        Problem::new(&reasons::compute::SSH_SECRET_INVALID, text)
+        Problem::new(&reasons::SSH_SECRET_INVALID, text)
     }));
     faults
 }

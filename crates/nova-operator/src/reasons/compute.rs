@@ -48,14 +48,7 @@ api::reasons! {
         heals "When it is corrected." step "Correct it; the message names the key.";
     SSH_SECRET_NOT_FOUND: warning "SshSecretNotFound" means "The ssh Secret does not exist."
         heals "When it appears." step "Create it.";
-    SSH_SECRET_INCOMPLETE: warning "SshSecretIncomplete"
-        means "The ssh Secret lacks `ssh-privatekey`."
-        heals "When the key appears." step "Add the key.";
-    SSH_SECRET_INVALID: warning "SshSecretInvalid"
-        means "ssh cannot use what the ssh Secret has in `ssh-privatekey`."
-        heals "When the key is corrected."
-        step "Put the private key there as the message says: as `ssh-keygen` wrote it, without a \
-            passphrase.";
+    crate::reasons::SSH_SECRET_INCOMPLETE; crate::reasons::SSH_SECRET_INVALID;
     crate::reasons::ISSUING; crate::reasons::CERT_MANAGER_NOT_FOUND;
     crate::reasons::ISSUER_NOT_FOUND; crate::reasons::ISSUER_NOT_PERMITTED;
     DEFAULT_CONFIG_NOT_FOUND: warning "DefaultConfigNotFound"
