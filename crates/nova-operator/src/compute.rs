@@ -78,10 +78,10 @@ impl Controller<OrderOfHost> for ComputeDeployment {
             return Ok(None);
         };
         let seen = if is_terminating(&*compute) {
-            Seen::Leaving(Box::new(cleanup::observe::observe(caches, compute).await?))
+            Seen::Terminating(Box::new(cleanup::observe::observe(caches, compute).await?))
         } else {
-            let staying = observe::observe(caches, &self.images, self.release, compute).await?;
-            Seen::Staying(Box::new(staying))
+            let present = observe::observe(caches, &self.images, self.release, compute).await?;
+            Seen::Present(Box::new(present))
         };
         let found = self.orders.as_ref().map(|it| it.findings(key)).unwrap_or_default();
         Ok(Some(WithFindings { seen, found }))
@@ -94,8 +94,8 @@ impl Controller<OrderOfHost> for ComputeDeployment {
     ) -> Plan<OrderOfHost> {
         let found = &seen.found;
         match &seen.seen {
-            Seen::Staying(seen) => decide(&with_progress(seen, found), rejected, now),
-            Seen::Leaving(seen) => {
+            Seen::Present(seen) => decide(&with_progress(seen, found), rejected, now),
+            Seen::Terminating(seen) => {
                 cleanup::decide(&cleanup::with_progress(seen, found), rejected, now)
             }
         }

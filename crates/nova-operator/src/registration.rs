@@ -1,17 +1,21 @@
 //! Whether a compute has registered in nova under its host's name.
 
 use api::dataplane::ServiceRun;
-use api::nova::ExternalCompute;
+use api::nova::{ExternalCompute, ExternalComputeStatus};
 use jiff::Timestamp;
 use nova_config::services::NOVA_REGISTERED;
+
+/// Returns whether every service of the compute has succeeded once.
+pub fn was_deployed(compute: &ExternalCompute) -> bool {
+    compute.status.as_ref().is_some_and(|it| !it.deployed_inputs.is_empty())
+}
 
 /// Returns whether the compute is known to have registered: only then is what nova has under its
 /// host's name its own.
 pub fn has_registered(compute: &ExternalCompute) -> bool {
-    compute.status.as_ref().is_some_and(|status| {
-        let is_deployed = !status.deployed_inputs.is_empty();
-        status.compute_id.is_some() || is_deployed || is_recorded(&status.services)
-    })
+    let is_known =
+        |it: &ExternalComputeStatus| it.compute_id.is_some() || is_recorded(&it.services);
+    was_deployed(compute) || compute.status.as_ref().is_some_and(is_known)
 }
 
 /// Returns the host under which a compute is registered; `None` unless it is known to have

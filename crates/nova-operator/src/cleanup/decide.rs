@@ -39,6 +39,7 @@ use crate::drain::order::{HostOrder, OrderOfHost};
 use crate::drain::progress::HostProgress;
 use crate::finalizers;
 use crate::reasons;
+use crate::registration::was_deployed;
 
 /// Returns the plan for a compute that is being deleted, with the order about its host.
 ///
@@ -302,7 +303,7 @@ fn may_have_started(seen: &Observed) -> bool {
         LIBVIRT => !is_held_up(it),
         _ => !waits(it),
     };
-    status.is_some_and(|it| !it.deployed_inputs.is_empty())
+    was_deployed(&seen.compute)
         || records.iter().any(shows_start)
         || seen.runs.iter().filter_map(|it| Run::of(it)).any(|it| it.service != LIBVIRT)
 }

@@ -5,6 +5,8 @@ use api::nova::ExternalCompute;
 use kube::ResourceExt;
 use nova_config::annotations::SKIP_CLEANUP;
 
+use crate::registration::was_deployed;
+
 /// Maximum length of the cause of a failed attempt.
 const CAUSE_LIMIT: usize = 300;
 
@@ -69,7 +71,7 @@ pub fn left_in_nova(compute: &ExternalCompute, by_api: bool) -> String {
         return String::new();
     }
     let (host, cell) = (host(compute), &compute.spec.cell_name);
-    if compute.status.as_ref().is_none_or(|it| it.deployed_inputs.is_empty()) {
+    if !was_deployed(compute) {
         return format!(
             "nova-compute was never seen to register in cell {cell}: nova has records of the host \
              only where `openstack compute service list --service nova-compute --host {host}` \

@@ -144,9 +144,11 @@ pub fn fault(seen: &Observed) -> Option<Problem> {
 
 /// Returns the inputs that the certificate is; it is libvirt's alone.
 pub fn inputs(seen: &Observed) -> Inputs {
-    let digests = wanted(seen).and(seen.certificate.secret.as_ref());
+    let Some(digests) = wanted(seen).and(seen.certificate.secret.as_ref()) else {
+        return Inputs::new();
+    };
     let named = NamedSource::secret(&secret(&seen.compute.spec.dataplane_node_name));
-    digests.map(|it| (named.title(), short(&it.keys))).into_iter().collect()
+    Inputs::from([(named.title(), short(&digests.keys))])
 }
 
 /// Returns the certificate as libvirt's run mounts it.

@@ -14,7 +14,7 @@ use operator_runtime::source_cache::Content;
 use operator_runtime::source_cache::Digests;
 
 use crate::audit::condition::Audited;
-use crate::cleanup::observed as leaving;
+use crate::cleanup::observed as terminating;
 use crate::conflicting_service::ConflictingService;
 use crate::drain::progress::HostProgress;
 use crate::held_credentials::observed::Held;
@@ -126,10 +126,10 @@ pub struct Observed {
 /// A compute, as the decisions on it need it.
 #[derive(Debug)]
 pub enum Seen {
-    /// It stays.
-    Staying(Box<Observed>),
+    /// It is not being deleted.
+    Present(Box<Observed>),
     /// It is being deleted.
-    Leaving(Box<leaving::Observed>),
+    Terminating(Box<terminating::Observed>),
 }
 
 impl Observed {

@@ -27,7 +27,7 @@ use crate::compute_lifecycle::effective::{DesiredCompute, desired};
 use crate::conflicting_service::listed;
 use crate::drain::before::{DrainBefore, drain_before};
 use crate::reasons;
-use crate::registration::has_registered;
+use crate::registration::{has_registered, was_deployed};
 
 /// Returns whether every input is present, and the inputs of the configuration.
 ///
@@ -150,9 +150,7 @@ fn conflict_fault(seen: &Observed) -> Option<Problem> {
 /// nothing.
 pub fn is_drain_asked_for(seen: &Observed) -> bool {
     let asked = seen.node.as_deref().map(|it| drain_before(seen.role.as_deref(), it));
-    let status = seen.compute.status.as_ref();
-    let was_deployed = status.is_some_and(|it| !it.deployed_inputs.is_empty());
-    asked == Some(DrainBefore::Yes) && was_deployed
+    asked == Some(DrainBefore::Yes) && was_deployed(&seen.compute)
 }
 
 /// Where a drain is to come first, nothing is deployed without one.

@@ -16,6 +16,7 @@ use operator_core::run_engine::service_sequence::has_begun;
 use crate::compute::deploy_strategy::deploys;
 use crate::computes_up::is_not_up;
 use crate::deployed_files::has_present_inputs;
+use crate::registration::was_deployed;
 
 /// Returns the rollout state of a compute.
 ///
@@ -65,7 +66,7 @@ fn is_given_back(compute: &ExternalCompute, node: Option<&Node>) -> bool {
 pub fn deployment_state(compute: &ExternalCompute, node: Option<&Node>) -> RolloutState {
     let status = compute.status.as_ref();
     let recorded = status.map(|it| it.services.as_slice()).unwrap_or_default();
-    let state = RolloutState::of(recorded, status.is_some_and(|it| !it.deployed_inputs.is_empty()));
+    let state = RolloutState::of(recorded, was_deployed(compute));
     let holds_back = matches!(state, RolloutState::Corrected | RolloutState::Disturbed);
     if !holds_back || is_at_work(compute) || may_run(compute, node) {
         return state;
