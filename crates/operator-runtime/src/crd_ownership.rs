@@ -27,7 +27,7 @@ where
     if claimed.iter().any(|it| *it == kind) {
         return Ok(true);
     }
-    let name = format!("{}.{}", K::plural(&()), K::group(&()));
+    let name = name_of::<K>();
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
     let found = definitions.get_metadata_opt(&name).await;
     let found = found.during(format!("get customresourcedefinitions/{name}"))?;
@@ -52,7 +52,7 @@ pub async fn has_spec_field<K>(client: &Client, field: &str) -> Result<bool>
 where
     K: Resource<DynamicType = ()>,
 {
-    let name = format!("{}.{}", K::plural(&()), K::group(&()));
+    let name = name_of::<K>();
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
     let found = definitions.get_opt(&name).await;
     let found = found.during(format!("get customresourcedefinitions/{name}"))?;
@@ -62,6 +62,10 @@ where
         Some(spec.properties?.contains_key(field))
     };
     Ok(schemas.filter_map(|it| it.open_api_v3_schema).any(|it| has_field(it) == Some(true)))
+}
+
+fn name_of<K: Resource<DynamicType = ()>>() -> String {
+    format!("{}.{}", K::plural(&()), K::group(&()))
 }
 
 /// Returns the owner of a CRD as far as its metadata names one.
@@ -117,5 +121,30 @@ mod tests {
         let server = FakeApi::answering([failure(403, "Forbidden")]);
         let error = is_ours::<Job>(&client(&server), &[]).await.unwrap_err();
         assert_eq!(error.reason(), "Forbidden");
+    }
+
+    #[tokio::test]
+    async fn a_field_is_known_where_a_version_of_the_definition_has_it_in_the_spec() {
+        let with = |property: &str| {
+            let schema = json!({ "type": "object", "properties": { "spec": {
+                "type": "object", "properties": { property: { "type": "string" } } } } });
+            let names = json!({ "kind": "Job", "plural": "jobs" });
+            let version = json!({ "name": "v1", "served": true, "storage": true,
+                "schema": { "openAPIV3Schema": schema } });
+            let spec = json!({ "group": "batch", "names": names, "scope": "Namespaced",
+                "versions": [version] });
+            let object = json!({ "apiVersion": "apiextensions.k8s.io/v1",
+                "kind": "CustomResourceDefinition", "metadata": { "name": "jobs.batch" },
+                "spec": spec });
+            (200, object)
+        };
+        for (answer, expected) in
+            [(with("nodeSet"), true), (with("role"), false), (failure(404, "NotFound"), false)]
+        {
+            let server = FakeApi::answering([answer]);
+            let found = has_spec_field::<Job>(&client(&server), "nodeSet").await;
+            assert_eq!(found.unwrap(), expected);
+            assert_eq!(server.asked(), [GET]);
+        }
     }
 }
