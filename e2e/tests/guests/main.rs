@@ -43,7 +43,7 @@ async fn stage() -> Result<Stage> {
     Ok(Stage { demo, _lock: lock })
 }
 
-/// Changes the role of the hosts.
-async fn change_role(demo: &Demo, change: Value) -> Result<()> {
-    demo.ns.merge::<Role>(ROLE, change).await.map(drop)
+/// Changes the role of the hosts, and returns it.
+async fn change_role(demo: &Demo, change: Value) -> Result<Role> {
+    demo.ns.merge::<Role>(ROLE, change).await
 }

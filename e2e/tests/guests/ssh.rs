@@ -1,6 +1,7 @@
 //! Guests move over ssh where hosts have no certificates for it.
 
 use anyhow::{Result, ensure};
+use api::dataplane::Node;
 use e2e::demo::{DEPLOYMENT, Demo};
 use e2e::guests::{Guest, HOSTS, until};
 use serde_json::{Value, json};
@@ -11,8 +12,14 @@ use crate::{Stage, change_role, stage};
 /// until nova-compute has the scheme that follows.
 async fn choose(demo: &Demo, tls: Value, scheme: &str) -> Result<()> {
     let vars = json!({ "edpm_nova_live_migration_tls": tls });
-    change_role(demo, json!({ "spec": { "nodeTemplate": { "ansibleVars": vars } } })).await?;
+    let change = json!({ "spec": { "nodeTemplate": { "ansibleVars": vars } } });
+    let role = change_role(demo, change).await?;
+    let describes_it = |it: &Node| {
+        let observed = it.status.as_ref().and_then(|it| it.observed_role.as_ref());
+        observed.map(|it| it.generation) == role.metadata.generation
+    };
     for host in HOSTS {
+        demo.ns.wait(host, "follows the changed role", DEPLOYMENT, describes_it).await?;
         demo.settled_on(host).await?;
         demo.redeploy(host).await?;
         until(&format!("{host} uses {scheme}"), DEPLOYMENT, async || {
