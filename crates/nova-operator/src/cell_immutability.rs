@@ -10,7 +10,8 @@ use kube::ResourceExt;
 use nova_config::annotations::{ALLOW_REMOVAL, CELL};
 use operator_core::object_key::Key;
 
-use crate::compute_lifecycle::effective::{DesiredCompute, desired, desired_of_role};
+use crate::compute_lifecycle::effective::{DesiredCompute, desired, desired_of_group};
+use crate::group::Group;
 use crate::indexes::BY_ROLE;
 use crate::shared_caches::SharedCaches;
 
@@ -28,10 +29,10 @@ const NAMED: usize = 5;
 pub enum CellBinding {
     /// The compute is in the requested cell.
     Agrees,
-    /// The named role does not exist, so the requested cell is unknown and nothing changes.
+    /// The named group does not exist, so the requested cell is unknown and nothing changes.
     Unknown {
-        /// The role that the node names.
-        role: String,
+        /// The group that the node names, by kind and name.
+        group: String,
     },
     /// Another cell or none is requested; the compute holds nothing that deleting it would lose.
     Replaceable,
@@ -54,7 +55,7 @@ pub fn binding(
         }
         DesiredCompute::Cell(cell) => Some(cell.clone()),
         DesiredCompute::Nothing => None,
-        DesiredCompute::Unknown { role } => return CellBinding::Unknown { role: role.clone() },
+        DesiredCompute::Unknown { group } => return CellBinding::Unknown { group: group.clone() },
         // Reported separately; an invalid cell name does not move the compute.
         DesiredCompute::Refused(_) => return CellBinding::Agrees,
     };
@@ -94,12 +95,12 @@ pub enum CellChangeFault {
     },
     /// The change requests another cell, or none, for a compute that has run.
     Bound(Mismatch),
-    /// The change makes the cell of a compute that has run depend on a role that does not exist.
-    RoleUnknown {
+    /// The change makes the cell of a compute that has run depend on a group that does not exist.
+    GroupUnknown {
         /// The compute, and the requested cell, which is still `None`.
         mismatch: Mismatch,
-        /// The role.
-        role: String,
+        /// The group, by kind and name.
+        group: String,
     },
 }
 
@@ -109,7 +110,7 @@ pub fn faults_of_node(
     new: &Node,
     caches: &SharedCaches,
 ) -> Vec<CellChangeFault> {
-    let asked = |it: &Node| desired(caches.role_of(it).as_deref(), it);
+    let asked = |it: &Node| desired(caches.group_of(it).as_ref(), it);
     fault(old.map(asked), &asked(new), new, caches).into_iter().collect()
 }
 
@@ -119,8 +120,8 @@ pub fn faults_of_role(
     new: &Role,
     caches: &SharedCaches,
 ) -> Vec<CellChangeFault> {
-    let before = old.map(desired_of_role);
-    let after = desired_of_role(new);
+    let asked = |it: &Role| desired_of_group(&Group::Role(Arc::new(it.clone())));
+    let (before, after) = (old.map(asked), asked(new));
     if before.as_ref() == Some(&after) || new.metadata.deletion_timestamp.is_some() {
         return vec![];
     }
@@ -157,9 +158,9 @@ fn fault(
     }
     match binding(after, node, &compute, has_runs) {
         CellBinding::Bound(mismatch) if mismatch.has_run => Some(CellChangeFault::Bound(mismatch)),
-        CellBinding::Unknown { role } if has_run(&compute, has_runs) && !allows_removal(node) => {
+        CellBinding::Unknown { group } if has_run(&compute, has_runs) && !allows_removal(node) => {
             let mismatch = Mismatch::of(&compute, None, true);
-            Some(CellChangeFault::RoleUnknown { mismatch, role })
+            Some(CellChangeFault::GroupUnknown { mismatch, group })
         }
         CellBinding::Agrees
         | CellBinding::Unknown { .. }
@@ -186,8 +187,8 @@ impl CellChangeFault {
         match self {
             Self::Invalid { message } => message.clone(),
             Self::Bound(mismatch) => mismatch.cause(),
-            Self::RoleUnknown { mismatch, role } => format!(
-                "NovaExternalCompute {} has run in cell {}, and OpenStackDataPlaneRole {role}, \
+            Self::GroupUnknown { mismatch, group } => format!(
+                "NovaExternalCompute {} has run in cell {}, and {group}, \
                  which would name its cell, does not exist.",
                 mismatch.compute, mismatch.own
             ),
@@ -198,8 +199,8 @@ impl CellChangeFault {
         match self {
             Self::Invalid { .. } => None,
             Self::Bound(mismatch) => Some(mismatch.way()),
-            Self::RoleUnknown { mismatch, role } => Some(format!(
-                "Create OpenStackDataPlaneRole {role} first, with annotation {CELL}: {}.",
+            Self::GroupUnknown { mismatch, group } => Some(format!(
+                "Create {group} first, with annotation {CELL}: {}.",
                 mismatch.own
             )),
         }

@@ -135,8 +135,8 @@ impl RolloutCoordinator {
     /// Returns the rollout limits of the role, as the node's status publishes them. A rollout that
     /// drains hosts first stops at the first failure in any case.
     fn limits(&self, node: &Node) -> Limits {
-        let role = self.shared_caches.role_of(node);
-        let drains = drain_before(role.as_deref(), node) == DrainBefore::Yes;
+        let group = self.shared_caches.group_of(node);
+        let drains = drain_before(group.as_ref(), node) == DrainBefore::Yes;
         Limits {
             max_unavailable: node.status.as_ref().and_then(|it| it.max_unavailable.clone()),
             pause_on_failure: pauses(node) || drains,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::ansibleee::AnsibleEe;
-use api::dataplane::{Node, Role};
+use api::dataplane::Node;
 use kube::ResourceExt;
 use operator_core::data_sources::SourceRef;
 use operator_core::object_key::Key;
@@ -17,18 +17,19 @@ use crate::audit::run::{address_key, is_audit, is_open, open_key};
 use crate::audit::scope::Scope;
 use crate::audit_runs::observed::{Audit, AuditedHost, Observed};
 use crate::caches::Caches;
-use crate::indexes::{BY_OPEN_ADDRESS, BY_OPEN_AUDIT, BY_OWNER, BY_ROLE};
+use crate::group::{Group, GroupKey, group_key};
+use crate::indexes::{BY_OPEN_ADDRESS, BY_OPEN_AUDIT, BY_OWNER};
 use crate::shared_caches::SharedCaches;
 
 /// Reads a scope; returns `None` when its object does not exist, and with it its audits go.
 pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     let shared = caches.watched();
-    let Some((owner, role, nodes)) = Scope::of_key(key).and_then(|it| members(&shared, &it)) else {
+    let Some((owner, group, nodes)) = Scope::of_key(key).and_then(|it| members(&shared, &it)) else {
         return Ok(None);
     };
     let mut hosts = Vec::new();
     for node in nodes {
-        hosts.extend(host(caches, &shared, role.as_deref(), node).await?);
+        hosts.extend(host(caches, &shared, group.as_ref(), node).await?);
     }
     hosts.sort_by_key(|it| it.node.name_any());
     let owner_key = Key::new(&owner.namespace, owner.uid.clone().unwrap_or_default());
@@ -48,8 +49,8 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     }))
 }
 
-/// Returns how many audits of each namespace have not ended: those with the label that a role or a node
-/// controls, for others are not ours.
+/// Returns how many audits of each namespace have not ended: those with the label that an object with
+/// audits controls, for others are not ours.
 fn open_by_namespace(caches: &SharedCaches) -> BTreeMap<String, usize> {
     let mut n_open = BTreeMap::new();
     for run in caches.runs.indexed(BY_OPEN_AUDIT, &open_key()) {
@@ -63,36 +64,39 @@ fn open_by_namespace(caches: &SharedCaches) -> BTreeMap<String, usize> {
 }
 
 fn is_scope(caches: &SharedCaches, key: &Key, uid: &str) -> bool {
-    let (role, node) = (caches.roles.get(key), caches.nodes.get(key));
-    role.and_then(|it| it.uid()).as_deref() == Some(uid)
-        || node.and_then(|it| it.uid()).as_deref() == Some(uid)
+    let uids = [
+        caches.roles.get(key).and_then(|it| it.uid()),
+        caches.node_sets.get(key).and_then(|it| it.uid()),
+        caches.nodes.get(key).and_then(|it| it.uid()),
+    ];
+    uids.iter().flatten().any(|it| it == uid)
 }
 
-/// The object of a scope, the role where it is one, and the nodes.
-type Members = (Target, Option<Arc<Role>>, Vec<Arc<Node>>);
+/// The object of a scope, the group where it is one, and the nodes.
+type Members = (Target, Option<Group>, Vec<Arc<Node>>);
 
 fn members(caches: &SharedCaches, scope: &Scope) -> Option<Members> {
-    match scope {
-        Scope::Role(key) => {
-            let role = caches.roles.get(key)?;
-            let nodes = caches.nodes.indexed(BY_ROLE, key);
-            Some((Target::of(&*role), Some(role), nodes))
-        }
+    let group = match scope {
+        Scope::Role(key) => GroupKey::Role(key.clone()),
+        Scope::NodeSet(key) => GroupKey::NodeSet(key.clone()),
         Scope::Node(key) => {
-            let node = caches.nodes.get(key).filter(|it| it.spec.role.is_none())?;
-            Some((Target::of(&*node), None, vec![node]))
+            let node = caches.nodes.get(key).filter(|it| group_key(it).is_none())?;
+            return Some((Target::of(&*node), None, vec![node]));
         }
-    }
+    };
+    let nodes = caches.nodes_of(&group);
+    let group = caches.group(&group)?;
+    Some((group.target(), Some(group), nodes))
 }
 
 /// Returns a node's host; `None` where it has no compute, or no audits are requested.
 async fn host(
     caches: &Caches,
     shared: &SharedCaches,
-    role: Option<&Role>,
+    group: Option<&Group>,
     node: Arc<Node>,
 ) -> Result<Option<AuditedHost>> {
-    let audited = audited(caches, role, &node);
+    let audited = audited(caches, group, &node);
     if audited.request == AuditRequest::Absent {
         return Ok(None);
     }

@@ -148,7 +148,7 @@ fn mapping(seen: &Observed) -> Mapping {
 
 /// The servers are migrated only where the node asks for it.
 fn drain(seen: &Observed) -> Drain {
-    let asked = seen.node.as_deref().map(|it| requested(seen.role.as_deref(), it));
+    let asked = seen.node.as_deref().map(|it| requested(seen.group.as_ref(), it));
     let mode = match asked {
         Some(DrainRequest::Drain(drain)) => drain.mode,
         Some(DrainRequest::Absent | DrainRequest::Invalid(_)) | None => DrainMode::Wait,

@@ -13,7 +13,7 @@ use crate::caches::Caches;
 use crate::cell_immutability::owns;
 use crate::cleanup::observed::Observed;
 use crate::compute::libvirt_tls;
-use crate::compute::observe::{certificate, digests, role_of};
+use crate::compute::observe::{certificate, digests, group_of};
 use crate::controller_names::COMPUTE;
 use crate::drain::progress::HostProgress;
 use crate::finalizers;
@@ -41,7 +41,7 @@ pub async fn observe(caches: &Caches, compute: Arc<ExternalCompute>) -> Result<O
     let namespace_goes = has_finalizer(&*compute, finalizers::COMPUTE)
         && caches.api.is_namespace_terminating(&key.namespace).await?;
     Ok(Observed {
-        role: role_of(caches, node.as_deref(), &key.namespace)?,
+        group: group_of(caches, node.as_deref())?,
         node,
         cell,
         cells_are_ours: caches.cells_are_ours,

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use api::ansibleee::AnsibleEe;
-use api::dataplane::{Node, Role};
+use api::dataplane::Node;
 use api::nova::{Cell, ExternalCompute};
 use operator_core::certificates::Issued;
 use operator_runtime::source_cache::Digests;
 
 use crate::drain::progress::HostProgress;
+use crate::group::Group;
 use crate::nova_health::HostHealth;
 use crate::nova_identity::IdentitySources;
 
@@ -19,8 +20,8 @@ pub struct Observed {
     pub compute: Arc<ExternalCompute>,
     /// The node, or `None` when it does not exist.
     pub node: Option<Arc<Node>>,
-    /// The node's role, or `None` when it names none or the role does not exist.
-    pub role: Option<Arc<Role>>,
+    /// What the node belongs to, or `None` when it names nothing or that does not exist.
+    pub group: Option<Group>,
     /// The cell, or `None` when it does not exist.
     pub cell: Option<Arc<Cell>>,
     /// Whether this operator reconciles the cells.

@@ -154,7 +154,7 @@ impl World {
         Some(compute_lifecycle::Observed {
             conflicting_service: None,
             node: Arc::new(self.node.clone()?),
-            role: None,
+            group: None,
             compute: self.compute.clone().map(Arc::new),
             has_runs: false,
             images: Images::default(),
@@ -173,7 +173,7 @@ impl World {
         };
         let seen = cleanup::Observed {
             node: self.node.clone().map(Arc::new),
-            role: None,
+            group: None,
             cell: self.cell.clone().map(Arc::new),
             cells_are_ours: self.cells_are_ours,
             namespace_goes: self.namespace_goes,

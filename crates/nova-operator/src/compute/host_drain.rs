@@ -16,6 +16,7 @@ use crate::drain::before::{DrainBefore, drain_before, of_rollout};
 use crate::drain::order::{HostOrder, is_of_rollout, is_ours};
 use crate::drain::progress::HostProgress;
 use crate::drain::request::{DrainRequest, requested};
+use crate::group::group_key;
 use crate::nova_health::ServiceHealth;
 use crate::nova_identity::{Agreement, Identity};
 use crate::registration::has_registered;
@@ -26,21 +27,21 @@ use crate::rollout_coordinator::{deployment_state, is_at_work, is_under_way};
 /// or the role whose rollout has drained the host, or whose host may belong to a rollout until nova
 /// was read: nothing is enabled because of that.
 pub fn request(seen: &Observed) -> Option<DrainRequest> {
-    let (role, node) = (seen.role.as_deref(), seen.node.as_deref()?);
-    let request = requested(role, node);
+    let (group, node) = (seen.group.as_ref(), seen.node.as_deref()?);
+    let request = requested(group, node);
     if request != DrainRequest::Absent {
         return Some(request);
     }
-    let is_role_missing = role.is_none() && node.spec.role.is_some();
-    if is_role_missing && disabled(seen).is_some_and(is_of_rollout) {
+    let is_group_missing = group.is_none() && group_key(node).is_some();
+    if is_group_missing && disabled(seen).is_some_and(is_of_rollout) {
         return None;
     }
     let may_be_marked = || !drains_before(seen) && is_unread(seen) && may_be_disabled(seen);
-    if (is_role_missing || is_at_work(&seen.compute)) && may_be_marked() {
+    if (is_group_missing || is_at_work(&seen.compute)) && may_be_marked() {
         return None;
     }
-    Some(match drain_before(role, node) {
-        _ if belongs_to_rollout(seen) => of_rollout(role, node),
+    Some(match drain_before(group, node) {
+        _ if belongs_to_rollout(seen) => of_rollout(group, node),
         DrainBefore::Invalid(message) if may_be_disabled(seen) => DrainRequest::Invalid(message),
         DrainBefore::No | DrainBefore::Yes | DrainBefore::Invalid(_) => request,
     })

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use api::dataplane::{Node, Role};
+use api::dataplane::Node;
 use api::nova::{Cell, ExternalCompute};
 use kube::ResourceExt;
 use nova_config::annotations::DEFAULT_CONFIG;
@@ -25,6 +25,7 @@ use crate::compute::{libvirt_tls, migration_key};
 use crate::conflicting_service::ConflictingService;
 use crate::controller_names::COMPUTE;
 use crate::drain::progress::HostProgress;
+use crate::group::Group;
 use crate::held_credentials::lookup;
 use crate::images::Images;
 use crate::indexes::{BY_OWNER, cell_key};
@@ -69,9 +70,9 @@ pub async fn observe(
     let key = &Key::of(&*compute);
     let at = |name: &str| Key::new(&key.namespace, name);
     let node = caches.nodes.try_get(&at(&compute.spec.dataplane_node_name))?;
-    let role = role_of(caches, node.as_deref(), &key.namespace)?;
+    let group = group_of(caches, node.as_deref())?;
     let cell = caches.cells.try_get(&at(&compute.spec.cell_name))?;
-    let mut named = named(key, &compute, role.as_deref(), cell.as_deref());
+    let mut named = named(key, &compute, group.as_ref(), cell.as_deref());
     if node.as_ref().is_some_and(|it| owns(it, &compute)) {
         named.inventory = None;
     }
@@ -90,12 +91,12 @@ pub async fn observe(
         // Last, so that no other compute waits for a slot during the reads above.
         slot: caches.coordinator.slot(&compute, node.as_deref()).await,
         runs: caches.runs.indexed(BY_OWNER, &at(&compute.uid().unwrap_or_default())),
-        conflicting_service: conflicting_service(caches, role.as_deref(), node.as_deref()),
+        conflicting_service: conflicting_service(caches, group.as_ref(), node.as_deref()),
         release: release::release_of_cell(cell.as_deref(), default),
         health: health(caches, &compute),
         compute,
         node,
-        role,
+        group,
         other_cells: other_cells(caches, key, cell.is_none()),
         cell,
         cell_secret,
@@ -118,17 +119,16 @@ pub async fn observe(
 
 fn conflicting_service(
     caches: &Caches,
-    role: Option<&Role>,
+    group: Option<&Group>,
     node: Option<&Node>,
 ) -> Option<ConflictingService> {
-    caches.conflicting_service(role, node?)
+    caches.conflicting_service(group, node?)
 }
 
-/// Returns the role of a node, or `None` when it names none or the role does not exist.
-pub fn role_of(caches: &Caches, node: Option<&Node>, namespace: &str) -> Result<Option<Arc<Role>>> {
-    let name = node.and_then(|it| it.spec.role.as_deref());
-    let role = name.map(|it| caches.roles.try_get(&Key::new(namespace, it)));
-    Ok(role.transpose()?.flatten())
+/// Returns what a node belongs to, or `None` when it names nothing or that does not exist.
+pub fn group_of(caches: &Caches, node: Option<&Node>) -> Result<Option<Group>> {
+    let group = node.map(|it| caches.watched().try_group_of(it));
+    Ok(group.transpose()?.flatten())
 }
 
 /// Reads libvirt's certificate, which has this Secret, unless the host gets none and has none.
@@ -169,7 +169,7 @@ fn health(caches: &Caches, compute: &ExternalCompute) -> Option<HostHealth> {
 /// Adds what is known of the audits of the host.
 fn with_audits(caches: &Caches, seen: Observed) -> Observed {
     let Some(node) = &seen.node else { return seen };
-    let audited = audited(caches, seen.role.as_deref(), node);
+    let audited = audited(caches, seen.group.as_ref(), node);
     Observed { audited, ..seen }
 }
 
@@ -204,9 +204,14 @@ async fn inventory(caches: &Caches, source: Option<&SourceRef>) -> Result<Invent
     })
 }
 
-fn named(key: &Key, compute: &ExternalCompute, role: Option<&Role>, cell: Option<&Cell>) -> Named {
+fn named(
+    key: &Key,
+    compute: &ExternalCompute,
+    group: Option<&Group>,
+    cell: Option<&Cell>,
+) -> Named {
     let secret = |name: &str| SourceRef::secret(&key.namespace, name);
-    let default_config = role.and_then(|it| it.annotations().get(DEFAULT_CONFIG));
+    let default_config = group.and_then(|it| it.annotations().get(DEFAULT_CONFIG));
     Named {
         cell_secret: cell.map(|it| secret(&it.spec.secret)),
         message_bus: cell.map(|it| secret(&it.spec.cell_message_bus_secret_name)),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use api::ansibleee::AnsibleEe;
-use api::dataplane::{Node, Role};
+use api::dataplane::Node;
 use api::nova::{Cell, ExternalCompute};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use nova_config::release::Chosen;
@@ -17,6 +17,7 @@ use crate::audit::condition::Audited;
 use crate::cleanup::observed as terminating;
 use crate::conflicting_service::ConflictingService;
 use crate::drain::progress::HostProgress;
+use crate::group::Group;
 use crate::held_credentials::observed::Held;
 use crate::images::Images;
 use crate::nova_health::HostHealth;
@@ -76,8 +77,8 @@ pub struct Observed {
     pub compute: Arc<ExternalCompute>,
     /// The node, or `None` when it does not exist.
     pub node: Option<Arc<Node>>,
-    /// The node's role, or `None` when it names none or the role does not exist.
-    pub role: Option<Arc<Role>>,
+    /// What the node belongs to, or `None` when it names nothing or that does not exist.
+    pub group: Option<Group>,
     /// The cell, or `None` when it does not exist.
     pub cell: Option<Arc<Cell>>,
     /// The names of the cells of the namespace, where the cell does not exist.

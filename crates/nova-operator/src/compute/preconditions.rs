@@ -26,6 +26,7 @@ use crate::compute::{libvirt_tls, migration_key};
 use crate::compute_lifecycle::effective::{DesiredCompute, desired};
 use crate::conflicting_service::listed;
 use crate::drain::before::{DrainBefore, drain_before};
+use crate::group::Group;
 use crate::reasons;
 use crate::registration::{has_registered, was_deployed};
 
@@ -149,13 +150,13 @@ fn conflict_fault(seen: &Observed) -> Option<Problem> {
 /// Whether the user has asked for a drain before each change. The first deployment of a host waits for
 /// nothing.
 pub fn is_drain_asked_for(seen: &Observed) -> bool {
-    let asked = seen.node.as_deref().map(|it| drain_before(seen.role.as_deref(), it));
+    let asked = seen.node.as_deref().map(|it| drain_before(seen.group.as_ref(), it));
     asked == Some(DrainBefore::Yes) && was_deployed(&seen.compute)
 }
 
 /// Where a drain is to come first, nothing is deployed without one.
 fn drain_fault(seen: &Observed) -> Option<Problem> {
-    if let DrainBefore::Invalid(message) = drain_before(seen.role.as_deref(), seen.node.as_deref()?)
+    if let DrainBefore::Invalid(message) = drain_before(seen.group.as_ref(), seen.node.as_deref()?)
     {
         return Some(Problem::new(&reasons::compute::DRAIN_BEFORE_INVALID, message));
     }
@@ -175,7 +176,7 @@ fn drain_fault(seen: &Observed) -> Option<Problem> {
 fn role_fault(seen: &Observed) -> Option<Problem> {
     let node = seen.node.as_deref()?;
     let (role, name) = (node.spec.role.as_ref()?, node.name_any());
-    if seen.role.is_none() {
+    if seen.group.is_none() {
         let text = format!(
             "OpenStackDataPlaneRole {role}, named in spec.role of OpenStackDataPlaneNode {name}, \
              does not exist: create it or correct spec.role."
@@ -264,7 +265,7 @@ fn without_inventory(seen: &Observed, node: &Node) -> Problem {
         (it.inventory_config_map_name.as_ref(), it.ssh_key_secret_name.as_ref())
     });
     let follows = owns(node, compute)
-        || matches!(desired(seen.role.as_deref(), node), DesiredCompute::Cell(_));
+        || matches!(desired(seen.group.as_ref(), node), DesiredCompute::Cell(_));
     if let (Some(inventory), Some(secret), false) = (inventory, secret, follows) {
         let text = format!(
             "NovaExternalCompute {} does not follow its node, for OpenStackDataPlaneNode {name} and \
@@ -377,7 +378,7 @@ fn awaited_service<'a>(seen: &'a Observed, node: &'a Node) -> Option<&'a String>
     }
     let runs = node.status.as_ref().map(|it| it.services.as_slice()).unwrap_or_default();
     let has = |name: &str| runs.iter().any(|it| it.name == name && it.deployed_hash.is_some());
-    listed(seen.role.as_deref(), node).iter().find(|it| !has(it))
+    listed(seen.group.as_ref(), node).iter().find(|it| !has(it))
 }
 
 fn node_condition_holds(node: &Node) -> bool {
@@ -387,7 +388,7 @@ fn node_condition_holds(node: &Node) -> bool {
 
 fn node_lag(seen: &Observed, node: &Node) -> Lag {
     let Some(status) = &node.status else { return Lag::Yes };
-    let is_role_current = match (&seen.role, &status.observed_role) {
+    let is_role_current = match (seen.group.as_ref().and_then(Group::role), &status.observed_role) {
         (Some(role), Some(observed)) => {
             Some(&observed.uid) == role.metadata.uid.as_ref()
                 && Some(observed.generation) == role.metadata.generation

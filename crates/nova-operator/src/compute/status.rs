@@ -185,16 +185,16 @@ fn conditions(seen: &Observed, evaluated: &Evaluation) -> Vec<ConditionDraft> {
 fn cell_matches(seen: &Observed) -> ConditionDraft {
     let own = seen.node.as_deref().filter(|it| owns(it, &seen.compute));
     let found = own.map(|node| {
-        let asked = desired(seen.role.as_deref(), node);
+        let asked = desired(seen.group.as_ref(), node);
         binding(&asked, node, &seen.compute, !seen.runs.is_empty())
     });
     match found {
         Some(CellBinding::Bound(mismatch)) => {
             reasons::compute::CELL_MISMATCH.condition(CELL_MATCHES, mismatch.message())
         }
-        Some(CellBinding::Unknown { role }) => {
+        Some(CellBinding::Unknown { group }) => {
             let text = format!(
-                "OpenStackDataPlaneRole {role}, which would name the cell, does not exist: create \
+                "{group}, which would name the cell, does not exist: create \
                  it, or correct spec.role of the node."
             );
             reasons::compute::CELL_ROLE_NOT_FOUND.condition(CELL_MATCHES, text)

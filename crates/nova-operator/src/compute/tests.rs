@@ -32,6 +32,7 @@ use crate::audit::condition::Audited;
 use crate::cell::credentials::CREDENTIALS;
 use crate::condition_catalog::KINDS;
 use crate::drain::order::OrderOfHost;
+use crate::group::Group;
 use crate::held_credentials::observed::{Held, HeldObject};
 use crate::images::Images;
 use crate::rollout_coordinator::RolloutSlot;
@@ -130,7 +131,7 @@ fn leaving(seen: &Observed) -> cleanup::Observed {
     cleanup::Observed {
         compute,
         node: seen.node.clone(),
-        role: seen.role.clone(),
+        group: seen.group.clone(),
         cell: seen.cell.clone(),
         cells_are_ours: false,
         namespace_goes: false,
@@ -174,7 +175,7 @@ impl World {
         let seen = Observed {
             compute: Arc::new(compute),
             node: Some(Arc::new(node(name))),
-            role: Some(Arc::new(role)),
+            group: Some(Group::Role(Arc::new(role))),
             cell: Some(Arc::new(cell())),
             other_cells: Vec::new(),
             cell_secret: Some(content(&[("ServicePassword", "keystone-password")])),
@@ -453,7 +454,7 @@ fn each_wait_is_named_and_no_run_starts() {
         }),
         ("NodeReady", "NodeNotReady", "n0", |it| it.node().metadata.generation = Some(2)),
         ("NodeReady", "NodeNotReady", "n0", |it| {
-            Arc::make_mut(it.seen.role.as_mut().unwrap()).metadata.generation = Some(2);
+            it.seen.group.as_mut().unwrap().role_mut().metadata.generation = Some(2);
         }),
         ("NovaCellReady", "NovaCellNotFound", "NovaCell nova-cell1", |it| it.seen.cell = None),
         ("NovaCellReady", "NovaCellNotReady", "so it is.", |it| {
@@ -796,7 +797,7 @@ fn the_roles_default_options_are_told_of_by_the_same_rules_and_so_is_an_unknown_
     world.seen.default_config =
         Some(DefaultConfig { name: "defaults".into(), content: Some(options) });
     world.configure(Some("[libvirt]\nvirt_type = qemv\n"));
-    Arc::make_mut(world.seen.role.as_mut().unwrap()).spec.tls_enabled = Some(true);
+    world.seen.group.as_mut().unwrap().role_mut().spec.tls_enabled = Some(true);
     world.settle();
     let told = world.condition("ConfigWarnings").message;
     let expected = "spec.customServiceConfig, line 2, column 1: [libvirt] virt_type has a value that \

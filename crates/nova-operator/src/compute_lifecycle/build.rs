@@ -16,7 +16,11 @@ const DEFAULTS_MANAGER: &str = "nova-operator-defaults";
 
 /// Returns the fields that follow the node; `cell` is the compute's own cell once it exists.
 pub fn fields(seen: &Observed, cell: &str) -> Map<String, Value> {
-    let (node, role) = (&seen.node, seen.role.as_deref());
+    let node = &seen.node;
+    let (env, mounts) = match &seen.group {
+        Some(group) => (group.env(node), group.extra_mounts(node)),
+        None => (node.effective_env(None), node.effective_extra_mounts(None)),
+    };
     let status = node.status.clone().unwrap_or_default();
     let present = spec_of(seen.compute.as_deref());
     let mut fields = Map::new();
@@ -36,8 +40,8 @@ pub fn fields(seen: &Observed, cell: &str) -> Map<String, Value> {
     }
     let lists = [
         ("networkAttachments", json!(status.network_attachments)),
-        ("env", json!(node.effective_env(role))),
-        ("extraMounts", json!(node.effective_extra_mounts(role))),
+        ("env", json!(env)),
+        ("extraMounts", json!(mounts)),
     ];
     for (name, value) in lists {
         // An emptied list is written as `[]`: an omitted field might stay, owned by another

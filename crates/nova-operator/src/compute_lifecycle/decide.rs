@@ -46,7 +46,7 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
 /// A conflicting service replaces every condition except an error.
 fn overruled(seen: &Observed, condition: Option<ConditionDraft>) -> Option<ConditionDraft> {
     let condition = condition?;
-    let has_cell = matches!(desired(seen.role.as_deref(), &seen.node), DesiredCompute::Cell(_));
+    let has_cell = matches!(desired(seen.group.as_ref(), &seen.node), DesiredCompute::Cell(_));
     match &seen.conflicting_service {
         Some(found) if has_cell && condition.severity != Some(Severity::Error) => {
             let reported = found.message(&seen.node.name_any());
@@ -89,7 +89,7 @@ fn owner(node: &Node, compute: &ExternalCompute) -> Owner {
 }
 
 fn outcome(seen: &Observed) -> Outcome {
-    let asked = desired(seen.role.as_deref(), &seen.node);
+    let asked = desired(seen.group.as_ref(), &seen.node);
     let cell = if let DesiredCompute::Cell(cell) = &asked { Some(cell.as_str()) } else { None };
     let own = seen.compute.as_deref().filter(|it| owns(&seen.node, it));
     if let Some(compute) = own.filter(|it| is_terminating(*it)) {
@@ -186,7 +186,7 @@ fn ours(seen: &Observed, compute: &ExternalCompute, asked: &DesiredCompute) -> O
 
 /// A missing role changes no compute: what the node would inherit is unknown.
 fn role_missing(seen: &Observed, compute: &ExternalCompute) -> Option<ConditionDraft> {
-    let role = seen.node.spec.role.as_ref().filter(|_| seen.role.is_none())?;
+    let role = seen.node.spec.role.as_ref().filter(|_| seen.group.is_none())?;
     let (name, cell) = (compute.name_any(), &compute.spec.cell_name);
     let text = format!(
         "OpenStackDataPlaneRole {role}, named in spec.role of OpenStackDataPlaneNode {name}, does \
@@ -200,7 +200,7 @@ fn role_missing(seen: &Observed, compute: &ExternalCompute) -> Option<ConditionD
 /// controller that the role is gone, and then publishes values that the user did not write.
 fn is_made_with_role(seen: &Observed) -> bool {
     let is_observed = || seen.node.status.as_ref().is_none_or(|it| it.observed_role.is_some());
-    seen.node.spec.role.is_none() || (seen.role.is_some() && is_observed())
+    seen.node.spec.role.is_none() || (seen.group.is_some() && is_observed())
 }
 
 fn followed(seen: &Observed, compute: &ExternalCompute) -> Vec<Step> {

@@ -1,11 +1,12 @@
 //! The compute that a node and its role request: a cell, none, or an invalid cell.
 
-use api::dataplane::{Node, Role};
+use api::dataplane::Node;
 use api::names::is_dns_subdomain;
 use api::problem::Problem;
 use kube::ResourceExt;
 use nova_config::annotations::CELL;
 
+use crate::group::{Group, group_key};
 use crate::reasons;
 
 /// The compute that the annotations request.
@@ -15,20 +16,20 @@ pub enum DesiredCompute {
     Nothing,
     /// A compute in this cell.
     Cell(String),
-    /// Unknown: the role that would name the cell does not exist.
+    /// Unknown: the group that would name the cell does not exist.
     Unknown {
-        /// The role that the node names.
-        role: String,
+        /// The group that the node names, by kind and name.
+        group: String,
     },
     /// A cell that no compute can be in, and why.
     Refused(Problem),
 }
 
 /// Returns the requested compute; the node's own annotation, even an empty one, takes precedence
-/// over its role's.
+/// over its group's.
 ///
-/// `role` is the one that the node names, or `None` when it does not exist.
-pub fn desired(role: Option<&Role>, node: &Node) -> DesiredCompute {
+/// `group` is the one that the node names, or `None` when it does not exist.
+pub fn desired(group: Option<&Group>, node: &Node) -> DesiredCompute {
     if node.node_set().is_some() {
         // A service of type nova deploys the computes of node sets.
         return DesiredCompute::Nothing;
@@ -36,17 +37,17 @@ pub fn desired(role: Option<&Role>, node: &Node) -> DesiredCompute {
     if let Some(cell) = node.annotations().get(CELL) {
         return of_annotation(cell, &format!("OpenStackDataPlaneNode {}", node.name_any()));
     }
-    match (role, &node.spec.role) {
-        (Some(role), _) => desired_of_role(role),
-        (None, Some(role)) => DesiredCompute::Unknown { role: role.clone() },
+    match (group, group_key(node)) {
+        (Some(group), _) => desired_of_group(group),
+        (None, Some(key)) => DesiredCompute::Unknown { group: key.title() },
         (None, None) => DesiredCompute::Nothing,
     }
 }
 
-/// Returns what a role requests for nodes without an annotation of their own.
-pub fn desired_of_role(role: &Role) -> DesiredCompute {
-    match role.annotations().get(CELL) {
-        Some(cell) => of_annotation(cell, &format!("OpenStackDataPlaneRole {}", role.name_any())),
+/// Returns what a group requests for nodes without an annotation of their own.
+pub fn desired_of_group(group: &Group) -> DesiredCompute {
+    match group.annotations().get(CELL) {
+        Some(cell) => of_annotation(cell, &group.title()),
         None => DesiredCompute::Nothing,
     }
 }

@@ -16,21 +16,18 @@ pub async fn observe(caches: &Caches, images: &Images, key: &Key) -> Result<Opti
     // A compute that cannot be deserialized still exists: the error prevents that it is created
     // again or that the node's finalizer is removed.
     caches.computes.try_get(key)?;
-    if let Some(role) = &node.spec.role {
-        caches.roles.try_get(&Key::new(&key.namespace, role))?;
-    }
     let shared_caches = caches.watched();
-    let role = shared_caches.role_of(&node);
+    let group = shared_caches.try_group_of(&node)?;
     let (compute, has_runs) = shared_caches.compute_of(&node).unzip();
     let has_runs = has_runs.unwrap_or_default();
-    let conflicting_service = caches.conflicting_service(role.as_deref(), &node);
+    let conflicting_service = caches.conflicting_service(group.as_ref(), &node);
     let namespace_goes = is_terminating(&*node)
         && has_finalizer(&*node, finalizers::NODE)
         && caches.api.is_namespace_terminating(&key.namespace).await?;
     let (images, cells_are_ours) = (images.clone(), caches.cells_are_ours);
     Ok(Some(Observed {
         node,
-        role,
+        group,
         conflicting_service,
         compute,
         has_runs,

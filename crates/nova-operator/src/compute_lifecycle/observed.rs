@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use api::conditions::{Condition, find};
-use api::dataplane::{Node, Role};
+use api::dataplane::Node;
 use api::nova::ExternalCompute;
 use nova_config::conditions::{
     COMPUTE_CONDITION, CONFIGURATION_IN_SYNC, DRAINED, NODE_CONFIGURATION_IN_SYNC, NODE_DRAINED,
@@ -11,6 +11,7 @@ use nova_config::conditions::{
 };
 
 use crate::conflicting_service::ConflictingService;
+use crate::group::Group;
 use crate::images::Images;
 
 /// A snapshot of everything that the decisions on a node use.
@@ -18,8 +19,8 @@ use crate::images::Images;
 pub struct Observed {
     /// The node.
     pub node: Arc<Node>,
-    /// The role, or `None` when the node names none or the role does not exist.
-    pub role: Option<Arc<Role>>,
+    /// What the node belongs to, or `None` when it names nothing or that does not exist.
+    pub group: Option<Group>,
     /// The service in phase 0 that would write the same files as the compute, or `None`.
     pub conflicting_service: Option<ConflictingService>,
     /// The compute with the node's name, or `None` when it does not exist.

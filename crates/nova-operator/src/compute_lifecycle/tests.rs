@@ -21,6 +21,7 @@ use super::{Images, Observed, decide};
 use crate::condition_catalog::KINDS;
 use crate::conflicting_service::ConflictingService;
 use crate::finalizers;
+use crate::group::Group;
 use crate::reasons;
 
 mod cell;
@@ -51,10 +52,10 @@ fn observed_role() -> Value {
     json!({ "name": "compute", "uid": "uid-compute", "generation": 1 })
 }
 
-fn role(cell: Option<&str>) -> Role {
+fn role(cell: Option<&str>) -> Group {
     let mut role: Role = object("dataplane", "OpenStackDataPlaneRole", "compute", &json!({}));
     role.annotations_mut().extend(cell.map(|it| (CELL.to_owned(), it.to_owned())));
-    role
+    Group::Role(Arc::new(role))
 }
 
 /// A node of that cell, without a compute.
@@ -66,7 +67,7 @@ fn seen(cell: Option<&str>) -> Observed {
     };
     Observed {
         node: Arc::new(node(cell)),
-        role: Some(Arc::new(role(None))),
+        group: Some(role(None)),
         conflicting_service: None,
         compute: None,
         has_runs: false,

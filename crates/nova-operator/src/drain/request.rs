@@ -1,12 +1,13 @@
-//! What the annotations of a node and its role request for the servers of its host.
+//! What the annotations of a node and its group request for the servers of its host.
 
 use std::num::NonZeroUsize;
 
-use api::dataplane::{Node, Role};
+use api::dataplane::Node;
 use kube::ResourceExt;
 use nova_config::annotations::{DRAIN, DRAIN_REASON, MAX_MIGRATIONS};
 
 use crate::drain::order::{Drain, DrainMode, HostOrder};
+use crate::group::Group;
 use crate::inherited_annotation::{annotation, repeated};
 
 /// How many servers of a host migrate at a time where no annotation says it.
@@ -43,13 +44,13 @@ impl DrainRequest {
 
 /// Returns what is requested. The drain itself is never inherited; the number of migrations at a
 /// time is, and the node's own takes precedence.
-pub fn requested(role: Option<&Role>, node: &Node) -> DrainRequest {
+pub fn requested(group: Option<&Group>, node: &Node) -> DrainRequest {
     let of_node = format!("OpenStackDataPlaneNode {}", node.name_any());
     let Some(mode) = node.annotations().get(DRAIN) else { return DrainRequest::Absent };
     let reason = node.annotations().get(DRAIN_REASON).cloned().unwrap_or_default();
     let mode = match mode.as_str() {
         "wait" => DrainMode::Wait,
-        "migrate" => return migrated(role, node, reason),
+        "migrate" => return migrated(group, node, reason),
         other => {
             return DrainRequest::Invalid(format!(
                 "Annotation {DRAIN} of {of_node} is \"{}\", and nothing was changed: set it to \
@@ -63,8 +64,8 @@ pub fn requested(role: Option<&Role>, node: &Node) -> DrainRequest {
 
 /// Returns a drain by live migration with this reason, as many servers at a time as the annotations
 /// say; `Invalid` where they name no legal number.
-pub fn migrated(role: Option<&Role>, node: &Node, reason: String) -> DrainRequest {
-    match most_migrations(annotation(role, node, MAX_MIGRATIONS)) {
+pub fn migrated(group: Option<&Group>, node: &Node, reason: String) -> DrainRequest {
+    match most_migrations(annotation(group, node, MAX_MIGRATIONS)) {
         Ok(number) => DrainRequest::Drain(Drain { mode: DrainMode::Migrate(number), reason }),
         Err(message) => DrainRequest::Invalid(message),
     }
@@ -86,6 +87,10 @@ pub fn most_migrations(annotation: Option<(&str, String)>) -> Result<NonZeroUsiz
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use api::dataplane::Role;
+
     use super::*;
 
     fn annotated<K: ResourceExt>(mut object: K, annotations: &[(&str, &str)]) -> K {
@@ -96,6 +101,7 @@ mod tests {
 
     fn of(role: &[(&str, &str)], node: &[(&str, &str)]) -> DrainRequest {
         let role = annotated(Role::new("compute", <_>::default()), role);
+        let role = Group::Role(Arc::new(role));
         requested(Some(&role), &annotated(Node::new("n0", <_>::default()), node))
     }
 

@@ -420,17 +420,17 @@ fn a_value_that_is_not_understood_deploys_nothing_and_enables_nothing() {
 fn a_role_that_is_gone_gives_no_host_back() {
     let mut cloud = Cloud::of(World::deployed(), "true");
     annotate(&mut cloud.world, DRAIN_BEFORE, None);
-    let role = cloud.world.seen.role.as_mut().unwrap();
+    let role = cloud.world.seen.group.as_mut().unwrap().role_mut();
     let annotation = (DRAIN_BEFORE.to_owned(), "true".to_owned());
-    Arc::make_mut(role).annotations_mut().extend([annotation]);
+    role.annotations_mut().extend([annotation]);
     cloud.has_servers = true;
     cloud.world.configure(None);
     cloud.settle();
     assert_eq!(cloud.disabled.as_deref(), Some(MARKED));
-    let role = cloud.world.seen.role.take();
+    let group = cloud.world.seen.group.take();
     cloud.settle();
     assert_eq!((cloud.order.clone(), cloud.disabled.as_deref()), (None, Some(MARKED)));
-    cloud.world.seen.role = role;
+    cloud.world.seen.group = group;
     cloud.has_servers = false;
     cloud.settle();
     assert_eq!(cloud.runs(), ["nova"]);
@@ -464,7 +464,7 @@ fn a_host_is_not_given_back_before_nova_was_read_after_a_restart_in_the_middle_o
             let world = &mut cloud.world;
             let annotations = world.node().annotations_mut();
             annotations.remove(DRAIN_BEFORE);
-            world.seen.role = None;
+            world.seen.group = None;
         } else {
             annotate(&mut cloud.world, DRAIN_BEFORE, Some("false"));
         }

@@ -39,7 +39,7 @@ fn a_deployed_compute_stays_ready_and_runs_nothing_beside_such_a_service_until_i
 /// Has the role list services, of which these have succeeded on the host.
 fn list(world: &mut World, services: &[&str], succeeded: &[&str]) {
     let names = services.iter().map(|it| (*it).to_owned()).collect();
-    Arc::make_mut(world.seen.role.as_mut().unwrap()).spec.services = names;
+    world.seen.group.as_mut().unwrap().role_mut().spec.services = names;
     let run = |name: &&str| {
         json!({
             "name": name, "state": "Succeeded", "hash": "h", "deployedHash": "h", "attempt": 1,
