@@ -6,15 +6,9 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::service::QUALIFIED_NAME;
 use crate::conditions::one_line;
 use crate::shared::DNS_SUBDOMAIN;
-
-/// Label of a report: the UID of the node set that it is about, and not of another one of the same
-/// name.
-pub const NODE_SET_UID: &str = "dataplane.openstack.org/node-set-uid";
-
-/// The form of a type of condition, as the API server demands it of a Pod's readiness gates.
-pub(crate) const QUALIFIED_NAME: &str = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$";
 
 /// How many bytes of a message about a host are kept.
 const MESSAGE: usize = 256;

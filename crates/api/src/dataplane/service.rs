@@ -6,7 +6,6 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::host_readiness::QUALIFIED_NAME;
 use crate::conditions::Condition;
 use crate::facts;
 use crate::shared::{DNS_SUBDOMAIN, DataSource};
@@ -15,6 +14,9 @@ pub mod faults;
 
 /// Label of a service that the operator ships.
 pub const DEFAULT_SERVICE_LABEL: &str = "edpm.openstack.org/default-service";
+
+/// The form of a type of condition, as the API server demands it of a Pod's readiness gates.
+pub(crate) const QUALIFIED_NAME: &str = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$";
 
 /// The playbook, and what it is given.
 #[derive(Clone, CustomResource, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
