@@ -55,6 +55,17 @@ impl ConflictingService {
              {CELL} off the node."
         )
     }
+
+    /// Returns the condition message about the annotation of `origin`, which counts for nothing beside
+    /// the service.
+    pub fn message_of_annotation(&self, origin: &str) -> String {
+        let Self { lister, service } = self;
+        format!(
+            "Annotation {CELL} of {origin} counts for nothing, because OpenStackDataPlaneService \
+             {service} of type {NOVA_TYPE}, listed in spec.services of {lister}, deploys nova-compute: \
+             take the annotation off, or the service off the list."
+        )
+    }
 }
 
 #[cfg(test)]

@@ -25,6 +25,8 @@ pub mod fuzzing;
 pub mod group;
 pub mod group_computes;
 pub mod held_credentials;
+pub mod host_layout;
+pub mod ignored_annotations;
 pub mod images;
 pub mod indexes;
 mod inherited_annotation;

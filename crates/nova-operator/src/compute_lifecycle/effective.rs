@@ -1,4 +1,4 @@
-//! The compute that a node and its role request: a cell, none, or an invalid cell.
+//! The compute that a node and its group request: one in a cell, one that a service deploys, or none.
 
 use api::dataplane::Node;
 use api::names::is_dns_subdomain;
@@ -6,16 +6,23 @@ use api::problem::Problem;
 use kube::ResourceExt;
 use nova_config::annotations::CELL;
 
+use crate::compute_lifecycle::mounted_cell::NovaServices;
 use crate::group::{Group, group_key};
+use crate::inherited_annotation;
 use crate::reasons;
 
-/// The compute that the annotations request.
+/// The compute that is requested.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum DesiredCompute {
     /// No compute.
     Nothing,
-    /// A compute in this cell.
-    Cell(String),
+    /// One in this cell that the operator deploys.
+    Managed(String),
+    /// One that a service of type nova deploys.
+    Observed {
+        /// Its cell, as far as the service tells.
+        cell: ObservedCell,
+    },
     /// Unknown: the group that would name the cell does not exist.
     Unknown {
         /// The group that the node names, by kind and name.
@@ -25,15 +32,72 @@ pub enum DesiredCompute {
     Refused(Problem),
 }
 
-/// Returns the requested compute; the node's own annotation, even an empty one, takes precedence
-/// over its group's.
+/// The cell of a compute that a service of type nova deploys.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum ObservedCell {
+    /// The service mounts the Secret of this one.
+    Mounted(String),
+    /// The service mounts the Secret of no cell.
+    None,
+    /// Services of the node mount the Secrets of several.
+    Several(Vec<String>),
+}
+
+impl DesiredCompute {
+    /// Returns the cell that is requested, as far as it is known.
+    pub fn cell(&self) -> Option<&str> {
+        match self {
+            Self::Managed(cell) | Self::Observed { cell: ObservedCell::Mounted(cell) } => {
+                Some(cell)
+            }
+            Self::Nothing | Self::Observed { .. } | Self::Unknown { .. } | Self::Refused(_) => None,
+        }
+    }
+}
+
+impl ObservedCell {
+    /// Returns why the cell of a compute is not known, and what to do about it.
+    pub fn message(&self, compute: &str) -> String {
+        let mounted = match self {
+            Self::Mounted(cell) => std::slice::from_ref(cell),
+            Self::None => &[],
+            Self::Several(cells) => cells,
+        };
+        let which = if mounted.is_empty() {
+            "no service of type nova of its node mounts the Secret <cell>-compute-config of a \
+             NovaCell of the namespace"
+                .to_owned()
+        } else {
+            format!("services of type nova of its node mount those of {}", mounted.join(" and "))
+        };
+        format!(
+            "The cell of NovaExternalCompute {compute} is not known, because {which}. All cells of \
+             the namespace are asked for its host, and its removal waits: name the Secret of one \
+             NovaCell in dataSources of the service."
+        )
+    }
+}
+
+/// Returns the requested compute. A listed service of type nova takes precedence over annotations, and
+/// these over one that was run and is not listed any more.
 ///
 /// `group` is the one that the node names, or `None` when it does not exist.
-pub fn desired(group: Option<&Group>, node: &Node) -> DesiredCompute {
-    if node.node_set().is_some() {
-        // A service of type nova deploys the computes of node sets.
-        return DesiredCompute::Nothing;
+pub fn desired(group: Option<&Group>, node: &Node, nova: &NovaServices) -> DesiredCompute {
+    let observed = || DesiredCompute::Observed { cell: nova.cell() };
+    if nova.listed.is_some() {
+        return observed();
     }
+    match annotated(group, node) {
+        DesiredCompute::Nothing if nova.deployed.is_some() && !has_annotation(group, node) => {
+            observed()
+        }
+        other => other,
+    }
+}
+
+/// Returns what annotations request: the node's own, even an empty one, takes precedence over its
+/// group's.
+pub fn annotated(group: Option<&Group>, node: &Node) -> DesiredCompute {
     if let Some(cell) = node.annotations().get(CELL) {
         return of_annotation(cell, &format!("OpenStackDataPlaneNode {}", node.name_any()));
     }
@@ -42,6 +106,10 @@ pub fn desired(group: Option<&Group>, node: &Node) -> DesiredCompute {
         (None, Some(key)) => DesiredCompute::Unknown { group: key.title() },
         (None, None) => DesiredCompute::Nothing,
     }
+}
+
+fn has_annotation(group: Option<&Group>, node: &Node) -> bool {
+    inherited_annotation::annotation(group, node, CELL).is_some()
 }
 
 /// Returns what a group requests for nodes without an annotation of their own.
@@ -71,5 +139,5 @@ fn of_annotation(cell: &str, origin: &str) -> DesiredCompute {
         );
         return DesiredCompute::Refused(Problem::new(&reasons::node::CELL_NAME_INVALID, message));
     }
-    DesiredCompute::Cell(cell.to_owned())
+    DesiredCompute::Managed(cell.to_owned())
 }

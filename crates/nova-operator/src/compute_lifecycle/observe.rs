@@ -1,17 +1,30 @@
 //! Reads what a node's compute depends on; only for a terminating node is the API server queried.
 
+use api::dataplane::Node;
+use api::nova::ExternalCompute;
+use kube::ResourceExt;
 use operator_core::finalizers::{has_finalizer, is_terminating};
 use operator_core::object_key::Key;
 use operator_runtime::error::Result;
 
 use crate::caches::Caches;
+use crate::compute_lifecycle::mounted_cell::nova_services;
 use crate::compute_lifecycle::observed::Observed;
+use crate::compute_lifecycle::permission::ended;
 use crate::finalizers;
 use crate::images::Images;
+use crate::indexes::cell_key;
+use crate::nova_health::HostHealth;
+use crate::nova_orders::NovaOrders;
 
 /// Reads a node; returns `None` when it does not exist, because its compute is then deleted as
 /// well.
-pub async fn observe(caches: &Caches, images: &Images, key: &Key) -> Result<Option<Observed>> {
+pub async fn observe(
+    caches: &Caches,
+    images: &Images,
+    orders: Option<&NovaOrders>,
+    key: &Key,
+) -> Result<Option<Observed>> {
     let Some(node) = caches.nodes.get(key) else { return Ok(None) };
     // A compute that cannot be deserialized still exists: the error prevents that it is created
     // again or that the node's finalizer is removed.
@@ -19,20 +32,41 @@ pub async fn observe(caches: &Caches, images: &Images, key: &Key) -> Result<Opti
     let shared_caches = caches.watched();
     let group = shared_caches.try_group_of(&node)?;
     let (compute, has_runs) = shared_caches.compute_of(&node).unzip();
-    let has_runs = has_runs.unwrap_or_default();
-    let conflicting_service = caches.conflicting_service(group.as_ref(), &node);
     let namespace_goes = is_terminating(&*node)
         && has_finalizer(&*node, finalizers::NODE)
         && caches.api.is_namespace_terminating(&key.namespace).await?;
-    let (images, cells_are_ours) = (images.clone(), caches.cells_are_ours);
+    let observed = compute.as_deref().filter(|it| it.is_observed());
     Ok(Some(Observed {
+        nova: nova_services(caches, group.as_ref(), &node),
+        health: observed.and_then(|it| health(caches, &node, it)),
+        has_read_twice: observed.is_some() && has_read_twice(caches, &node),
+        order: orders.filter(|_| observed.is_some()).and_then(|it| it.newest(key)),
         node,
         group,
-        conflicting_service,
         compute,
-        has_runs,
-        images,
+        has_runs: has_runs.unwrap_or_default(),
+        images: images.clone(),
         namespace_goes,
-        cells_are_ours,
+        cells_are_ours: caches.cells_are_ours,
+        reads_nova: caches.nova.is_some(),
     }))
+}
+
+/// Returns what nova's API says of the host; of a compute whose cell is not known, all cells are asked.
+fn health(caches: &Caches, node: &Node, compute: &ExternalCompute) -> Option<HostHealth> {
+    let recorded = compute.status.as_ref().and_then(|it| it.host_name.as_deref());
+    let host = recorded.or_else(|| node.status.as_ref()?.host_name.as_deref())?;
+    let cells = if compute.spec.cell_name.is_empty() {
+        caches.cells_of(&node.namespace().unwrap_or_default())
+    } else {
+        vec![cell_key(compute)]
+    };
+    Some(caches.nova.as_ref()?.host_in(&cells, host))
+}
+
+/// Whether nova was read twice since the last deployment has ended on the host.
+fn has_read_twice(caches: &Caches, node: &Node) -> bool {
+    let ended = || ended(node.status.as_ref()?.deployment.as_ref()?);
+    let read = caches.nova.as_ref().zip(ended());
+    read.is_some_and(|(monitor, ended)| monitor.has_read_twice_since(&Key::of(node), &ended))
 }

@@ -1,0 +1,171 @@
+//! The services of type nova that deploy nova-compute to a node's host, and the cell whose Secret they
+//! mount.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use api::dataplane::{Node, RunState, Service, ServiceRun};
+use kube::ResourceExt;
+use nova_config::rendered_secret::cell_secret_name;
+use operator_core::data_sources::{SourceRef, sources_of};
+use operator_core::object_key::Key;
+
+use crate::caches::Caches;
+use crate::compute_lifecycle::effective::ObservedCell;
+use crate::conflicting_service::{ConflictingService, conflicting_service, is_nova, listed};
+use crate::group::Group;
+
+/// The services of type nova of a node.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct NovaServices {
+    /// The first one that is listed, and the object that lists it.
+    pub listed: Option<ConflictingService>,
+    /// The first one of which the node has the record of a run.
+    pub deployed: Option<String>,
+    /// The cells whose Secrets they mount.
+    pub cells: Vec<String>,
+}
+
+impl NovaServices {
+    /// Returns the cell that a compute has which they deploy.
+    pub fn cell(&self) -> ObservedCell {
+        match self.cells.as_slice() {
+            [] => ObservedCell::None,
+            [cell] => ObservedCell::Mounted(cell.clone()),
+            several => ObservedCell::Several(several.to_vec()),
+        }
+    }
+}
+
+/// Returns the services of type nova of a node; `group` is what it belongs to, `None` where that does not
+/// exist.
+pub fn nova_services(caches: &Caches, group: Option<&Group>, node: &Node) -> NovaServices {
+    let namespace = node.namespace().unwrap_or_default();
+    let recorded = node.status.iter().flat_map(|it| &it.services).filter(|it| has_begun(it));
+    let names = listed(group, node).iter().chain(recorded.map(|it| &it.name));
+    let known: BTreeMap<&str, Arc<Service>> = names
+        .filter_map(|it| Some((it.as_str(), caches.services.get(&Key::new(&namespace, it))?)))
+        .collect();
+    of_node(group, node, &known, &caches.cells_of(&namespace))
+}
+
+/// Returns the same from the services that exist, by name, and the cells of the namespace.
+pub fn of_node(
+    group: Option<&Group>,
+    node: &Node,
+    services: &BTreeMap<&str, Arc<Service>>,
+    cells: &[Key],
+) -> NovaServices {
+    let find = |name: &str| services.get(name).map(|it| &**it);
+    let recorded = node.status.iter().flat_map(|it| &it.services).filter(|it| has_begun(it));
+    let mut recorded = recorded.map(|it| &it.name).filter(|it| is_nova(it, find(it)));
+    let of_nova = services.iter().filter(|(name, it)| is_nova(name, Some(it)));
+    let of_nova: Vec<&Service> = of_nova.map(|(_, it)| &**it).collect();
+    NovaServices {
+        listed: conflicting_service(group, node, find),
+        deployed: recorded.next().cloned(),
+        cells: mounted_cells(&of_nova, cells),
+    }
+}
+
+/// Whether a service has ever been run on the host: a record is there before its first run is made.
+fn has_begun(it: &ServiceRun) -> bool {
+    it.run.is_some() || it.deployed_hash.is_some() || it.state != RunState::Pending
+}
+
+/// Returns the names of those cells whose rendered Secrets one of these services takes its files from.
+pub fn mounted_cells(services: &[&Service], cells: &[Key]) -> Vec<String> {
+    let is_mounted = |cell: &&Key| {
+        let files = SourceRef::secret(&cell.namespace, &cell_secret_name(&cell.name));
+        let mut sources = services.iter().flat_map(|it| sources_of(&it.spec));
+        sources.any(|it| it.source(&cell.namespace) == files)
+    };
+    let mut mounted: Vec<String> =
+        cells.iter().filter(is_mounted).map(|it| it.name.clone()).collect();
+    mounted.sort();
+    mounted
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// Returns a service with the files of these cells.
+    fn service(name: &str, type_: &str, cells: &[&str]) -> Service {
+        let sources: Vec<Value> = cells
+            .iter()
+            .map(|it| json!({"secretRef": {"name": cell_secret_name(it)}}))
+            .collect();
+        serde_json::from_value(json!({
+            "metadata": {"namespace": "ns", "name": name},
+            "spec": {
+                "edpmServiceType": type_, "playbook": "osp.edpm.nova", "dataSources": sources,
+            },
+        }))
+        .unwrap()
+    }
+
+    /// What a node says whose set lists these services, with records of others.
+    fn found(listed: &[&str], recorded: &Value) -> NovaServices {
+        let services = [
+            service("nova", "nova", &["c2"]),
+            service("custom", "nova", &["c1"]),
+            service("gone", "nova", &["c9"]),
+            service("copy", "backup", &["c1"]),
+        ];
+        let known = services.map(|it| (it.name_any(), Arc::new(it)));
+        let known = known.iter().map(|(name, it)| (name.as_str(), Arc::clone(it)));
+        let set = serde_json::from_value(json!({
+            "metadata": {"namespace": "ns", "name": "edpm"},
+            "spec": {"services": listed, "nodes": {}, "nodeTemplate": {
+                "ansibleSSHPrivateKeySecret": "ssh",
+            }},
+        }));
+        let node: Node = serde_json::from_value(json!({
+            "metadata": {"namespace": "ns", "name": "n0"}, "spec": {"nodeSet": "edpm"},
+            "status": {"services": recorded},
+        }))
+        .unwrap();
+        let group = Group::NodeSet(Arc::new(set.unwrap()));
+        let named = |it: &str| {
+            let of_node = node.status.iter().flat_map(|it| &it.services);
+            listed.contains(&it) || of_node.clone().any(|of| of.name == it)
+        };
+        let known = known.filter(|(name, _)| named(name)).collect();
+        of_node(Some(&group), &node, &known, &["c1", "c2", "c3"].map(|it| Key::new("ns", it)))
+    }
+
+    #[test]
+    fn the_cell_is_the_one_whose_files_a_nova_service_mounts_and_that_exists() {
+        let cell = |listed: &[&str]| found(listed, &json!([])).cell();
+        assert_eq!(cell(&["copy", "nova"]), ObservedCell::Mounted("c2".into()));
+        assert_eq!(cell(&["copy"]), ObservedCell::None);
+        assert_eq!(cell(&["gone"]), ObservedCell::None, "no NovaCell has that Secret");
+        assert_eq!(
+            cell(&["nova", "custom"]),
+            ObservedCell::Several(vec!["c1".into(), "c2".into()])
+        );
+    }
+
+    #[test]
+    fn a_service_counts_that_is_listed_or_was_run() {
+        let record = |run: Option<&str>| {
+            json!([{
+                "name": "custom", "state": "Pending", "hash": "h", "attempt": 1, "run": run,
+                "since": "2026-01-01T00:00:00Z",
+            }])
+        };
+        let listed = found(&["nova"], &json!([]));
+        let service = listed.listed.unwrap();
+        assert_eq!(
+            (service.lister.as_str(), service.service.as_str(), listed.deployed),
+            ("OpenStackDataPlaneNodeSet edpm", "nova", None)
+        );
+        assert_eq!(found(&["copy"], &record(None)).deployed, None);
+        let run = found(&["copy"], &record(Some("r")));
+        assert_eq!((run.listed, run.deployed.as_deref()), (None, Some("custom")));
+        assert_eq!(run.cells, ["c1"]);
+    }
+}
