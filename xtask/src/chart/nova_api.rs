@@ -10,10 +10,8 @@ use super::{IMAGE, env_of, refused, rendered};
 
 /// The resources on which nova-operator has a right only where it reads nova's API, with the verbs;
 /// a test compares them with the table of the operator, which only tests link.
-const RIGHTS: [(&str, &[&str]); 6] = [
+const RIGHTS: [(&str, &[&str]); 4] = [
     ("jobs", &["create", "delete", "get", "list", "watch"]),
-    ("openstackdataplanehostreadinesses", &["create", "delete", "list", "patch", "watch"]),
-    ("openstackdataplanenodesets", &["get", "list", "watch"]),
     ("openstackdataplanenodesets/status", &["patch"]),
     ("openstackdataplaneroles/status", &["patch"]),
     ("pods", &["list"]),
@@ -88,10 +86,8 @@ mod tests {
     use crate::paths;
 
     /// How SECURITY.md names the resources.
-    const NAMES: [(&str, &str); 6] = [
+    const NAMES: [(&str, &str); 4] = [
         ("jobs", "Jobs"),
-        ("openstackdataplanehostreadinesses", "OpenStackDataPlaneHostReadiness"),
-        ("openstackdataplanenodesets", "Node sets"),
         ("openstackdataplanenodesets/status", "statuses of roles and node sets"),
         ("openstackdataplaneroles/status", "statuses of roles and node sets"),
         ("pods", "Pods"),
