@@ -50,10 +50,10 @@ pub const PAUSED: Reason = Reason::waiting(
 );
 pub const AWAITING_DISRUPTION: Reason = Reason::waiting(
     "AwaitingDisruption",
-    "Hosts that are in service are deployed only once each `OpenStackDataPlaneHostReadiness` about \
-     the node set that has `disruptionAllowed` lists them there.",
-    "When they are listed.",
-    "Look at the conditions of the node set which the operator writes that the message names.",
+    "Hosts that are in service are deployed only once each operator that holds their node has allowed \
+     it, in `status.disruption.holders` of the `OpenStackDataPlaneNode`.",
+    "When it is allowed.",
+    "Look at the conditions which the operator that the message names writes on the node.",
 );
 pub const UP_TO_DATE: Reason =
     Reason::good("UpToDate", "The last deployment used the present inputs.");
