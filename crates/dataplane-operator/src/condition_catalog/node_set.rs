@@ -67,7 +67,7 @@ pub(super) const NODE_SET: &[ConditionSpec] = &[
     condition(
         NODES_ACCEPTED,
         "Never said: the condition is absent unless the `OpenStackDataPlaneNode` of a host cannot \
-         be written. `Ready` does not depend on it.",
+         be written, or is another's. `Ready` does not depend on it.",
         &[node_set::NODES],
     ),
     WRITES,

@@ -1,8 +1,7 @@
 //! The nodes of a node set: an `OpenStackDataPlaneNode` for each entry, which says what is known of
-//! its host.
+//! its host, and on which other operators hold the host and say what they know.
 //!
-//! They are written and never read: the status of the node set is the truth, so that nothing changes
-//! on a host where its node is refused, or deleted by hand.
+//! What deployments have done stands in the status of the node set, and is repeated on the nodes.
 
 use std::time::Duration;
 
@@ -14,6 +13,7 @@ use crate::node_set::resolve::Resolved;
 
 pub mod conditions;
 pub mod description;
+pub mod last_deployment;
 pub mod observed;
 pub mod services;
 pub mod steps;
@@ -23,22 +23,32 @@ const WRITES_PER_PASS: usize = 100;
 /// When the next pass writes what is left.
 const REST: Duration = Duration::from_secs(1);
 
-/// Adds the steps that make, describe and delete nodes, each of which is tried whatever becomes of the
-/// others.
+/// Adds the steps that make, mark, describe and delete nodes, each of which is tried whatever becomes of
+/// the others.
 pub fn add(plan: &mut Plan, seen: &Observed, resolved: &Resolved<'_>, now: Timestamp) {
     if !seen.nodes.are_made {
         return;
     }
     let mut all = steps::creations(seen, resolved);
     all.extend(steps::adoptions(seen));
-    all.extend(steps::of_left_hosts(seen, resolved));
+    all.extend(steps::marks(seen, resolved));
+    all.extend(steps::deletions(seen));
+    all.extend(steps::releases(seen));
     all.extend(description::steps(seen, resolved, now));
     add_some(plan, all);
 }
 
-/// Adds the steps that describe the nodes of a node set that is being deleted.
-pub fn add_descriptions(plan: &mut Plan, seen: &Observed, resolved: &Resolved<'_>, now: Timestamp) {
-    add_some(plan, description::steps(seen, resolved, now));
+/// Adds the steps that delete and describe the nodes of a node set that is being deleted. They have no
+/// owner, so each way of deleting the node set does the same.
+pub fn add_removals(plan: &mut Plan, seen: &Observed, resolved: &Resolved<'_>, now: Timestamp) {
+    let mut all = Vec::new();
+    if !resolved.is_frozen() {
+        all.extend(steps::handovers(seen));
+        all.extend(steps::deletions_of_all(seen));
+        all.extend(steps::releases(seen));
+    }
+    all.extend(description::steps(seen, resolved, now));
+    add_some(plan, all);
 }
 
 fn add_some(plan: &mut Plan, mut all: Vec<Step>) {

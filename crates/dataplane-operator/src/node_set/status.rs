@@ -6,7 +6,7 @@ use api::conditions::{
     self, ConditionDraft, READY, Severity, first_names, merge_conditions, shortened, truncated,
 };
 use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY, SETUP_READY, UP_TO_DATE};
-use api::dataplane::{HostMachine, HostReadiness, HostState, NodeSet, NodeSetHost, NodeSetStatus};
+use api::dataplane::{HostMachine, HostState, NodeSet, NodeSetHost, NodeSetStatus};
 use api::problem::Problem;
 use api::shared::SourceKind;
 use jiff::Timestamp;
@@ -46,6 +46,9 @@ pub const SERVICE_ACCOUNT_READY: &str = "ServiceAccountReady";
 const OF_PODS: [&str; 3] = ["env", "networkAttachments", "nodeTemplate.extraMounts"];
 /// Length limit of the part of a message about one host, or about changed inputs.
 const TEXT: usize = 300;
+
+/// The text where hosts can have no nodes.
+const UNSERVED: &str = "Its hosts can have no nodes; see NodesAccepted.";
 
 /// Returns the status step, if the status changes; `of_nodes` is the condition of refused nodes.
 pub fn step(
@@ -223,6 +226,11 @@ fn setup(seen: &Observed, resolved: &Resolved<'_>, recorded: &NodeSetStatus) -> 
         let text = format!("{}: {}", it.type_, it.message);
         return reasons::node_set::NOT_SERVED_YET.condition(SETUP_READY, text);
     }
+    if resolved.awaits_nodes {
+        let are_made = seen.nodes.are_made;
+        let text = if are_made { "The nodes of its hosts are being made." } else { UNSERVED };
+        return reasons::node_set::NODES_AWAITED.condition(SETUP_READY, text);
+    }
     if resolved.content.is_none() {
         let text = "There is no inventory for its present spec; see InputReady.";
         return reasons::inputs::INPUT_MISSING.condition(SETUP_READY, text);
@@ -245,8 +253,8 @@ fn setup(seen: &Observed, resolved: &Resolved<'_>, recorded: &NodeSetStatus) -> 
 /// Returns what blocks the deletion of a node set.
 fn blocked(seen: &Observed, resolved: &Resolved<'_>) -> String {
     let Some(first) = resolved.outcome.under_way.first() else {
-        if let Some(report) = terminating::holders(seen).next() {
-            return cleanup(report);
+        if let Some(text) = cleanup(seen) {
+            return text;
         }
         if !last_looks::held_names(seen).is_empty() {
             return format!("its machines are not given back yet: see {MACHINES_GIVEN_BACK}.");
@@ -274,15 +282,18 @@ fn blocked(seen: &Observed, resolved: &Resolved<'_>) -> String {
     )
 }
 
-/// Returns what blocks the deletion while an operator cleans up after hosts.
-fn cleanup(report: &HostReadiness) -> String {
-    let hosts: Vec<&String> = report.spec.host_finalizers.keys().collect();
-    format!(
-        "waits until the operator that writes OpenStackDataPlaneHostReadiness {} has cleaned up after \
-         {} and removed them from its hostFinalizers: see docs/removal.md.",
-        report.name_any(),
-        first_names(&hosts, NAMED)
-    )
+/// Returns what blocks the deletion while operators clean up after hosts.
+fn cleanup(seen: &Observed) -> Option<String> {
+    let names: Vec<String> = terminating::names(seen).into_iter().collect();
+    let first = seen.nodes.get(names.first()?)?;
+    let holders = first.finalizers().iter().filter(|it| *it != INVENTORY_FINALIZER);
+    let holders: Vec<&str> = holders.map(String::as_str).collect();
+    Some(format!(
+        "waits until others have cleaned up after its hosts and removed their finalizers from \
+         OpenStackDataPlaneNode {}, whose conditions say what they wait for ({}): see docs/removal.md.",
+        first_names(&names, NAMED),
+        holders.join(", ")
+    ))
 }
 
 fn deployment(seen: &Observed, resolved: &Resolved<'_>) -> ConditionDraft {

@@ -50,6 +50,9 @@ api::reasons! {
     NOT_SERVED_YET: waiting "NotServedYet"
         means "Addresses or names are missing; the message names the condition."
         heals "When they are there." step "See that condition.";
+    NODES_AWAITED: waiting "NodesAwaited"
+        means "The nodes of its hosts are being made."
+        heals "When they are there; at most a few seconds." step "Wait.";
     DEPLOYMENT_UNDER_WAY: waiting "DeploymentUnderWay"
         means "The node set was changed while a deployment runs, whose inventory stays until its \
             end."
@@ -91,9 +94,15 @@ api::reasons! {
     const NODES;
 
     NODE_NOT_OURS: warning "NodeNotOurs"
-        means "A node of a host's name exists that is not one of the node set; the host is deployed \
-            all the same."
-        heals "When that node is gone." step "Delete it, or give the host another name.";
+        means "A node of a host's name exists that is not one of the node set; nothing is deployed \
+            to that host."
+        heals "When that node is gone, or comes to the node set."
+        step "Delete it, take the host out where it belongs now, or give it another name.";
+    NODES_NOT_SERVED: warning "NodesNotServed"
+        means "The cluster's definition of nodes is of an earlier release, or belongs to another \
+            operator; nothing is deployed to any host."
+        heals "No."
+        step "Install the definitions of this release, then restart dataplane-operator.";
     crate::reasons::FORBIDDEN; crate::reasons::INVALID; crate::reasons::ALREADY_EXISTS;
 
     /// Whether the present inputs are deployed.

@@ -1,19 +1,23 @@
-//! The steps that make and delete the nodes of a node set, and the condition where one is refused.
+//! The steps that make, mark, hand over and delete the nodes of a node set, and the condition where one
+//! is refused.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use api::conditions::{ConditionDraft, Severity, find, first_names};
 use api::dataplane::node_set::MAX_HOSTS;
-use api::dataplane::{NODE_SET_UID, Node};
+use api::dataplane::{HostState, NODE_SET_UID, Node, NodeSet};
 use api::names::is_dns_label;
 use kube::ResourceExt;
-use operator_core::finalizers::is_terminating;
+use operator_core::finalizers::{add_finalizer, is_terminating, remove_finalizer};
+use operator_core::node_set_host::{Host, hosts, taken_out};
 use operator_core::plan::{Step, Target};
 use operator_core::rejected_write::RejectedWrite;
 use serde_json::{Value, json};
 
 use crate::conditions::NAMED;
-use crate::node_set::observed::Observed;
+use crate::finalizers::{INVENTORY_FINALIZER, is_used};
+use crate::node_set::observed::{Observed, own_set};
 use crate::node_set::resolve::Resolved;
 use crate::reasons;
 
@@ -28,24 +32,43 @@ const PROBES: usize = 20;
 /// Returns the steps that create the missing nodes. They are no applies, which would take over a node
 /// that somebody else has made.
 pub fn creations(seen: &Observed, resolved: &Resolved<'_>) -> Vec<Step> {
-    if resolved.hosts.len() > MAX_HOSTS {
-        return Vec::new();
-    }
-    let nodes = &seen.nodes;
-    let exists = |it: &str| nodes.own.contains_key(it) || nodes.foreign.contains_key(it);
-    let names: BTreeSet<&str> = resolved.hosts.iter().map(|it| it.name.as_str()).collect();
-    let missing = names.into_iter().filter(|it| is_dns_label(it) && !exists(it));
+    let missing = missing(seen, &resolved.hosts).into_iter().map(|it| (it, false));
     let n_tried = if was_refused(seen) { PROBES } else { MAX_HOSTS };
-    let step = |name: &str| {
+    let left = left_without_node(seen).map(|it| (it, true));
+    let step = |(name, is_leaving): (&str, bool)| {
+        let mut object = fields(&seen.set, is_leaving);
+        object["metadata"]["finalizers"] = json!([INVENTORY_FINALIZER]);
         let target = Target::named::<Node>(&seen.namespace, name);
-        Step::create(
-            target,
-            fields(seen),
-            "/spec/nodeSet",
-            "the node set has an entry of that host",
-        )
+        Step::create(target, object, "/spec/nodeSet", "the node set has that host")
     };
-    missing.take(n_tried).map(step).collect()
+    missing.chain(left).take(n_tried).map(step).collect()
+}
+
+/// Returns the names of hosts that have no node, and that nobody else has a node of.
+fn missing<'a>(seen: &Observed, hosts: &'a [Host<'_>]) -> BTreeSet<&'a str> {
+    if hosts.len() > MAX_HOSTS {
+        return BTreeSet::new();
+    }
+    let names = hosts.iter().map(|it| it.name.as_str());
+    names.filter(|it| is_dns_label(it) && !exists(seen, it)).collect()
+}
+
+/// Returns the hosts that are cleaned up after and have no node any more, so that they are not
+/// forgotten: their nodes were deleted by force, or an earlier release made none.
+fn left_without_node(seen: &Observed) -> impl Iterator<Item = &str> {
+    let gone = taken_out(&seen.set).into_iter();
+    let leaving = gone.filter(|(_, it)| it.state == HostState::Terminating);
+    leaving.map(|(name, _)| name).filter(|it| is_dns_label(it) && !exists(seen, it))
+}
+
+fn exists(seen: &Observed, name: &str) -> bool {
+    seen.nodes.get(name).is_some() || seen.nodes.foreign.contains_key(name)
+}
+
+/// Returns whether the nodes of hosts are still to be made; those that are refused are not waited for.
+pub fn are_awaited(seen: &Observed, hosts: &[Host<'_>]) -> bool {
+    let is_refused = seen.nodes.are_made && was_refused(seen);
+    !is_refused && !is_terminating(&*seen.set) && !missing(seen, hosts).is_empty()
 }
 
 fn was_refused(seen: &Observed) -> bool {
@@ -54,62 +77,149 @@ fn was_refused(seen: &Observed) -> bool {
     reported.is_some_and(|it| it.reason != reasons::node_set::NODE_NOT_OURS.word)
 }
 
-/// Returns what the operator writes into a node beside its status.
-fn fields(seen: &Observed) -> Value {
-    json!({
-        "metadata": { "labels": { NODE_SET_UID: seen.set.uid() } },
-        "spec": { "nodeSet": seen.set.name_any() },
-    })
+/// Returns what the operator writes into a node beside its status. `leaving` is left out where it does
+/// not hold, which takes it back.
+fn fields(set: &NodeSet, is_leaving: bool) -> Value {
+    let mut fields = json!({
+        "metadata": { "labels": { NODE_SET_UID: set.uid() } },
+        "spec": { "nodeSet": set.name_any() },
+    });
+    if is_leaving {
+        fields["spec"]["leaving"] = json!(true);
+    }
+    fields
 }
 
 /// Returns the steps that label nodes of an earlier node set of the same name as this one's, as after
-/// a restore.
+/// a restore, and that hold those that have no finalizer yet.
 pub fn adoptions(seen: &Observed) -> Vec<Step> {
     let uid = seen.set.uid();
     let is_other = |it: &Node| it.labels().get(NODE_SET_UID) != uid.as_ref();
-    let others = seen.nodes.own.values().filter(|it| is_other(it) && !is_terminating(&***it));
-    let because = "its label names an earlier node set of that name";
-    others.map(|it| Step::apply(Target::of(&**it), fields(seen), because)).collect()
+    let present = seen.nodes.all().map(|(_, it)| &**it).filter(|it| !is_terminating(*it));
+    let mut steps = Vec::new();
+    for node in present {
+        if is_other(node) {
+            let fields = fields(&seen.set, node.is_leaving());
+            let because = "its label names an earlier node set of that name";
+            steps.push(Step::apply(Target::of(node), fields, because));
+        }
+        let because = "its host must not go before others have cleaned up after it";
+        steps.extend(add_finalizer(node, INVENTORY_FINALIZER, because));
+    }
+    steps
 }
 
-/// Returns the deletions of nodes whose hosts have left the node set and are not terminating any more.
-pub fn of_left_hosts(seen: &Observed, resolved: &Resolved<'_>) -> Vec<Step> {
-    let present = resolved.hosts.iter().map(|it| &it.name);
-    let leaving = resolved.outcome.terminating.iter().map(|it| &it.name);
-    let kept: BTreeSet<&String> = present.chain(leaving).collect();
-    let left = seen.nodes.own.iter().filter(|(name, _)| !kept.contains(name));
-    deletions(left.map(|(_, it)| &**it), "its host has left the node set")
+/// Returns the steps that mark the nodes of hosts whose entries are gone, and take the mark back where
+/// an entry is there again; a host that another node set has an entry of is handed over instead.
+///
+/// An entry that goes counts only when no deployment is under way, whose inventory still has the host.
+pub fn marks(seen: &Observed, resolved: &Resolved<'_>) -> Vec<Step> {
+    let mut steps = if resolved.is_frozen() { Vec::new() } else { handovers(seen) };
+    let listed: BTreeSet<&str> = resolved.hosts.iter().map(|it| it.name.as_str()).collect();
+    for (name, node) in seen.nodes.leaving.iter().filter(|(_, it)| !is_terminating(&***it)) {
+        if is_handed_over(seen, name) {
+            continue;
+        }
+        let is_listed = listed.contains(name.as_str());
+        if is_listed == node.is_leaving() && (is_listed || !resolved.is_frozen()) {
+            let because = if is_listed { "its entry is there again" } else { "its entry is gone" };
+            steps.push(Step::apply(Target::of(&**node), fields(&seen.set, !is_listed), because));
+        }
+    }
+    steps
 }
 
-/// Returns the deletions of all nodes of a node set that goes.
-pub fn of_all_hosts(seen: &Observed) -> Vec<Step> {
-    deletions(seen.nodes.own.values().map(|it| &**it), "its node set is being deleted")
+/// Returns the steps that hand nodes over to other node sets, with everything that is on them.
+pub fn handovers(seen: &Observed) -> Vec<Step> {
+    let step = |(name, other): (&String, &Arc<NodeSet>)| {
+        let node = seen.nodes.get(name).filter(|_| is_handed_over(seen, name))?;
+        let because = format!("OpenStackDataPlaneNodeSet {} has its entry now", other.name_any());
+        Some(Step::apply(Target::of(&**node), fields(other, false), because))
+    };
+    seen.nodes.other_sets.iter().filter_map(step).collect()
 }
 
-fn deletions<'a>(nodes: impl Iterator<Item = &'a Node>, because: &str) -> Vec<Step> {
+/// Returns whether a host goes to another node set as it is. One with a machine of its node set does
+/// not: the machine is given back, and the other node set brings its own.
+pub fn is_handed_over(seen: &Observed, name: &str) -> bool {
+    let machines = seen.set.status.as_ref().map(|it| &it.machines);
+    let node = seen.nodes.get(name).filter(|it| !is_terminating(&***it));
+    node.is_some()
+        && seen.nodes.other_sets.contains_key(name)
+        && !machines.is_some_and(|it| it.contains_key(name))
+        && !has_machine(seen, name)
+}
+
+/// Returns the deletions of the nodes of hosts that have left the node set: nobody else holds them, and
+/// their machines are given back.
+pub fn deletions(seen: &Observed) -> Vec<Step> {
+    let left = seen.nodes.leaving.iter().filter(|(name, it)| {
+        it.is_leaving() && !is_used(&***it) && !has_machine(seen, name)
+    });
+    deletions_of(left.map(|(_, it)| &**it), "its host has left the node set")
+}
+
+/// Returns the deletions of all nodes of a node set that goes, but for those that are handed over.
+pub fn deletions_of_all(seen: &Observed) -> Vec<Step> {
+    let own = seen.nodes.all().filter(|(name, _)| !is_handed_over(seen, name));
+    deletions_of(own.map(|(_, it)| &**it), "its node set is being deleted")
+}
+
+fn deletions_of<'a>(nodes: impl Iterator<Item = &'a Node>, because: &str) -> Vec<Step> {
     let present = nodes.filter(|it| !is_terminating(*it));
     present.map(|it| Step::delete(Target::of(it), because)).collect()
 }
 
-/// Returns the condition of nodes that others have, or that the API server has `refused`.
+/// Returns the steps that remove the finalizer from nodes that are being deleted and that nobody else
+/// holds; in a namespace that is being deleted, from all. One whose entry stands was deleted by hand:
+/// its machine stays, for the node is made anew.
+pub fn releases(seen: &Observed) -> Vec<Step> {
+    let is_going = is_terminating(&*seen.set);
+    let stays: BTreeSet<String> = if is_going {
+        BTreeSet::new()
+    } else {
+        hosts(&seen.set).into_iter().map(|it| it.name).collect()
+    };
+    let is_free = |name: &String, node: &Node| {
+        let is_alone = is_terminating(node) && !is_used(node);
+        let keeps_machine = !stays.contains(name) && has_machine(seen, name);
+        seen.is_namespace_terminating || is_alone && !keeps_machine
+    };
+    let free = seen.nodes.all().filter(|(name, it)| is_free(name, it));
+    let because = "its host has left, and it has no other finalizer";
+    free.filter_map(|(_, it)| remove_finalizer(&**it, INVENTORY_FINALIZER, because)).collect()
+}
+
+/// Returns whether the node set's machines still include that of a host.
+fn has_machine(seen: &Observed, name: &str) -> bool {
+    own_set(seen).is_some_and(|it| it.spec.baremetal_hosts.contains_key(name))
+}
+
+/// Returns the condition of nodes that the API server has `refused`, that others have, or that cannot
+/// be made at all.
 pub fn condition(seen: &Observed, refused: Option<&RejectedWrite>) -> Option<ConditionDraft> {
     if !seen.nodes.are_made {
-        return None;
+        let text = "The cluster's definition of OpenStackDataPlaneNode is of an earlier release, or \
+                    belongs to another operator, so that hosts have no nodes and none is deployed. \
+                    Install the definitions of this release, then restart dataplane-operator.";
+        return Some(reasons::node_set::NODES_NOT_SERVED.condition(NODES_ACCEPTED, text));
     }
-    // That another node set has the host is a condition of its own.
-    let foreign = seen.nodes.foreign.iter().filter(|(_, it)| it.node_set().is_none());
-    let names: Vec<&String> = foreign.map(|(name, _)| name).collect();
-    if !names.is_empty() {
+    if let Some(refused) = refused {
+        let previous = seen.set.status.as_ref().map(|it| it.conditions.as_slice());
+        let condition = refused.condition(NODES_ACCEPTED, previous.unwrap_or_default());
+        return Some(condition.with_severity(Severity::Warning));
+    }
+    let listed: BTreeSet<String> = hosts(&seen.set).into_iter().map(|it| it.name).collect();
+    let foreign = seen.nodes.foreign.keys().filter(|it| listed.contains(*it));
+    let names: Vec<&String> = foreign.collect();
+    (!names.is_empty()).then(|| {
         let text = format!(
             "OpenStackDataPlaneNode {} is not one of OpenStackDataPlaneNodeSet {}, which has a host of \
-             that name: the host is deployed all the same, and only the node set says how far it is. \
-             Delete the node, or give the host another name.",
+             that name: the host takes no part in deployments. Delete the node, take the host out \
+             where it belongs now, or give it another name.",
             first_names(&names, NAMED),
             seen.set.name_any()
         );
-        return Some(reasons::node_set::NODE_NOT_OURS.condition(NODES_ACCEPTED, text));
-    }
-    let previous = seen.set.status.as_ref().map(|it| it.conditions.as_slice());
-    let condition = refused?.condition(NODES_ACCEPTED, previous.unwrap_or_default());
-    Some(condition.with_severity(Severity::Warning))
+        reasons::node_set::NODE_NOT_OURS.condition(NODES_ACCEPTED, text)
+    })
 }
