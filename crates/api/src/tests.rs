@@ -157,9 +157,6 @@ fn every_field_of_ours_explains_itself_and_kubernetes_reference_is_not_repeated(
     assert!(fields > 300, "{fields}");
 }
 
-/// The kinds whose spec is what an operator reports: they have no status.
-const REPORTS: [&str; 1] = ["OpenStackDataPlaneHostReadiness"];
-
 #[test]
 fn conditions_are_merged_by_type() {
     let mut lists = 0;
@@ -170,7 +167,7 @@ fn conditions_are_merged_by_type() {
             lists += 1;
         }
     });
-    assert_eq!(lists, definitions::all().len() - REPORTS.len());
+    assert_eq!(lists, definitions::all().len());
 }
 
 #[test]
@@ -180,8 +177,7 @@ fn definitions_are_labelled_ours_and_have_a_status() {
         assert_eq!(crd.metadata.labels.unwrap()[MANAGED_BY_LABEL], MANAGED_BY, "{name}");
         let version = &crd.spec.versions[0];
         let status = version.subresources.as_ref().and_then(|it| it.status.as_ref());
-        let is_report = REPORTS.contains(&&*crd.spec.names.kind);
-        assert_eq!(status.is_none(), is_report, "{name}");
+        assert!(status.is_some(), "{name}");
         for column in version.additional_printer_columns.iter().flatten() {
             assert!(!column.json_path.contains("conditions[0]"), "{name}: {}", column.name);
         }
@@ -208,8 +204,6 @@ fn only_what_upstream_requires_is_required() {
     });
     let expected = [
         "OpenStackDataPlaneDeployment nodeSets",
-        "OpenStackDataPlaneHostReadiness conditionType",
-        "OpenStackDataPlaneHostReadiness nodeSet",
         "OpenStackDataPlaneNodeSet nodeTemplate",
         "OpenStackDataPlaneNodeSet nodes",
         "NovaCell spec",

@@ -8,7 +8,6 @@ pub mod deployment;
 pub mod disruption;
 pub mod execution_summary;
 pub mod host_machine;
-pub mod host_readiness;
 pub mod node;
 pub mod node_section;
 pub mod node_set;
@@ -25,7 +24,6 @@ pub use deployment::{
 pub use disruption::{Disruption, DisruptionHolder, DisruptionTarget, SeenDeployment};
 pub use execution_summary::ExecutionSummary;
 pub use host_machine::HostMachine;
-pub use host_readiness::{HostNotReady, HostReadiness, HostReadinessSpec};
 pub use node::{
     HostTls, HostVars, NODE_SET_UID, Node, NodeDeployment, NodeSpec, NodeStatus, ObservedNodeSet,
     ObservedRole,
