@@ -4,6 +4,7 @@ use api::conditions::{ConditionDraft, READY, Reason, Severity, find};
 use api::dataplane::ServiceRun;
 use jiff::Timestamp;
 use nova_config::conditions::HOST_CLEANED;
+use nova_config::services::NOVA_CLEANUP;
 use operator_core::hash;
 use operator_core::run_engine::Run;
 use operator_core::run_engine::host_key::HostKeyTrust;
@@ -15,8 +16,6 @@ use crate::cleanup::build::Extent;
 use crate::cleanup::messages;
 use crate::reasons;
 
-/// The service name of cleanup runs.
-pub const NOVA_CLEANUP: &str = "nova-cleanup";
 /// Version of the play; a new version makes hosts that wait for their cleanup run it once more.
 const VERSION: &str = "v1";
 

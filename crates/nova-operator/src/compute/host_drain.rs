@@ -1,10 +1,12 @@
-//! What the user and the rollout of its role request for the servers of a compute's host.
+//! What the user, the rollout of its role and the deployments of its node set request for the servers
+//! of a compute's host.
 //!
 //! All of it follows from what was observed before the present decision, so that an operator which
 //! was killed anywhere comes to the same end: a host belongs to a rollout from the recorded attempt
 //! on until its service is known to be enabled again.
 
 use api::conditions::find;
+use api::dataplane::{DisruptionTarget, HostState, Node};
 use nova_config::conditions::DRAINED;
 use operator_core::keyed::{Digest, changed_inputs};
 use operator_core::run_engine::rollout::RolloutState;
@@ -37,12 +39,14 @@ pub fn request(seen: &Observed) -> Option<DrainRequest> {
         return None;
     }
     let may_be_marked = || !drains_before(seen) && is_unread(seen) && may_be_disabled(seen);
-    if (is_group_missing || is_at_work(&seen.compute)) && may_be_marked() {
+    if (is_group_missing || is_disturbed(seen)) && may_be_marked() {
         return None;
     }
     Some(match drain_before(group, node) {
         _ if belongs_to_rollout(seen) => of_rollout(group, node),
-        DrainBefore::Invalid(message) if may_be_disabled(seen) => DrainRequest::Invalid(message),
+        DrainBefore::Invalid(message) if may_be_disabled(seen) || awaited(seen).is_some() => {
+            DrainRequest::Invalid(message)
+        }
         DrainBefore::No | DrainBefore::Yes | DrainBefore::Invalid(_) => request,
     })
 }
@@ -73,7 +77,8 @@ fn renews_certificate(seen: &Observed) -> bool {
 /// Whether a run has to wait for the drain, and for what is read of the host after the rollout has
 /// reached it.
 pub fn waits_for_drain(seen: &Observed) -> bool {
-    let is_empty = matches!(seen.drain, Some(HostProgress::Drained | HostProgress::NotFound));
+    // A host that nova does not list may have another name there, and servers.
+    let is_empty = seen.drain == Some(HostProgress::Drained);
     // What is found of the identity comes after the drain, where one is requested.
     let is_identified = matches!(seen.drain, Some(HostProgress::Identity(_)))
         && matches!(request(seen), Some(DrainRequest::Drain(_)));
@@ -123,8 +128,28 @@ fn is_unread(seen: &Observed) -> bool {
     health.is_none_or(|it| it.service == ServiceHealth::Pending && it.disabled.is_none())
 }
 
+/// Returns the deployment of a node set that waits for the host of a compute which it deploys, or is at
+/// it; `None` where none is.
+pub fn awaited(seen: &Observed) -> Option<&DisruptionTarget> {
+    seen.node.as_deref().filter(|_| seen.compute.is_observed())?.disruption_target()
+}
+
+/// Returns how far the last deployment by others is on the host, where these deploy the compute.
+fn state_of_deployment(seen: &Observed) -> Option<HostState> {
+    let node: &Node = seen.node.as_deref().filter(|_| seen.compute.is_observed())?;
+    Some(node.status.as_ref()?.deployment.as_ref()?.state)
+}
+
+/// Whether a run that has begun on the host has not ended.
+fn is_disturbed(seen: &Observed) -> bool {
+    is_at_work(&seen.compute) || state_of_deployment(seen) == Some(HostState::Deploying)
+}
+
 /// Whether the rollout drains the host, or keeps it drained because its deployment fails.
 pub fn belongs_to_rollout(seen: &Observed) -> bool {
+    if seen.compute.is_observed() {
+        return belongs_to_deployment(seen);
+    }
     // What runs goes on whatever is asked for meanwhile, and may restart the host.
     if disabled(seen).is_some_and(is_of_rollout) && is_at_work(&seen.compute) {
         return true;
@@ -141,5 +166,19 @@ pub fn belongs_to_rollout(seen: &Observed) -> bool {
         | RolloutState::FailedNew
         | RolloutState::Ready
         | RolloutState::Down => false,
+    }
+}
+
+/// Whether a deployment of the node set waits for the host, is at it, or has failed on it after it was
+/// drained for that.
+fn belongs_to_deployment(seen: &Observed) -> bool {
+    let asked = seen.node.as_deref().map(|it| drain_before(seen.group.as_ref(), it));
+    let drains = asked == Some(DrainBefore::Yes);
+    match state_of_deployment(seen) {
+        _ if drains && awaited(seen).is_some() => true,
+        // Servers that came now would be disturbed, whatever is asked for meanwhile.
+        Some(HostState::Deploying) => is_disabled_by_rollout(seen),
+        Some(HostState::Failed) => drains && is_disabled_by_rollout(seen),
+        Some(HostState::Undeployed | HostState::Deployed | HostState::Terminating) | None => false,
     }
 }

@@ -3,7 +3,7 @@
 use api::nova::ExternalCompute;
 use operator_core::plan::Order;
 
-use crate::compute::host_drain::{belongs_to_rollout, enabling, may_be_disabled, request};
+use crate::compute::host_drain::{awaited, belongs_to_rollout, enabling, may_be_disabled, request};
 use crate::compute::identity;
 use crate::compute::nova_matches;
 use crate::compute::observed::Observed;
@@ -22,7 +22,10 @@ pub fn order(seen: &Observed) -> Option<Order<OrderOfHost>> {
     seen.drain.as_ref()?;
     let order = host_order(&with_drain(seen, HostProgress::Pending))?;
     let reason = reason(seen, &order);
-    of_host(&seen.compute, order, reason)
+    let target = awaited(seen).filter(|_| matches!(order, HostOrder::DrainForChange(_))).cloned();
+    let mut given = of_host(&seen.compute, order, reason)?;
+    given.what.target = target;
+    Some(given)
 }
 
 /// Returns an order about the host of a compute, also of one whose records its removal has replaced;
@@ -34,7 +37,7 @@ pub fn of_host(
 ) -> Option<Order<OrderOfHost>> {
     let host = compute.status.as_ref()?.host_name.clone()?;
     let (cell, meant_for) = (cell_key(compute), Identity::recorded(compute));
-    let what = OrderOfHost { cell, host, meant_for, order };
+    let what = OrderOfHost { cell, host, meant_for, order, target: None };
     Some(Order { what, reason: reason.to_owned() })
 }
 

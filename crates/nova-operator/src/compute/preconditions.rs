@@ -23,9 +23,10 @@ use crate::cell_immutability::owns;
 use crate::compute::config_inputs::{self, Complete};
 use crate::compute::observed::{Inventory, Observed};
 use crate::compute::{libvirt_tls, migration_key};
-use crate::compute_lifecycle::effective::{DesiredCompute, desired};
+use crate::compute_lifecycle::effective::{DesiredCompute, annotated};
 use crate::conflicting_service::listed;
 use crate::drain::before::{DrainBefore, drain_before};
+use crate::host_layout::inventory_source;
 use crate::group::Group;
 use crate::reasons;
 use crate::registration::{has_registered, was_deployed};
@@ -143,7 +144,7 @@ fn ip_of(address: &str) -> Option<IpAddr> {
 /// Two writers of one directory would overwrite each other's files forever.
 fn conflict_fault(seen: &Observed) -> Option<Problem> {
     let reported =
-        seen.conflicting_service.as_ref()?.message(&seen.compute.spec.dataplane_node_name);
+        seen.nova.listed.as_ref()?.message(&seen.compute.spec.dataplane_node_name);
     Some(Problem::new(&reasons::NOVA_SERVICE_LISTED, reported))
 }
 
@@ -219,12 +220,12 @@ fn default_config(seen: &Observed, faults: &mut Vec<Problem>) -> Option<config_i
 fn ssh_faults(seen: &Observed) -> Vec<Problem> {
     let spec = &seen.compute.spec;
     let mut faults = Vec::new();
-    let (Some(inventory), Some(secret)) =
-        (&spec.inventory_config_map_name, &spec.ssh_key_secret_name)
-    else {
+    let source = inventory_source(&seen.compute, seen.node.as_deref());
+    let (Some(source), Some(secret)) = (source, &spec.ssh_key_secret_name) else {
         faults.extend(seen.node.as_deref().map(|it| without_inventory(seen, it)));
         return faults;
     };
+    let inventory = source.key.name;
     let fault = match seen.inventory {
         Inventory::Found => None,
         Inventory::Absent => {
@@ -265,7 +266,7 @@ fn without_inventory(seen: &Observed, node: &Node) -> Problem {
         (it.inventory_config_map_name.as_ref(), it.ssh_key_secret_name.as_ref())
     });
     let follows = owns(node, compute)
-        || matches!(desired(seen.group.as_ref(), node), DesiredCompute::Cell(_));
+        || matches!(annotated(seen.group.as_ref(), node), DesiredCompute::Managed(_));
     if let (Some(inventory), Some(secret), false) = (inventory, secret, follows) {
         let text = format!(
             "NovaExternalCompute {} does not follow its node, for OpenStackDataPlaneNode {name} and \
@@ -407,6 +408,10 @@ fn node_lag(seen: &Observed, node: &Node) -> Lag {
 /// Returns whether the cell can be used.
 pub fn cell(seen: &Observed) -> ConditionDraft {
     let name = &seen.compute.spec.cell_name;
+    if name.is_empty() {
+        let text = seen.nova.cell().message(&seen.compute.name_any());
+        return reasons::compute::CELL_UNKNOWN.condition(NOVA_CELL_READY, text);
+    }
     let Some(cell) = seen.cell.as_deref() else {
         let near = nearest(name, seen.other_cells.iter().cloned());
         let near = Some(near.join(" or ")).filter(|it| !it.is_empty());
