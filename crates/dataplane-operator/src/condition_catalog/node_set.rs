@@ -11,6 +11,7 @@ use super::external::{CERTIFICATES, DNS_DATA, IP_RESERVATION};
 use super::machines;
 use super::readiness_gates::READINESS_GATES;
 use crate::host::conflicts::shared_keys;
+use crate::ignored_annotations;
 use crate::node_set::nodes::steps::NODES_ACCEPTED;
 use crate::node_set::status::SERVICE_ACCOUNT_READY;
 use crate::reasons::{
@@ -64,6 +65,7 @@ pub(super) const NODE_SET: &[ConditionSpec] = &[
     condition(UP_TO_DATE, "The last deployment used the present inputs.", &[node_set::CHANGES]),
     shared_keys::CONDITION,
     host_key_checking::CONDITION,
+    ignored_annotations::CONDITION,
     condition(
         NODES_ACCEPTED,
         "Never said: the condition is absent unless the `OpenStackDataPlaneNode` of a host cannot \

@@ -31,12 +31,14 @@ pub fn is_disturbed(seen: &Observed, node_set: &str, host: &str) -> bool {
 }
 
 /// Returns the hosts of a node set that may serve and that each operator which restricts them lets
-/// this deployment disturb.
+/// this deployment disturb. While it is at a host, the host has no target any more.
 pub fn allowed<'a>(seen: &Observed, part: &'a NodeSetPart) -> BTreeSet<&'a str> {
     let names = part.node_set.iter().flat_map(|it| may_serve(it)).map(|it| it.name.as_str());
+    let uid = seen.deployment.uid();
+    let lets_us = |it: &DisruptionHolder| it.allowed.as_ref().map(|it| &it.deployment) == uid.as_ref();
     let is_allowed = |host: &&str| {
         let node = seen.node(&part.name, host).filter(|it| holders::restricts(it));
-        node.is_some_and(|it| lacking(seen, it).is_none())
+        node.is_some_and(|it| it.disruption_holders().iter().filter(|it| it.holds).all(lets_us))
     };
     names.filter(is_allowed).collect()
 }

@@ -25,7 +25,7 @@ pub fn evaluate(seen: &Observed, parts: &[NodeSetPart], now: Timestamp) -> Optio
 }
 
 /// Returns the hosts of a part that its node set still has, each with its node once that names this
-/// deployment; `None` without a node set.
+/// deployment, or one that was at the host later; `None` without a node set.
 ///
 /// Hosts on which a younger deployment has begun are that one's.
 fn gated_hosts<'a>(seen: &'a Observed, part: &'a NodeSetPart) -> Option<GatedHosts<'a>> {
@@ -36,15 +36,28 @@ fn gated_hosts<'a>(seen: &'a Observed, part: &'a NodeSetPart) -> Option<GatedHos
     };
     let names = part.shown.hosts.keys().filter(|it| present.contains_key(*it));
     let hosts = names.map(|it| (it.as_str(), seen.node(&part.name, it)));
-    let is_ours =
-        |(_, it): &(&str, Option<&'a Node>)| !it.and_then(last).is_some_and(|it| seen.younger.contains(&it.uid));
+    let is_ours = |(_, it): &(&str, Option<&'a Node>)| {
+        !it.and_then(last).is_some_and(|it| seen.younger.contains(&it.uid))
+    };
     let uid = seen.deployment.uid();
-    let described = |node: &&'a Node| last(node).map(|it| &it.uid) == uid.as_ref();
+    let is_current = |host: &str, node: &'a Node| {
+        let is_later = |it: &NodeDeployment| ended_at(seen, host).is_some_and(|end| it.since.0 >= end);
+        last(node).is_some_and(|it| Some(&it.uid) == uid.as_ref() || is_later(it))
+    };
+    let current = |(host, node): (&'a str, Option<&'a Node>)| {
+        (host, node.filter(|it| is_current(host, it)))
+    };
     let is_listed = |it: &&String| set.spec.services.contains(*it);
     let service = |name: &'a String| Some((name.as_str(), &**seen.services.get(name)?));
     Some(GatedHosts {
         set,
         services: part.services.iter().filter(is_listed).filter_map(service).collect(),
-        hosts: hosts.filter(is_ours).map(|(name, it)| (name, it.filter(described))).collect(),
+        hosts: hosts.filter(is_ours).map(current).collect(),
     })
+}
+
+/// Returns when the last run of the deployment on a host ended; `None` where its runs are gone.
+fn ended_at(seen: &Observed, host: &str) -> Option<Timestamp> {
+    let runs = seen.runs.iter().filter(|it| it.spec.hosts.iter().any(|it| it.name == host));
+    runs.filter_map(|it| Some(it.status.as_ref()?.completion_time.as_ref()?.0)).max()
 }

@@ -324,8 +324,8 @@ impl AddressTaken {
         match owner {
             Some(owner) if self.is_terminating => format!(
                 "Host {host} of {object} was taken out of {owner}, which has the same {mark}, and is \
-                 still terminating there: it is deployed once the operator that cleans up after it has \
-                 removed it from hostFinalizers, see docs/removal.md.{}",
+                 still terminating there: it is deployed once its OpenStackDataPlaneNode is gone there, \
+                 see docs/removal.md.{}",
                 another_machine(mark)
             ),
             Some(owner) => format!(
