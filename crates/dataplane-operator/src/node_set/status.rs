@@ -27,6 +27,7 @@ use crate::finalizers::INVENTORY_FINALIZER;
 use crate::host::conflicts::shared_keys::HOST_KEY_UNIQUE;
 use crate::host::inputs::changed_inputs;
 use crate::host::tls::brings_certificates;
+use crate::ignored_annotations;
 use crate::node_set::deployment_history::FAILURES;
 use crate::node_set::dns::DNS_DATA_READY;
 use crate::node_set::ipam::IP_RESERVATION_READY;
@@ -63,6 +64,7 @@ pub fn step(
     let recorded = set.status.as_ref().unwrap_or(&nothing);
     let mut drafts = conditions(seen, resolved, recorded, rejected);
     drafts.extend(last_looks::condition(seen, now));
+    drafts.extend(ignored_annotations::of_group(&**set, seen.nodes.own.keys()));
     drafts.extend(of_nodes);
     let outcome = resolved.outcome.clone();
     let (config_hash, inputs) = published(resolved, recorded);

@@ -16,6 +16,7 @@ use operator_core::plan::{Step, Target, status_step};
 use operator_core::run_engine::mounts::node_sets::inventory_name;
 
 use crate::host::status::own;
+use crate::ignored_annotations;
 use crate::node_set::nodes::conditions as of_host;
 use crate::node_set::nodes::conditions::OfSet;
 use crate::node_set::nodes::last_deployment::{self, Recorded};
@@ -192,6 +193,7 @@ impl Known<'_> {
         let up_to_date = of_host::up_to_date(resolved, of_set, state, node);
         drafts.extend([ready, up_to_date, of_set.setup.clone()]);
         drafts.extend(of_host::host_key_checks(seen, host));
+        drafts.extend(ignored_annotations::of_node(node));
         drafts
     }
 
