@@ -68,8 +68,8 @@ fn a_mismatch_is_repaired_by_setting_the_annotation_back() {
 #[test]
 fn the_roles_annotation_counts_only_where_the_node_has_none() {
     let of = |of_role: Option<&str>, of_node: Option<&str>| {
-        let role = Some(Arc::new(role(of_role)));
-        judged(&Observed { role, ..with(of_node, ran("nova-cell1")) })
+        let group = Some(role(of_role));
+        judged(&Observed { group, ..with(of_node, ran("nova-cell1")) })
     };
     for (of_role, of_node, expected) in [
         (Some("nova-cell2"), None, "CellMismatch"),
