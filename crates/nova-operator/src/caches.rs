@@ -1,6 +1,5 @@
 //! The caches of nova-operator, and which work queues a change in each of them enqueues.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,8 +23,7 @@ use operator_runtime::source_cache::SourceCache;
 
 use crate::audit::limits::AuditLimits;
 use crate::cell::discovery;
-use crate::conflicting_service::{self, ConflictingService};
-use crate::group::Group;
+use crate::conflicting_service::listed;
 use crate::indexes::{BY_APPLICATION_CREDENTIAL, BY_CELL_UID, application_credential_key};
 use crate::nova_monitor::objects::MonitoredObjects;
 use crate::nova_monitor::{ClientSettings, MonitorQueues, NovaMonitor};
@@ -120,11 +118,7 @@ impl Caches {
         let coordinator = RolloutCoordinator::new(shared.clone());
         let discovery_jobs = nova_api.is_some().then(|| discovery_jobs(registry));
         let nova = nova_api.map(|nova_api| {
-            let objects = MonitoredObjects {
-                caches: shared.clone(),
-                cells: Arc::clone(&cells),
-                cells_are_ours,
-            };
+            let objects = MonitoredObjects { caches: shared.clone(), cells_are_ours };
             monitor(builder, nova_api, objects)
         });
         let rabbitmq_users = Arc::new(OptionalInformer::new(builder, registry));
@@ -163,33 +157,20 @@ impl Caches {
         }
     }
 
-    /// Returns the service of type nova among those of a node, or `None` when there is none.
-    pub fn conflicting_service(
-        &self,
-        group: Option<&Group>,
-        node: &Node,
-    ) -> Option<ConflictingService> {
-        let namespace = node.namespace().unwrap_or_default();
-        let known: BTreeMap<&str, Arc<Service>> = conflicting_service::listed(group, node)
-            .iter()
-            .filter_map(|it| Some((it.as_str(), self.services.get(&Key::new(&namespace, it))?)))
-            .collect();
-        conflicting_service::conflicting_service(group, node, |name| known.get(name).map(|it| &**it))
-    }
-
     /// Returns the cells of a namespace.
     pub fn cells_of(&self, namespace: &str) -> Vec<Key> {
         let all = self.cells.all().into_iter();
         Key::of_each(all.filter(|it| it.metadata.namespace.as_deref() == Some(namespace)))
     }
 
-    /// Returns the nodes that list a service.
+    /// Returns the nodes that list a service, or on whose hosts it was run.
     pub fn listing(&self, service: &Service) -> Vec<Arc<Node>> {
-        let (name, namespace, watched) =
-            (service.name_any(), service.namespace(), self.watched());
+        let (name, namespace) = (service.name_any(), service.namespace());
+        let watched = self.watched();
         let lists = |node: &Arc<Node>| {
             let group = watched.group_of(node);
-            conflicting_service::listed(group.as_ref(), node).contains(&name)
+            let mut recorded = node.status.iter().flat_map(|it| &it.services);
+            listed(group.as_ref(), node).contains(&name) || recorded.any(|it| it.name == name)
         };
         let here = |it: &Arc<Node>| it.namespace() == namespace;
         self.nodes.all().into_iter().filter(|it| here(it) && lists(it)).collect()

@@ -3,13 +3,18 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use api::conditions::Condition;
 use api::dataplane::{Node, NodeSet, Role};
 use api::shared::VolMounts;
 use k8s_openapi::api::core::v1::{EnvVar, PodDNSConfig};
 use kube::{Resource, ResourceExt};
+use operator_core::finalizers::is_terminating;
 use operator_core::node_set_host;
 use operator_core::object_key::Key;
 use operator_core::plan::Target;
+
+/// Separates the kind from the name in the key of a group in a workqueue; no name of an object has it.
+const SEPARATOR: char = '/';
 
 /// What a node belongs to.
 #[derive(Clone, Debug)]
@@ -45,6 +50,26 @@ impl GroupKey {
         match self {
             Self::Role(key) => format!("{} {}", Role::kind(&()), key.name),
             Self::NodeSet(key) => format!("{} {}", NodeSet::kind(&()), key.name),
+        }
+    }
+
+    /// Returns the key in a workqueue.
+    pub fn work_key(&self) -> Key {
+        let (kind, key) = match self {
+            Self::Role(key) => ("role", key),
+            Self::NodeSet(key) => ("nodeset", key),
+        };
+        Key::new(&key.namespace, format!("{kind}{SEPARATOR}{}", key.name))
+    }
+
+    /// Returns the group of a key in a workqueue; `None` for the key of something else.
+    pub fn of_work_key(key: &Key) -> Option<Self> {
+        let (kind, name) = key.name.split_once(SEPARATOR)?;
+        let key = Key::new(&key.namespace, name);
+        match kind {
+            "role" => Some(Self::Role(key)),
+            "nodeset" => Some(Self::NodeSet(key)),
+            _ => None,
         }
     }
 
@@ -84,6 +109,23 @@ impl Group {
         match self {
             Self::Role(role) => role.annotations(),
             Self::NodeSet(set) => set.annotations(),
+        }
+    }
+
+    /// Returns the conditions in its status.
+    pub fn conditions(&self) -> &[Condition] {
+        match self {
+            Self::Role(role) => role.status.as_ref().map(|it| it.conditions.as_slice()),
+            Self::NodeSet(set) => set.status.as_ref().map(|it| it.conditions.as_slice()),
+        }
+        .unwrap_or_default()
+    }
+
+    /// Whether it is being deleted.
+    pub fn is_terminating(&self) -> bool {
+        match self {
+            Self::Role(role) => is_terminating(&**role),
+            Self::NodeSet(set) => is_terminating(&**set),
         }
     }
 

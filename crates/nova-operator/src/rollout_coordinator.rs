@@ -102,7 +102,8 @@ impl RolloutCoordinator {
     /// # Caveats
     /// A write whose response was lost becomes visible only with its watch event.
     pub async fn slot(&self, compute: &ExternalCompute, node: Option<&Node>) -> RolloutSlot {
-        let Some((node, role)) = node.and_then(|it| Some((it, role_key(it)?))) else {
+        let limited = node.filter(|_| !compute.is_observed());
+        let Some((node, role)) = limited.and_then(|it| Some((it, role_key(it)?))) else {
             return RolloutSlot::Free;
         };
         let (limits, state) = (self.limits(node), state(compute, Some(node)));

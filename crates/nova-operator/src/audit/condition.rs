@@ -6,14 +6,15 @@ use api::dataplane::RunState;
 use api::nova::ExternalCompute;
 use jiff::Timestamp;
 use kube::ResourceExt;
+use nova_config::annotations::AUDIT_REPAIR;
 use nova_config::conditions::CONFIGURATION_IN_SYNC;
-use nova_config::services::NOVA_REGISTERED;
 
 use crate::audit::report::{Differences, LastAudit, Verdict};
 use crate::audit::request::AuditRequest;
 use crate::audit::run::LABEL;
 use crate::deployed_files::is_unrecorded;
 use crate::reasons;
+use crate::registration::recorded_proof;
 
 /// After how many intervals without another audit the last one counts no longer: two may pass between
 /// audits that each come in their interval.
@@ -37,7 +38,8 @@ impl Audited {
     /// deployment has just left as it was waits for the next interval.
     pub fn repair(&self, compute: &ExternalCompute) -> Option<&LastAudit> {
         let last = self.last.as_ref()?;
-        let repairs = self.request.policy()?.repairs;
+        // A service that this operator does not deploy is not deployed again by it.
+        let repairs = self.request.policy()?.repairs && !compute.is_observed();
         let is_due = repairs && !last.is_after_deployment && is_out_of_sync(compute, last);
         (is_due && !is_unrecorded(compute)).then_some(last)
     }
@@ -103,11 +105,15 @@ impl Audited {
                 reasons::audit::DEPLOYED_SINCE.condition(CONFIGURATION_IN_SYNC, text)
             }
             Verdict::Differs(found) => {
+                let repairs = policy.repairs && !compute.is_observed();
                 let text = format!(
                     "Host {node} differs from what was deployed: {}. {}",
                     named(found, NAMED),
-                    way_on(policy.repairs, last, redeploy)
+                    way_on(repairs, last, redeploy)
                 );
+                if policy.repairs && !repairs {
+                    return Some(no_repair(&text));
+                }
                 reasons::audit::OUT_OF_SYNC.condition(CONFIGURATION_IN_SYNC, text)
             }
             Verdict::NoResult(outcome) => no_result(compute, node, *outcome),
@@ -136,9 +142,8 @@ fn has_failed_since(compute: &ExternalCompute, last: &LastAudit) -> bool {
 
 /// Returns when the last deployment of a compute ended well; `None` while none has.
 fn deployed_at(compute: &ExternalCompute) -> Option<Timestamp> {
-    let services = &compute.status.as_ref()?.services;
-    let last = services.iter().find(|it| it.name == NOVA_REGISTERED)?;
-    (last.state == RunState::Succeeded).then_some(last.since.0)
+    let last = recorded_proof(compute).filter(|it| it.state == RunState::Succeeded)?;
+    Some(last.since.0)
 }
 
 /// Returns what follows where a host differs.
@@ -152,6 +157,15 @@ fn way_on(repairs: bool, last: &LastAudit, redeploy: &str) -> String {
     } else {
         format!("To deploy it again: {redeploy}")
     }
+}
+
+/// Returns the condition where a repair is requested that nothing here can do.
+fn no_repair(out_of_sync: &str) -> ConditionDraft {
+    let text = format!(
+        "{out_of_sync} Annotation {AUDIT_REPAIR} is true and counts for nothing, because a service of \
+         type nova deploys the host: take it off."
+    );
+    reasons::audit::REPAIR_NOT_POSSIBLE.condition(CONFIGURATION_IN_SYNC, text)
 }
 
 fn unrecorded(node: &str, redeploy: &str) -> ConditionDraft {

@@ -7,16 +7,11 @@ use operator_core::object_key::Key;
 
 use crate::group::{GroupKey, group_key};
 
-/// Separates the kind from the name in the key of a scope; no name of an object has it.
-const SEPARATOR: char = '/';
-
 /// The hosts that share audits.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Scope {
-    /// Those of the nodes of a role.
-    Role(Key),
-    /// Those of the nodes of a node set.
-    NodeSet(Key),
+    /// Those of the nodes of a role or of a node set.
+    Group(GroupKey),
     /// That of a node on its own.
     Node(Key),
 }
@@ -24,11 +19,7 @@ pub enum Scope {
 impl Scope {
     /// Returns the scope of a node.
     pub fn of_node(node: &Node) -> Self {
-        match group_key(node) {
-            Some(GroupKey::Role(key)) => Self::Role(key),
-            Some(GroupKey::NodeSet(key)) => Self::NodeSet(key),
-            None => Self::Node(Key::of(node)),
-        }
+        group_key(node).map_or_else(|| Self::Node(Key::of(node)), Self::Group)
     }
 
     /// Returns the scope of an audit, which its owner is; `None` for another run.
@@ -37,34 +28,25 @@ impl Scope {
         run.owner_references().iter().find_map(|it| {
             let key = Key::new(&namespace, &it.name);
             match &*it.kind {
-                kind if kind == Role::kind(&()) => Some(Self::Role(key)),
-                kind if kind == NodeSet::kind(&()) => Some(Self::NodeSet(key)),
+                kind if kind == Role::kind(&()) => Some(Self::Group(GroupKey::Role(key))),
+                kind if kind == NodeSet::kind(&()) => Some(Self::Group(GroupKey::NodeSet(key))),
                 kind if kind == Node::kind(&()) => Some(Self::Node(key)),
                 _ => None,
             }
         })
     }
 
-    /// Returns the key in the workqueue.
+    /// Returns the key in the workqueue: the name of no object is like that of a group there.
     pub fn key(&self) -> Key {
-        let (kind, key) = match self {
-            Self::Role(key) => ("role", key),
-            Self::NodeSet(key) => ("nodeset", key),
-            Self::Node(key) => ("node", key),
-        };
-        Key::new(&key.namespace, format!("{kind}{SEPARATOR}{}", key.name))
+        match self {
+            Self::Group(key) => key.work_key(),
+            Self::Node(key) => key.clone(),
+        }
     }
 
-    /// Returns the scope of a key in the workqueue; `None` for the key of something else.
-    pub fn of_key(key: &Key) -> Option<Self> {
-        let (kind, name) = key.name.split_once(SEPARATOR)?;
-        let object = Key::new(&key.namespace, name);
-        match kind {
-            "role" => Some(Self::Role(object)),
-            "nodeset" => Some(Self::NodeSet(object)),
-            "node" => Some(Self::Node(object)),
-            _ => None,
-        }
+    /// Returns the scope of a key in the workqueue.
+    pub fn of_key(key: &Key) -> Self {
+        GroupKey::of_work_key(key).map_or_else(|| Self::Node(key.clone()), Self::Group)
     }
 }
 
@@ -77,11 +59,13 @@ mod tests {
     #[test]
     fn a_role_a_node_set_and_a_node_of_one_name_are_three_scopes() {
         let key = || Key::new("ns", "a");
-        let scopes = [Scope::Role(key()), Scope::NodeSet(key()), Scope::Node(key())];
-        assert_eq!(BTreeSet::from(scopes.clone().map(|it| it.key())).len(), scopes.len());
+        let groups = [GroupKey::Role(key()), GroupKey::NodeSet(key())];
+        let scopes: Vec<Scope> =
+            groups.into_iter().map(Scope::Group).chain([Scope::Node(key())]).collect();
+        let keys: BTreeSet<Key> = scopes.iter().map(Scope::key).collect();
+        assert_eq!(keys.len(), scopes.len());
         for scope in scopes {
-            assert_eq!(Scope::of_key(&scope.key()), Some(scope));
+            assert_eq!(Scope::of_key(&scope.key()), scope);
         }
-        assert_eq!(Scope::of_key(&Key::new("ns", "a")), None);
     }
 }

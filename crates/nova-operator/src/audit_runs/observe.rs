@@ -6,9 +6,11 @@ use std::sync::Arc;
 use api::ansibleee::AnsibleEe;
 use api::dataplane::Node;
 use kube::ResourceExt;
-use operator_core::data_sources::SourceRef;
+use operator_core::data_sources::{SourceRef, sources_of};
 use operator_core::object_key::Key;
 use operator_core::plan::Target;
+use operator_core::run_engine::run_template::MountedSource;
+use operator_core::run_engine::sources::mounted;
 use operator_runtime::error::Result;
 
 use crate::audit::observe::audited;
@@ -17,14 +19,15 @@ use crate::audit::run::{address_key, is_audit, is_open, open_key};
 use crate::audit::scope::Scope;
 use crate::audit_runs::observed::{Audit, AuditedHost, Observed};
 use crate::caches::Caches;
-use crate::group::{Group, GroupKey, group_key};
+use crate::compute_lifecycle::mounted_cell::nova_services;
+use crate::group::{Group, group_key};
 use crate::indexes::{BY_OPEN_ADDRESS, BY_OPEN_AUDIT, BY_OWNER};
 use crate::shared_caches::SharedCaches;
 
 /// Reads a scope; returns `None` when its object does not exist, and with it its audits go.
 pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     let shared = caches.watched();
-    let Some((owner, group, nodes)) = Scope::of_key(key).and_then(|it| members(&shared, &it)) else {
+    let Some((owner, group, nodes)) = members(&shared, &Scope::of_key(key)) else {
         return Ok(None);
     };
     let mut hosts = Vec::new();
@@ -76,17 +79,16 @@ fn is_scope(caches: &SharedCaches, key: &Key, uid: &str) -> bool {
 type Members = (Target, Option<Group>, Vec<Arc<Node>>);
 
 fn members(caches: &SharedCaches, scope: &Scope) -> Option<Members> {
-    let group = match scope {
-        Scope::Role(key) => GroupKey::Role(key.clone()),
-        Scope::NodeSet(key) => GroupKey::NodeSet(key.clone()),
+    match scope {
+        Scope::Group(key) => {
+            let group = caches.group(key)?;
+            Some((group.target(), Some(group), caches.nodes_of(key)))
+        }
         Scope::Node(key) => {
             let node = caches.nodes.get(key).filter(|it| group_key(it).is_none())?;
-            return Some((Target::of(&*node), None, vec![node]));
+            Some((Target::of(&*node), None, vec![node]))
         }
-    };
-    let nodes = caches.nodes_of(&group);
-    let group = caches.group(&group)?;
-    Some((group.target(), Some(group), nodes))
+    }
 }
 
 /// Returns a node's host; `None` where it has no compute, or no audits are requested.
@@ -107,9 +109,38 @@ async fn host(
         Some(secret) => caches.sources.digests(&caches.api, &secret).await?,
         None => None,
     };
+    let sources =
+        if compute.is_observed() { sources(caches, group, &node).await? } else { Some(vec![]) };
     let address = node.status.as_ref().and_then(|it| it.address.as_deref());
     let is_busy = address.is_some_and(|it| is_busy(shared, it));
-    Ok(Some(AuditedHost { node, compute, audited, ssh, is_busy }))
+    Ok(Some(AuditedHost { node, compute, audited, ssh, sources, is_busy }))
+}
+
+/// Returns what the service of type nova of a node mounts, as its deployments do; `None` where there is no
+/// such service, or something is missing.
+async fn sources(
+    caches: &Caches,
+    group: Option<&Group>,
+    node: &Node,
+) -> Result<Option<Vec<MountedSource>>> {
+    let (nova, namespace) =
+        (nova_services(caches, group, node), node.namespace().unwrap_or_default());
+    let name = nova.listed.map(|it| it.service).or(nova.deployed);
+    let service = name.and_then(|it| caches.services.get(&Key::new(&namespace, &it)));
+    let Some(service) = service else { return Ok(None) };
+    let mut found = Vec::new();
+    for named in sources_of(&service.spec) {
+        let digests = caches.sources.digests(&caches.api, &named.source(&namespace)).await?;
+        let Some(digests) = digests else {
+            if named.is_optional {
+                continue;
+            }
+            return Ok(None);
+        };
+        let keys = digests.keys.into_keys().collect();
+        found.push(MountedSource { kind: named.kind, name: named.name, keys });
+    }
+    Ok(Some(mounted(found)))
 }
 
 /// Returns whether a run that is no audit has not ended on the host of an address.

@@ -1,7 +1,6 @@
-//! Whether a deployment of a compute, or of a node set, drains its host first.
+//! Whether a deployment of a host drains it first.
 
-use api::dataplane::{Node, NodeSet};
-use kube::ResourceExt;
+use api::dataplane::Node;
 use nova_config::annotations::DRAIN_BEFORE;
 
 use crate::drain::order::ROLLOUT;
@@ -28,13 +27,6 @@ pub fn drain_before(group: Option<&Group>, node: &Node) -> DrainBefore {
     found.map_or(DrainBefore::No, |(value, origin)| said(value, &origin))
 }
 
-/// Returns what the annotation of a node set says.
-pub fn drain_before_of(set: &NodeSet) -> DrainBefore {
-    let origin = format!("OpenStackDataPlaneNodeSet {}", set.name_any());
-    let found = set.annotations().get(DRAIN_BEFORE);
-    found.map_or(DrainBefore::No, |value| said(value, &origin))
-}
-
 fn said(value: &str, origin: &str) -> DrainBefore {
     match value {
         "true" => DrainBefore::Yes,
@@ -57,6 +49,7 @@ mod tests {
     use std::sync::Arc;
 
     use api::dataplane::Role;
+    use kube::ResourceExt;
 
     use super::*;
 
@@ -90,18 +83,5 @@ mod tests {
         }
         let DrainBefore::Invalid(message) = of(Some("true"), Some("")) else { panic!("accepted") };
         assert!(message.contains("OpenStackDataPlaneNode n0"), "{message}");
-    }
-
-    #[test]
-    fn a_node_set_has_its_own() {
-        let of_set = |value: &str| {
-            let mut set = NodeSet::new("edpm", <_>::default());
-            set.annotations_mut().insert(DRAIN_BEFORE.to_owned(), value.to_owned());
-            drain_before_of(&set)
-        };
-        assert_eq!(drain_before_of(&NodeSet::default()), DrainBefore::No);
-        assert_eq!((of_set("true"), of_set("false")), (DrainBefore::Yes, DrainBefore::No));
-        let DrainBefore::Invalid(message) = of_set("yes") else { panic!("accepted") };
-        assert!(message.contains("OpenStackDataPlaneNodeSet edpm is \"yes\""), "{message}");
     }
 }

@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 
 use api::conditions::one_line;
+use api::dataplane::DisruptionTarget;
 use operator_core::object_key::Key;
 
 use crate::nova_identity::Identity;
@@ -52,6 +53,9 @@ pub struct OrderOfHost {
     pub meant_for: Identity,
     /// What is to be done.
     pub order: HostOrder,
+    /// The deployment of a node set that waits for it: another one is another order, so that nothing
+    /// which was found before it came counts for it.
+    pub target: Option<DisruptionTarget>,
 }
 
 /// What is to be done about a host.
@@ -152,6 +156,12 @@ pub struct Remove {
 }
 
 impl OrderOfHost {
+    /// Whether the order is about the host of the object that has given it, and not one of those that a
+    /// cell looks after.
+    pub const fn is_about_own_host(&self) -> bool {
+        !matches!(self.order, HostOrder::DeleteLeftover(_) | HostOrder::Inspect)
+    }
+
     /// Returns the leftover that the order is about, of which a host may have several; `None` for an
     /// order about the host itself.
     pub const fn leftover(&self) -> Option<&LeftBehind> {

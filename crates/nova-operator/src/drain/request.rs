@@ -42,12 +42,13 @@ impl DrainRequest {
     }
 }
 
-/// Returns what is requested. The drain itself is never inherited; the number of migrations at a
-/// time is, and the node's own takes precedence.
+/// Returns what is requested. The drain itself is never inherited; its reason and the number of
+/// migrations at a time are, and the node's own take precedence.
 pub fn requested(group: Option<&Group>, node: &Node) -> DrainRequest {
     let of_node = format!("OpenStackDataPlaneNode {}", node.name_any());
     let Some(mode) = node.annotations().get(DRAIN) else { return DrainRequest::Absent };
-    let reason = node.annotations().get(DRAIN_REASON).cloned().unwrap_or_default();
+    let reason =
+        annotation(group, node, DRAIN_REASON).map(|it| it.0.to_owned()).unwrap_or_default();
     let mode = match mode.as_str() {
         "wait" => DrainMode::Wait,
         "migrate" => return migrated(group, node, reason),
@@ -116,6 +117,18 @@ mod tests {
         let request = of(&[], &[(DRAIN, "wait"), (DRAIN_REASON, "new kernel")]);
         let reason = "new kernel".to_owned();
         assert_eq!(request, DrainRequest::Drain(Drain { mode: DrainMode::Wait, reason }));
+    }
+
+    #[test]
+    fn the_reason_is_inherited_and_may_be_overridden() {
+        let reason = |node: &[(&str, &str)]| {
+            let DrainRequest::Drain(drain) = of(&[(DRAIN_REASON, "rack 7")], node) else {
+                panic!("no drain")
+            };
+            drain.reason
+        };
+        assert_eq!(reason(&[(DRAIN, "wait")]), "rack 7");
+        assert_eq!(reason(&[(DRAIN, "wait"), (DRAIN_REASON, "new fan")]), "new fan");
     }
 
     #[test]

@@ -115,25 +115,6 @@ fn behind_a_cell_that_hangs_a_service_is_up_if_it_has_reported_since_the_last_re
 }
 
 #[test]
-fn a_host_is_unmapped_since_the_reading_that_found_it_so_first() {
-    let mut readings = Readings::default();
-    let mut read = |hosts: &[(&str, ServiceState)], mapped: &[&str], second| {
-        let at = Timestamp::from_second(second).unwrap();
-        readings.take(Ok(services(hosts)), Ok(hypervisors(mapped)), at, 1);
-        ["one", "two"].map(|it| readings.unmapped_since(it).map(Timestamp::as_second))
-    };
-    let before = Some(Timestamp::MIN.as_second());
-    let (one, two) = (("one", known(true)), ("two", known(true)));
-    assert_eq!(read(std::slice::from_ref(&one), &[], 10), [before, None]);
-    let both = [one.clone(), two];
-    assert_eq!(read(&both, &[], 20), [before, Some(20)]);
-    let silent = [one, ("two", ServiceState::Unknown)];
-    assert_eq!(read(&silent, &["one"], 30), [None, None]);
-    assert_eq!(read(&both, &[], 40), [Some(40), Some(20)]);
-    assert_eq!(read(&both, &["one", "two"], 50), [None, None]);
-}
-
-#[test]
 fn a_service_that_is_missing_twice_is_not_found() {
     let mut readings = Readings::default();
     take(&mut readings, Ok(services(&[("one", known(true))])), Ok(hypervisors(&["one"])));

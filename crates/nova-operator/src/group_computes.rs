@@ -1,6 +1,7 @@
-//! Reports on a role how many computes of its nodes are up.
+//! Reports on a role or node set how many computes of its nodes are up, and which of its annotations
+//! count for nothing.
 //!
-//! The controller runs only where nova's API is read, and watches roles, nodes and computes.
+//! The controller watches roles, node sets, nodes and computes.
 
 pub mod decide;
 pub mod observe;
@@ -22,20 +23,23 @@ use operator_runtime::controller::Controller;
 use operator_runtime::error::Result;
 
 use crate::caches::Caches;
+use crate::group::GroupKey;
 
-/// The controller of roles.
-pub struct RoleComputes {
+/// The controller of roles and node sets.
+pub struct GroupComputes {
     /// All caches of the operator.
     pub caches: Arc<Caches>,
 }
 
-impl Controller for RoleComputes {
+impl Controller for GroupComputes {
     type Observed = Observed;
 
-    const NAME: &'static str = "role-computes";
+    const NAME: &'static str = "group-computes";
 
     async fn observe(&self, key: &Key) -> Result<Option<Observed>> {
-        Ok(observe::observe(&self.caches.watched(), key))
+        let are_counted = self.caches.nova.is_some();
+        let group = GroupKey::of_work_key(key);
+        Ok(group.and_then(|it| observe::observe(&self.caches.watched(), &it, are_counted)))
     }
 
     fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
