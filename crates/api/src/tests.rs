@@ -324,7 +324,8 @@ fn who_deploys_a_compute_is_set_once_and_no_cell_is_taken_from_it() {
     let managed = json!({"dataplaneNodeName": "a", "cellName": "nova-cell1"});
     let said = json!({"dataplaneNodeName": "a", "cellName": "nova-cell1", "management": "Managed"});
     let observed = json!({"dataplaneNodeName": "a", "management": "Observed"});
-    let found = json!({"dataplaneNodeName": "a", "management": "Observed", "cellName": "nova-cell1"});
+    let found =
+        json!({"dataplaneNodeName": "a", "management": "Observed", "cellName": "nova-cell1"});
     let check = |old: &Value, new: &Value| broken::<ExternalComputeSpec>(new, Some(old));
     for (old, new) in [(&managed, &said), (&said, &managed), (&observed, &found)] {
         assert_eq!(check(old, new), "", "{old} -> {new}");
@@ -332,7 +333,8 @@ fn who_deploys_a_compute_is_set_once_and_no_cell_is_taken_from_it() {
     for (old, new) in [(&managed, &found), (&said, &found), (&found, &managed), (&found, &said)] {
         assert!(check(old, new).contains("who deploys a compute is set once"), "{old} -> {new}");
     }
-    let other = json!({"dataplaneNodeName": "a", "management": "Observed", "cellName": "nova-cell2"});
+    let other =
+        json!({"dataplaneNodeName": "a", "management": "Observed", "cellName": "nova-cell2"});
     for new in [&observed, &other] {
         assert!(check(&found, new).contains("between cells"), "{new}");
     }
@@ -341,9 +343,10 @@ fn who_deploys_a_compute_is_set_once_and_no_cell_is_taken_from_it() {
 #[test]
 fn a_compute_that_the_operator_deploys_names_its_cell() {
     let refused = |value: Value| broken::<ExternalComputeSpec>(&value, None);
-    for spec in
-        [json!({"dataplaneNodeName": "a"}), json!({"dataplaneNodeName": "a", "management": "Managed"})]
-    {
+    for spec in [
+        json!({"dataplaneNodeName": "a"}),
+        json!({"dataplaneNodeName": "a", "management": "Managed"}),
+    ] {
         assert!(refused(spec.clone()).contains("cellName is missing"), "{spec}");
     }
     assert_eq!(refused(json!({"dataplaneNodeName": "a", "management": "Observed"})), "");
@@ -614,6 +617,16 @@ fn what_upstream_accepts_is_accepted_and_what_of_it_has_no_effect_is_told() {
             assert!(found.starts_with(expected), "{found}");
         }
     }
+}
+
+#[test]
+fn a_readiness_gate_that_no_operator_can_report_is_refused() {
+    let with = |type_: &str| {
+        let spec = json!({"playbook": "a.b.c", "readinessGates": [{"conditionType": type_}]});
+        broken::<ServiceSpec>(&spec, None)
+    };
+    assert_eq!(with("nova.openstack.org/ServiceUp"), "");
+    assert!(with("ServiceUp").contains("take the whole type"), "{}", with("ServiceUp"));
 }
 
 #[test]

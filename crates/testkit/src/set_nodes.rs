@@ -89,8 +89,7 @@ pub fn succeed(node: &mut Node, services: &[&str]) {
 pub fn target(node: &mut Node, deployment: &str) -> DisruptionTarget {
     let disruption = status(node).disruption.get_or_insert_default();
     disruption.last += 1;
-    let target =
-        DisruptionTarget { deployment: deployment.to_owned(), number: disruption.last };
+    let target = DisruptionTarget { deployment: deployment.to_owned(), number: disruption.last };
     disruption.target = Some(target.clone());
     target
 }
@@ -142,7 +141,10 @@ mod tests {
         succeed(&mut node, &["nova"]);
         begin(&mut node, "d2");
         let begun = node.status.as_ref().and_then(|it| it.deployment.clone()).unwrap();
-        assert_eq!((begun.uid.as_str(), begun.attempt, begun.state), ("d2", 2, HostState::Deploying));
+        assert_eq!(
+            (begun.uid.as_str(), begun.attempt, begun.state),
+            ("d2", 2, HostState::Deploying)
+        );
         let first = target(&mut node, "d2");
         assert_ne!(target(&mut node, "d2"), first);
         for holds in [true, false] {

@@ -17,7 +17,7 @@ pub struct Disruption {
     /// The deployment that is to disturb the host, or does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<DisruptionTarget>,
-    /// What other operators say about it; a host without any waits for nobody.
+    /// What other operators say about it; a host without any waits for none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
     #[schemars(length(max = 8))]

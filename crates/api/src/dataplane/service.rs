@@ -236,11 +236,15 @@ pub struct TlsCert {
 }
 
 /// A type of condition that another operator reports for each host, as a Pod has it.
-#[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Eq, KubeSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReadinessGate {
-    /// The type of condition, for example `nova.openstack.org/ServiceUp`.
+    /// The type of condition, with the prefix of the operator that reports it, for example
+    /// `nova.openstack.org/ServiceUp`.
     #[schemars(length(min = 1, max = 317), regex(pattern = QUALIFIED_NAME))]
+    #[x_kube(validation = Rule::new("self.contains('/')")
+        .message("no operator reports a condition without a prefix of its own: take the whole type, for \
+                  example nova.openstack.org/ServiceUp"))]
     pub condition_type: String,
 }
 

@@ -30,8 +30,9 @@ const OBSERVED_HAS_NO_OPTIONS: &str = "\
     version = "v1beta1",
     kind = "NovaExternalCompute",
     root = "ExternalCompute",
-    doc = "NovaExternalCompute runs nova-compute on one host outside the cluster; it is created by \
-           the operator for each node with a cell, and holds the user's configuration.",
+    doc = "NovaExternalCompute is nova-compute on one host outside the cluster. The operator creates \
+           one for each node with a cell, deploys it, and takes the user's configuration from it; and \
+           one for each node to which a service of type nova deploys it, and only looks after that.",
     namespaced,
     status = "ExternalComputeStatus",
     derive = "PartialEq",
