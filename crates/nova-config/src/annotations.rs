@@ -31,8 +31,6 @@ pub const ACCEPT_NOVA: &str = "nova.openstack.org/accept-nova";
 pub const REDEPLOY: &str = "nova.openstack.org/redeploy";
 /// On a node: `wait` or `migrate` drains its host.
 pub const DRAIN: &str = "nova.openstack.org/drain";
-/// Of an earlier release, on a node set: which of its hosts are drained; it counts for nothing.
-pub const DRAIN_HOSTS: &str = "nova.openstack.org/drain-hosts";
 /// On a node, its role or its node set: why hosts are drained, which becomes the reason of the disabled
 /// service.
 pub const DRAIN_REASON: &str = "nova.openstack.org/drain-reason";

@@ -9,9 +9,6 @@ pub const COMPUTE_CONDITION: &str = "nova.openstack.org/Compute";
 pub const NODE_SERVICE_UP: &str = "nova.openstack.org/ServiceUp";
 /// Type of the condition on a node that repeats [`DRAINED`] of its compute.
 pub const NODE_DRAINED: &str = "nova.openstack.org/Drained";
-/// Type of the condition on a node set: what nova has of hosts that leave it is removed; only while
-/// there are such hosts.
-pub const HOSTS_REMOVED: &str = "nova.openstack.org/HostsRemoved";
 /// Type of the condition on a node that repeats [`CONFIGURATION_IN_SYNC`] of its compute.
 pub const NODE_CONFIGURATION_IN_SYNC: &str = "nova.openstack.org/ConfigurationInSync";
 /// Type of the condition on a node that repeats [`REDEPLOY_REQUESTED`] of its compute;
