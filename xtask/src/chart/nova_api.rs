@@ -10,10 +10,8 @@ use super::{IMAGE, env_of, refused, rendered};
 
 /// The resources on which nova-operator has a right only where it reads nova's API, with the verbs;
 /// a test compares them with the table of the operator, which only tests link.
-const RIGHTS: [(&str, &[&str]); 4] = [
+const RIGHTS: [(&str, &[&str]); 2] = [
     ("jobs", &["create", "delete", "get", "list", "watch"]),
-    ("openstackdataplanenodesets/status", &["patch"]),
-    ("openstackdataplaneroles/status", &["patch"]),
     ("pods", &["list"]),
 ];
 
@@ -86,10 +84,8 @@ mod tests {
     use crate::paths;
 
     /// How SECURITY.md names the resources.
-    const NAMES: [(&str, &str); 4] = [
+    const NAMES: [(&str, &str); 2] = [
         ("jobs", "Jobs"),
-        ("openstackdataplanenodesets/status", "statuses of roles and node sets"),
-        ("openstackdataplaneroles/status", "statuses of roles and node sets"),
         ("pods", "Pods"),
     ];
 

@@ -136,7 +136,7 @@ async fn fails(own: &Own, host: &Host) -> Result<()> {
     allowed(own, host, Some(("d3", 3))).await?;
 
     annotate(own, "yes").await?;
-    reaches(own, host, "DrainBeforeInvalid", &["is \"yes\", so nothing is deployed"]).await?;
+    reaches(own, host, "DrainInvalid", &["is \"yes\", so nothing is deployed"]).await?;
     allowed(own, host, None).await?;
     assert_eq!(disabled(own, &host.name)?.as_deref(), Some(ROLLOUT), "nothing is enabled");
     annotate(own, "false").await?;
