@@ -33,8 +33,7 @@ pub fn add(plan: &mut Plan, seen: &Observed, resolved: &Resolved<'_>, now: Times
     all.extend(steps::adoptions(seen));
     all.extend(steps::marks(seen, resolved));
     all.extend(steps::deletions(seen));
-    all.extend(steps::releases(seen));
-    all.extend(description::steps(seen, resolved, now));
+    all.extend(last(seen, resolved, now));
     add_some(plan, all);
 }
 
@@ -45,10 +44,19 @@ pub fn add_removals(plan: &mut Plan, seen: &Observed, resolved: &Resolved<'_>, n
     if !resolved.is_frozen() {
         all.extend(steps::handovers(seen));
         all.extend(steps::deletions_of_all(seen));
-        all.extend(steps::releases(seen));
+        all.extend(last(seen, resolved, now));
+    } else {
+        all.extend(description::steps(seen, resolved, now));
     }
-    all.extend(description::steps(seen, resolved, now));
     add_some(plan, all);
+}
+
+/// Returns the steps that release nodes, and that describe the others: a released one is gone.
+fn last(seen: &Observed, resolved: &Resolved<'_>, now: Timestamp) -> Vec<Step> {
+    let releases = steps::releases(seen);
+    let mut descriptions = description::steps(seen, resolved, now);
+    descriptions.retain(|it| releases.iter().all(|other| other.target != it.target));
+    releases.into_iter().chain(descriptions).collect()
 }
 
 fn add_some(plan: &mut Plan, mut all: Vec<Step>) {

@@ -269,6 +269,9 @@ fn blocked(seen: &Observed, resolved: &Resolved<'_>) -> String {
                 "waits until OpenStackBaremetalSet {name} has given back its machines."
             );
         }
+        if is_only_finalizer(&*seen.set, INVENTORY_FINALIZER) {
+            return "waits until the OpenStackDataPlaneNodes of its hosts are gone.".to_owned();
+        }
         let others = seen.set.finalizers().iter().filter(|it| *it != INVENTORY_FINALIZER);
         let others: Vec<&str> = others.map(String::as_str).collect();
         return format!(
@@ -331,6 +334,16 @@ fn deployment(seen: &Observed, resolved: &Resolved<'_>) -> ConditionDraft {
         } else {
             reasons::node_set::NOT_DEPLOYED.condition(DEPLOYMENT_READY, text)
         };
+    }
+    let leaving = outcome.hosts.iter().filter(|it| it.state == HostState::Terminating);
+    let leaving: Vec<&str> = leaving.map(|it| it.name.as_str()).collect();
+    if !leaving.is_empty() && !is_terminating(&*seen.set) {
+        let text = format!(
+            "OpenStackDataPlaneNode {} is being deleted: it is made anew, and the host is to be deployed \
+             then.",
+            first_names(&leaving, NAMED)
+        );
+        return reasons::node_set::NOT_DEPLOYED.condition(DEPLOYMENT_READY, text);
     }
     if let Some(text) = half_changed(resolved) {
         let text = format!("{text} Create another OpenStackDataPlaneDeployment.");

@@ -92,8 +92,7 @@ impl Known<'_> {
             observed_node_set: Some(self.node_set(host)),
             conditions: merge_conditions(previous, drafts, generation, self.now),
             inventory_secret_name: resolved
-                .content
-                .is_some()
+                .has_inventory(seen)
                 .then(|| inventory_name(&set.name_any())),
             ssh_key_secret_name: Some(
                 set.spec.node_template.ansible_ssh_private_key_secret.clone(),
