@@ -252,3 +252,49 @@ fn failed(compute: &ExternalCompute, node: &str, why: &str) -> ConditionDraft {
 fn find_command(compute: &ExternalCompute) -> String {
     format!("kubectl describe -n {} osaee -l {LABEL}", compute.namespace().unwrap_or_default())
 }
+
+#[cfg(test)]
+mod tests {
+    use api::nova::Management;
+    use jiff::SignedDuration;
+    use serde_json::json;
+
+    use super::*;
+    use crate::audit::request::AuditPolicy;
+
+    #[test]
+    fn a_host_that_a_service_deploys_is_not_repaired_and_that_is_said() {
+        let mut compute: ExternalCompute = serde_json::from_value(json!({
+            "metadata": {"name": "n0", "namespace": "ns"},
+            "spec": {"dataplaneNodeName": "n0", "management": "Observed"},
+            "status": {},
+        }))
+        .unwrap();
+        let found = Differences { total: 1, named: vec!["/etc/x".to_owned()] };
+        let last = LastAudit {
+            name: "a".to_owned(),
+            uid: "a".to_owned(),
+            created: Timestamp::UNIX_EPOCH,
+            is_after_deployment: false,
+            verdict: Verdict::Differs(found),
+        };
+        let mut said = |repairs, is_observed| {
+            let policy = AuditPolicy { interval: SignedDuration::from_hours(1), repairs };
+            let request = AuditRequest::Audit(policy);
+            let audited = Audited { request, last: Some(last.clone()), playbooks: vec![] };
+            compute.spec.management =
+                if is_observed { Management::Observed } else { Management::Managed };
+            let found = audited.condition(&compute, "COMMAND", Timestamp::UNIX_EPOCH).unwrap();
+            (found.reason, found.message, audited.repair(&compute).is_some())
+        };
+        let (reason, message, is_repaired) = said(true, true);
+        assert_eq!((reason.as_str(), is_repaired), ("RepairNotPossible", false));
+        for part in ["/etc/x", "COMMAND", AUDIT_REPAIR, "take it off"] {
+            assert!(message.contains(part), "{message}");
+        }
+        let without = said(false, true);
+        assert_eq!((without.0.as_str(), without.2), ("OutOfSync", false));
+        let managed = said(true, false);
+        assert_eq!((managed.0.as_str(), managed.2), ("OutOfSync", true));
+    }
+}

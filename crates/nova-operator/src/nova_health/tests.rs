@@ -260,3 +260,37 @@ fn readings_keep_their_memory_until_they_are_replaced_and_copies_keep_it_once() 
     drop(copy);
     assert!(read(half).is_ok());
 }
+
+#[test]
+fn a_reading_is_news_of_a_service_that_has_reported_is_down_or_is_gone() {
+    let of = |is_up: bool, liveness: Option<Liveness>, second: i8| {
+        let ServiceState::Known(mut known) = known(is_up) else { unreachable!() };
+        known.liveness = liveness.unwrap_or(known.liveness);
+        known.updated_at = format!("2026-11-26T02:00:{second:02}").parse().ok();
+        ServiceState::Known(known)
+    };
+    let (up, late) =
+        (|second| of(true, None, second), |second| of(true, Some(Liveness::Late), second));
+    for (earlier, now, expected) in [
+        (Some(up(0)), Some(up(10)), true),
+        (Some(up(0)), Some(up(0)), false),
+        (None, Some(up(0)), true),
+        (Some(up(0)), Some(late(10)), true),
+        (Some(up(0)), Some(late(0)), false),
+        (Some(up(0)), Some(of(false, None, 0)), true),
+        (Some(up(0)), None, true),
+        (Some(up(0)), Some(ServiceState::Unknown), false),
+        (Some(ServiceState::Unknown), Some(up(0)), false),
+    ] {
+        let mut readings = Readings::default();
+        let listed = |it: &Option<ServiceState>| -> Vec<(&'static str, ServiceState)> {
+            it.iter().map(|it| ("one", it.clone())).collect()
+        };
+        take(&mut readings, Ok(services(&listed(&earlier))), Ok(hypervisors(&[])));
+        assert!(!readings.has_news("one"), "one reading alone");
+        take(&mut readings, Ok(services(&listed(&now))), Ok(hypervisors(&[])));
+        assert_eq!(readings.has_news("one"), expected, "{earlier:?} {now:?}");
+        take(&mut readings, Err(unreachable()), Ok(hypervisors(&[])));
+        assert!(!readings.has_news("one"), "the last reading has failed");
+    }
+}
