@@ -240,10 +240,9 @@ impl CellChangeFault {
         match self {
             Self::Invalid { .. } => None,
             Self::Bound(mismatch) => Some(mismatch.way()),
-            Self::GroupUnknown { mismatch, group } => Some(format!(
-                "Create {group} first, with annotation {CELL}: {}.",
-                mismatch.own
-            )),
+            Self::GroupUnknown { mismatch, group } => {
+                Some(format!("Create {group} first, with annotation {CELL}: {}.", mismatch.own))
+            }
         }
     }
 }

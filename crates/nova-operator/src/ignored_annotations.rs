@@ -84,7 +84,9 @@ fn drain_hosts(title: &str, text: &str, namespace: &str, nodes: &[Arc<Node>]) ->
     let command = |(entry, mode): (&String, &String)| {
         let node = nodes.iter().find(|it| is_named(it, entry))?;
         let (node, mode) = (node.name_any(), repeated(mode));
-        Some(format!("kubectl annotate -n {namespace} openstackdataplanenode/{node} {DRAIN}={mode}"))
+        Some(format!(
+            "kubectl annotate -n {namespace} openstackdataplanenode/{node} {DRAIN}={mode}"
+        ))
     };
     let mut commands: Vec<String> = entries.iter().filter_map(command).collect();
     let n_more = commands.len().saturating_sub(NAMED);

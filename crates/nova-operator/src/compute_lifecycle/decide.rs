@@ -17,7 +17,7 @@ use crate::cell_immutability::{CellBinding, binding_of, owns};
 use crate::compute_lifecycle::build::{
     differences, fields, fill_images, follow, is_other_management, observed_fields,
 };
-use crate::compute_lifecycle::effective::{DesiredCompute, ObservedCell, desired};
+use crate::compute_lifecycle::effective::{DesiredCompute, desired};
 use crate::compute_lifecycle::node_decision::Outcome;
 use crate::compute_lifecycle::node_status;
 use crate::compute_lifecycle::observed::{Observed, own_conditions};
@@ -135,9 +135,7 @@ fn outcome(seen: &Observed) -> Outcome {
         }
         // No other object of nova concerns a node without a cell.
         (_, None) => (vec![], removal::remembered(seen)),
-        (_, Some(_)) if is_terminating(&**compute) => {
-            (vec![], Some(gone_for(compute, &asked)))
-        }
+        (_, Some(_)) if is_terminating(&**compute) => (vec![], Some(gone_for(compute, &asked))),
         (Owner::EarlierNode, Some(_)) => (vec![], Some(gone_for(compute, &asked))),
         (Owner::Nobody, Some(fields)) => adoption(seen, compute, &fields),
         (Owner::Other(owner), Some(_)) => (vec![], Some(not_ours(compute, &owner))),
@@ -176,11 +174,7 @@ fn not_ours(compute: &ExternalCompute, owner: &str) -> ConditionDraft {
 }
 
 /// A compute that a user wrote first is adopted only when nothing in it has to change (D8).
-fn adoption(
-    seen: &Observed,
-    compute: &ExternalCompute,
-    fields: &Map<String, Value>,
-) -> Outcome {
+fn adoption(seen: &Observed, compute: &ExternalCompute, fields: &Map<String, Value>) -> Outcome {
     let mut differing = differences(compute, fields, true);
     if is_other_management(compute, fields) {
         differing.push("management".to_owned());
@@ -314,10 +308,8 @@ fn delete_command(compute: &ExternalCompute) -> String {
 
 /// Returns the node's condition while its compute goes, in whose place `asked` comes.
 fn gone_for(compute: &ExternalCompute, asked: &DesiredCompute) -> ConditionDraft {
-    let next = match asked {
-        DesiredCompute::Observed { cell: ObservedCell::None | ObservedCell::Several(_) } => Some(""),
-        other => other.cell(),
-    };
+    let is_observed = matches!(asked, DesiredCompute::Observed { .. });
+    let next = asked.cell().or(is_observed.then_some(""));
     removal::leaving(compute, next.map(place).as_deref(), "its node has no cell any more")
 }
 

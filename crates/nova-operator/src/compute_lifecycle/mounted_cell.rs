@@ -94,10 +94,8 @@ mod tests {
 
     /// Returns a service with the files of these cells.
     fn service(name: &str, type_: &str, cells: &[&str]) -> Service {
-        let sources: Vec<Value> = cells
-            .iter()
-            .map(|it| json!({"secretRef": {"name": cell_secret_name(it)}}))
-            .collect();
+        let sources: Vec<Value> =
+            cells.iter().map(|it| json!({"secretRef": {"name": cell_secret_name(it)}})).collect();
         serde_json::from_value(json!({
             "metadata": {"namespace": "ns", "name": name},
             "spec": {

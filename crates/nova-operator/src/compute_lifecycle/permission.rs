@@ -21,7 +21,7 @@ use crate::compute_lifecycle::observed::Observed;
 use crate::drain::before::{DrainBefore, drain_before};
 use crate::drain::order::{HostOrder, is_ours};
 use crate::drain::progress::HostProgress;
-use crate::nova_health::ServiceHealth;
+use crate::nova_health::{HostHealth, ServiceHealth};
 
 /// Returns this operator's entry on the node; `None` where it has no compute of a node set to look after.
 pub fn holder(seen: &Observed) -> Option<DisruptionHolder> {
@@ -96,8 +96,8 @@ fn allowed<'a>(seen: &'a Observed, before: &DrainBefore) -> Option<&'a Disruptio
             // Another deployment is at the host, and needs its permission until it ends there.
             let other = recorded.filter(|it| *it != target && state == Some(HostState::Deploying));
             let is_kept = |it: &&DisruptionTarget| *it == target && may_be_empty(seen);
-            other.or_else(|| if is_empty(seen, target) { Some(target) } else { None })
-                .or_else(|| recorded.filter(is_kept))
+            let found = is_empty(seen, target).then_some(target);
+            other.or(found).or_else(|| recorded.filter(is_kept))
         }
     }
 }
@@ -132,12 +132,10 @@ fn may_be_empty(seen: &Observed) -> bool {
 /// Whether nothing has to be enabled any more after a deployment: the service is enabled or gone, or the
 /// user drains the host.
 fn is_given_back(seen: &Observed) -> bool {
-    let is_released = matches!(
-        &seen.order,
-        Some((_, HostProgress::Released | HostProgress::NotFound))
-    );
-    let is_enabled = seen.health.as_ref().is_some_and(|it| {
-        it.service.is_known() && !it.disabled.as_deref().is_some_and(is_ours)
-    });
+    let is_released =
+        matches!(&seen.order, Some((_, HostProgress::Released | HostProgress::NotFound)));
+    let is_marked = |it: &HostHealth| it.disabled.as_deref().is_some_and(is_ours);
+    let read = seen.health.as_ref().filter(|it| it.service.is_known());
+    let is_enabled = read.is_some_and(|it| !is_marked(it));
     is_released || is_enabled || seen.node.annotations().contains_key(DRAIN)
 }

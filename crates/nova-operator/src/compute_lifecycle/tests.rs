@@ -173,8 +173,7 @@ fn a_listed_nova_service_wins_over_annotations_and_these_over_one_that_was_run()
         deployed: is_deployed.then(|| "nova".to_owned()),
         cells: vec!["nova-cell9".into()],
     };
-    let observed =
-        DesiredCompute::Observed { cell: ObservedCell::Mounted("nova-cell9".into()) };
+    let observed = DesiredCompute::Observed { cell: ObservedCell::Mounted("nova-cell9".into()) };
     let managed = DesiredCompute::Managed("nova-cell1".into());
     let cases = [
         ((true, false), Some("nova-cell1"), &observed),
@@ -185,8 +184,7 @@ fn a_listed_nova_service_wins_over_annotations_and_these_over_one_that_was_run()
         ((false, false), None, &DesiredCompute::Nothing),
     ];
     for ((is_listed, is_deployed), annotation, expected) in cases {
-        let found =
-            desired(Some(&role(None)), &node(annotation), &nova(is_listed, is_deployed));
+        let found = desired(Some(&role(None)), &node(annotation), &nova(is_listed, is_deployed));
         assert_eq!(found, *expected, "{is_listed} {is_deployed} {annotation:?}");
     }
     let unknown = desired(None, &node(None), &nova(false, true));
@@ -460,7 +458,6 @@ fn a_cell_annotation_beside_a_service_of_type_nova_counts_for_nothing() {
     let without_api = Observed { reads_nova: false, ..none };
     assert_eq!(told(&without_api).0, Vec::<String>::new());
     // What has to be corrected first is reported first.
-    let moved =
-        Observed { has_runs: true, ..with(Some("nova-cell2"), self::made("nova-cell1")) };
+    let moved = Observed { has_runs: true, ..with(Some("nova-cell2"), self::made("nova-cell1")) };
     assert_eq!(reason(judged(&beside(moved)).1.as_ref()), "CellMismatch");
 }

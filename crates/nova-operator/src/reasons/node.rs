@@ -43,7 +43,7 @@ api::reasons! {
         means "The node's node set does not exist; its compute stays as it is."
         heals "When it appears." step "Create it again.";
     CELL_UNKNOWN: warning "CellUnknown"
-        means "A service of type nova deploys the compute, and does not tell its cell."
+        means "A service of type nova deploys the compute, and does not name its cell."
         heals "When the services of the node mount the Secret of one cell."
         step "Name that Secret in `dataSources` of the service.";
 

@@ -2,6 +2,7 @@
 
 use nova_config::annotations::ALLOW_REMOVAL;
 use nova_config::conditions::{ANNOTATIONS_IGNORED, HOST_MAPPED, NODE_SERVICE_UP, SERVICE_UP};
+use operator_core::plan::Step;
 use testkit::set_nodes;
 
 use super::*;
@@ -121,7 +122,7 @@ fn without_novas_api_none_is_made_and_one_that_is_there_is_let_go_with_an_event(
         (deletes.count(), plan.events.iter().map(|it| it.1.reason.clone()).collect::<Vec<_>>())
     };
     assert_eq!(released(&seen), (1, vec!["ObservedReleased".to_owned()]));
-    // In the middle of a removal too: nobody could go on with it.
+    // In the middle of a removal too: nothing could go on with it.
     terminates(&mut compute_of(&mut seen).metadata.deletion_timestamp);
     terminates(&mut node_of(&mut seen).metadata.deletion_timestamp);
     assert_eq!(released(&seen), (0, vec![]));
@@ -219,7 +220,7 @@ fn a_host_that_leaves_is_held_until_its_compute_is_gone_and_gets_no_other_one() 
     assert_eq!((writes, reason(condition.as_ref())), (vec![], "ComputeTerminating"));
     let finalizers = |seen: &Observed| {
         let steps = plan(seen).steps.into_iter();
-        let is_removal = |it: &operator_core::plan::Step| matches!(it.write, Write::RemoveFinalizer { .. });
+        let is_removal = |it: &Step| matches!(it.write, Write::RemoveFinalizer { .. });
         steps.filter(is_removal).count()
     };
     assert_eq!(finalizers(&seen), 0);
@@ -297,7 +298,8 @@ fn annotations_that_count_for_nothing_on_a_host_are_in_a_condition_of_its_node()
     // A role is not drained before a service of type nova.
     let drains = "nova.openstack.org/drain-before";
     let mut of_role = Observed { nova: listed(&[]), ..super::seen(None) };
-    of_role.group.as_mut().unwrap().role_mut().annotations_mut().insert(drains.into(), "true".into());
+    let role = of_role.group.as_mut().unwrap().role_mut();
+    role.annotations_mut().insert(drains.into(), "true".into());
     let text = said(&of_role);
     assert!(text.contains("by the annotation of the cell instead"), "{text}");
     let without_api = Observed { reads_nova: false, ..of_role };

@@ -78,7 +78,6 @@ fn occupied() -> HostProgress {
 }
 
 fn allowed(seen: &Observed) -> Option<DisruptionTarget> {
-    recorded(decide(seen, None, Timestamp::UNIX_EPOCH));
     holder(seen).unwrap().allowed
 }
 
@@ -213,7 +212,8 @@ fn a_host_that_the_user_drains_may_be_disturbed_and_does_not_hold_the_rollout_af
     node_of(&mut seen).annotations_mut().insert(DRAIN.into(), "wait".into());
     let target = set_nodes::target(node_of(&mut seen), "d1");
     up(&mut seen, Some(MARKER));
-    let order = || HostOrder::DrainForChange(Drain { mode: DrainMode::Wait, reason: String::new() });
+    let order =
+        || HostOrder::DrainForChange(Drain { mode: DrainMode::Wait, reason: String::new() });
     found(&mut seen, order(), Some(target.clone()), occupied());
     assert_eq!(allowed(&seen), None);
     found(&mut seen, order(), Some(target.clone()), HostProgress::Drained);
@@ -299,7 +299,6 @@ fn deployed() -> Observed {
 }
 
 fn seen_attempt(seen: &Observed) -> Option<i64> {
-    recorded(decide(seen, None, Timestamp::UNIX_EPOCH));
     holder(seen).unwrap().seen.map(|it| it.attempt)
 }
 
