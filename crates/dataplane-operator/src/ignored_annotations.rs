@@ -71,10 +71,8 @@ fn instead<K: Resource<DynamicType = ()>>(group: &K, nodes: &[&String], name: &s
     }
     let named = nodes.iter().take(NAMED).map(|it| format!("openstackdataplanenode/{it}"));
     let named = named.collect::<Vec<_>>().join(" ");
-    let command = format!(
-        "kubectl annotate --overwrite -n {} {named} {name}=<value>",
-        namespace(group)
-    );
+    let command =
+        format!("kubectl annotate --overwrite -n {} {named} {name}=<value>", namespace(group));
     let command = append_more(command, nodes.len().saturating_sub(NAMED));
     format!("it counts on the nodes of hosts alone, each with a value of its own: {command}.")
 }

@@ -35,7 +35,8 @@ pub fn is_disturbed(seen: &Observed, node_set: &str, host: &str) -> bool {
 pub fn allowed<'a>(seen: &Observed, part: &'a NodeSetPart) -> BTreeSet<&'a str> {
     let names = part.node_set.iter().flat_map(|it| may_serve(it)).map(|it| it.name.as_str());
     let uid = seen.deployment.uid();
-    let lets_us = |it: &DisruptionHolder| it.allowed.as_ref().map(|it| &it.deployment) == uid.as_ref();
+    let lets_us =
+        |it: &DisruptionHolder| it.allowed.as_ref().map(|it| &it.deployment) == uid.as_ref();
     let is_allowed = |host: &&str| {
         let node = seen.node(&part.name, host).filter(|it| holders::restricts(it));
         node.is_some_and(|it| it.disruption_holders().iter().filter(|it| it.holds).all(lets_us))

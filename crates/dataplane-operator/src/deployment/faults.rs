@@ -101,8 +101,11 @@ fn not_set_up(seen: &Observed, name: &str) -> Option<Problem> {
     if is_set_up && seen.inventories.contains(name) && !is_going {
         let is_empty = hosts_of(seen, name).next().is_none();
         // Where all hosts were left out, nothing would be run, and that would be a success.
-        let hosts: Vec<String> =
-            if is_empty { within_limit(seen, name).collect() } else { hosts_of(seen, name).collect() };
+        let hosts: Vec<String> = if is_empty {
+            within_limit(seen, name).collect()
+        } else {
+            hosts_of(seen, name).collect()
+        };
         let nodes = of_nodes(seen, name, hosts.iter().cloned());
         return nodes.or_else(|| of_machines(seen, name, hosts.into_iter()));
     }

@@ -41,12 +41,12 @@ fn gated_hosts<'a>(seen: &'a Observed, part: &'a NodeSetPart) -> Option<GatedHos
     };
     let uid = seen.deployment.uid();
     let is_current = |host: &str, node: &'a Node| {
-        let is_later = |it: &NodeDeployment| ended_at(seen, host).is_some_and(|end| it.since.0 >= end);
+        let is_later =
+            |it: &NodeDeployment| ended_at(seen, host).is_some_and(|end| it.since.0 >= end);
         last(node).is_some_and(|it| Some(&it.uid) == uid.as_ref() || is_later(it))
     };
-    let current = |(host, node): (&'a str, Option<&'a Node>)| {
-        (host, node.filter(|it| is_current(host, it)))
-    };
+    let current =
+        |(host, node): (&'a str, Option<&'a Node>)| (host, node.filter(|it| is_current(host, it)));
     let is_listed = |it: &&String| set.spec.services.contains(*it);
     let service = |name: &'a String| Some((name.as_str(), &**seen.services.get(name)?));
     Some(GatedHosts {

@@ -54,9 +54,8 @@ pub fn hosts_of<'a>(seen: &'a Observed, node_set: &'a str) -> impl Iterator<Item
     let set = seen.node_sets.get(node_set);
     let conditions = set.and_then(|it| Some(it.status.as_ref()?.conditions.as_slice()));
     let is_refused = find(conditions.unwrap_or_default(), NODES_ACCEPTED).is_some();
-    let takes_part = move |host: &String| {
-        seen.node(node_set, host).map_or(!is_refused, |it| !it.is_leaving())
-    };
+    let takes_part =
+        move |host: &String| seen.node(node_set, host).map_or(!is_refused, |it| !it.is_leaving());
     within_limit(seen, node_set).filter(takes_part)
 }
 

@@ -143,7 +143,8 @@ impl GatedHosts<'_> {
         }
         let gate = || format!("Condition type {type_} of service {service}");
         let (set, n_hosts) = (self.set.name_any(), self.hosts.len());
-        let count = |n_some| format!("{n_some} of {n_hosts} hosts of OpenStackDataPlaneNodeSet {set}");
+        let count =
+            |n_some| format!("{n_some} of {n_hosts} hosts of OpenStackDataPlaneNodeSet {set}");
         let cause = if !without.is_empty() {
             Some(format!(
                 "the operator that reports it has no entry in status.disruption.holders of \

@@ -38,9 +38,11 @@ pub type Vars = BTreeMap<String, Var>;
 pub fn inventory(seen: &Observed, hosts: &[Host<'_>], served: &ExternalResources) -> String {
     let tree = |vars: Vars| Tree::map(vars.into_iter().map(|(name, it)| (name, Tree::Scalar(it))));
     let mut group = BTreeMap::from([("vars".to_owned(), tree(group_vars(seen, served)))]);
-    let hosts = hosts.iter().filter_map(|it| Some((it, seen.nodes.own.get(&it.name)?)));
-    let mut hosts =
-        hosts.map(|(it, node)| (it.name.clone(), tree(host_vars(seen, it, node, served)))).peekable();
+    // Also of a node that is being deleted, on whose host others clean up.
+    let hosts = hosts.iter().filter_map(|it| Some((it, seen.nodes.get(&it.name)?)));
+    let mut hosts = hosts
+        .map(|(it, node)| (it.name.clone(), tree(host_vars(seen, it, node, served))))
+        .peekable();
     if hosts.peek().is_some() {
         group.insert("hosts".to_owned(), Tree::map(hosts));
     }
@@ -82,12 +84,7 @@ fn follow_with_ours(set: &NodeSet, vars: &mut Vars) {
 }
 
 /// Returns the variables of one host.
-fn host_vars(
-    seen: &Observed,
-    host: &Host<'_>,
-    node: &Node,
-    served: &ExternalResources,
-) -> Vars {
+fn host_vars(seen: &Observed, host: &Host<'_>, node: &Node, served: &ExternalResources) -> Vars {
     let opts = host.node.ansible.clone().unwrap_or_default();
     let mut vars = if seen.infra.is_used { Vars::new() } else { addresses(&seen.set, host) };
     vars.extend(given(&seen.namespace, &opts, &seen.objects));

@@ -153,8 +153,7 @@ pub fn condition(seen: &Observed, now: Timestamp) -> Option<ConditionDraft> {
 /// hosts and asks for none.
 fn unlooked(seen: &Observed) -> Option<ConditionDraft> {
     let own = own_set(seen).filter(|it| is_terminating(&***it) && has_finalizer(&***it, IN_USE))?;
-    let is_released =
-        set::release_of(own, are_let_go(seen, own), iter::empty::<&str>()).is_some();
+    let is_released = set::release_of(own, are_let_go(seen, own), iter::empty::<&str>()).is_some();
     if machine_template(&seen.set).is_some() || is_released {
         return None;
     }

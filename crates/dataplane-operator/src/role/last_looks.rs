@@ -32,7 +32,10 @@ use crate::role::resolved::{is_first_deployment, recorded_services};
 /// given back.
 pub fn held(seen: &Observed, node: &Node, now: Timestamp) -> Option<Held> {
     let set = own_set(seen).filter(|it| it.spec.baremetal_hosts.contains_key(&known_name(node)))?;
-    if seen.is_namespace_terminating || is_host_skipped(Some(node), seen.role.as_deref()) || !is_asked(seen, node) {
+    if seen.is_namespace_terminating
+        || is_host_skipped(Some(node), seen.role.as_deref())
+        || !is_asked(seen, node)
+    {
         return None;
     }
     let effective = seen.effective(node);

@@ -25,7 +25,7 @@ struct Play {
 impl Play {
     fn new(death: Option<Death>) -> Self {
         let life = Life { death, ..Life::default() };
-        let (world, provisioner) = (World::bare(), Provisioner::default());
+        let (world, provisioner) = (World::bare_metal(), Provisioner::default());
         Self { world, provisioner, life, asked: BTreeMap::new() }
     }
 
