@@ -36,7 +36,7 @@ pub fn observed_fields(seen: &Observed, cell: &str) -> Map<String, Value> {
     fields
 }
 
-/// Returns what runs on the host need, whoever deploys nova-compute there.
+/// Returns what runs on the host need, also those of a service.
 fn of_node(seen: &Observed) -> Map<String, Value> {
     let node = &seen.node;
     let (env, mounts) = match &seen.group {
