@@ -22,7 +22,7 @@ pub fn order(seen: &Observed) -> Option<Order<OrderOfHost>> {
     seen.drain.as_ref()?;
     let order = host_order(&with_drain(seen, HostProgress::Pending))?;
     let reason = reason(seen, &order);
-    let target = awaited(seen).filter(|_| matches!(order, HostOrder::DrainForChange(_))).cloned();
+    let target = awaited(seen).filter(|_| is_for_change(&order)).cloned();
     let mut given = of_host(&seen.compute, order, reason)?;
     given.what.target = target;
     Some(given)
@@ -39,6 +39,15 @@ pub fn of_host(
     let (cell, meant_for) = (cell_key(compute), Identity::recorded(compute));
     let what = OrderOfHost { cell, host, meant_for, order, target: None };
     Some(Order { what, reason: reason.to_owned() })
+}
+
+/// Whether a host that the order finds to be empty may be changed then.
+const fn is_for_change(order: &HostOrder) -> bool {
+    match order {
+        HostOrder::DrainForChange(_) => true,
+        HostOrder::Identity(order) => order.drain.is_some(),
+        _ => false,
+    }
 }
 
 fn reason(seen: &Observed, order: &HostOrder) -> &'static str {

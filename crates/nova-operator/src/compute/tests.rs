@@ -27,9 +27,10 @@ use serde_json::{Value, json};
 use testkit::golden::recorded;
 
 use super::observed::{DefaultConfig, Inventory, Rendered, SeenCertificate};
-use super::{Observed, decide, inputs};
+use super::{Observed, decide, inputs, observed_host};
 use crate::audit::condition::Audited;
 use crate::cell::credentials::CREDENTIALS;
+use crate::compute_lifecycle::mounted_cell::NovaServices;
 use crate::condition_catalog::KINDS;
 use crate::drain::order::OrderOfHost;
 use crate::group::Group;
@@ -46,12 +47,14 @@ mod digests;
 mod drain;
 mod drain_before;
 mod drained_rollout;
+mod drained_sets;
 mod golden;
 mod health;
 mod identity;
 mod libvirt_tls;
 mod migration_key;
 mod nova_matches;
+mod observed;
 mod other_release;
 mod phase_zero;
 mod restarts;
@@ -140,6 +143,7 @@ fn leaving(seen: &Observed) -> cleanup::Observed {
         issued: seen.certificate.issued.clone(),
         runs: seen.runs.clone(),
         health: seen.health.clone(),
+        read_since_deployment: seen.read_since_deployment,
         drain: seen.drain.clone(),
     }
 }
@@ -183,7 +187,8 @@ impl World {
                 "transport_url",
                 "rabbit://nova:bus-password@192.0.2.2/v",
             )])),
-            conflicting_service: None,
+            nova: NovaServices::default(),
+            read_since_deployment: None,
             default_config: None,
             release: Chosen::Release(Release::newest()),
             ssh: Some(Digests {
@@ -246,9 +251,17 @@ impl World {
         *compute.metadata.generation.as_mut().unwrap() += 1;
     }
 
+    /// Returns the plan for the compute.
+    fn decided(&self) -> Plan<OrderOfHost> {
+        if self.seen.compute.is_observed() {
+            return observed_host::decide(&self.seen, None, self.now);
+        }
+        decide(&self.seen, None, self.now)
+    }
+
     /// Runs one reconciliation.
     fn pass(&mut self) -> Plan<OrderOfHost> {
-        let plan = recorded(decide(&self.seen, None, self.now));
+        let plan = recorded(self.decided());
         self.take(&plan.steps);
         plan
     }
