@@ -273,7 +273,10 @@ async fn a_node_that_a_quota_refuses_is_told_in_the_api_servers_words_and_holds_
     done(&ns, "first").await?;
     assert_eq!((first.visits().len(), second.visits().len()), (1, 0));
 
+    // It is tried again with the next change of the node set.
     ns.api::<ResourceQuota>().delete("nodes", &DeleteParams::default()).await?;
+    let change = json!({ "metadata": { "annotations": { "example.org/note": "there is room" } } });
+    ns.merge::<NodeSet>(SET, change).await?;
     undeployed(&ns, &second).await?;
     ns.done().await
 }

@@ -86,7 +86,7 @@ async fn a_host_stays_until_its_finalizer_is_removed_and_so_does_a_deleted_node_
     let is_kept = |it: &NodeSet| states(it) == expected && holds(conditions(it), "Ready");
     ns.wait::<NodeSet>(SET, "one terminating host", SOON, is_kept).await?;
     let is_told = |it: &Node| {
-        let told = says(e2e::journey::conditions(it), "Ready", "HostTerminating", &[]);
+        let told = says(e2e::journey::conditions(it), "Ready", "Terminating", &[]);
         told && it.spec.leaving == Some(true)
     };
     ns.wait::<Node>(&goes.name, "leaving", SOON, is_told).await?;

@@ -17,8 +17,7 @@ use super::start;
 use crate::ends::cleaned;
 use crate::own::{Own, PATIENCE};
 
-/// Request about one host, with what it is about in place of `ID` → when the operator is killed. They
-/// are one fewer than the hosts of a cell that the operator removes at a time.
+/// Request about one host, with what it is about in place of `ID` → when the operator is killed.
 const REQUESTS: [(&str, NovaFault); 7] = [
     ("PUT /v2.1/os-services/ID", BEFORE),
     // Nova-compute is to be stopped once this has shown that the host is empty.

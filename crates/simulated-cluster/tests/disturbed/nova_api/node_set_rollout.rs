@@ -89,10 +89,10 @@ async fn a_host_may_be_disturbed_from_when_it_is_drained_until_it_is_enabled() -
     nova.hold_migrations(true);
     nova.fail_next(SERVICE, 1, NovaFault::LostAnswer);
     is(own, host, "Deployed", Some(("d1", 1))).await?;
-    is(own, &world.other, "Deployed", Some(("d1", 1))).await?;
-    nova.wait_for_total(SERVICE, 2, PATIENCE).await?;
+    nova.wait_for_total(SERVICE, 1, PATIENCE).await?;
     replace(own).await?;
     reaches(own, host, "Migrating", &["1 server and"]).await?;
+    is(own, &world.other, "Deployed", Some(("d1", 1))).await?;
     allowed(own, &world.other, Some(("d1", 1))).await?;
     allowed(own, host, None).await?;
     assert_eq!(disabled(own, &host.name)?.as_deref(), Some(ROLLOUT));
@@ -100,6 +100,7 @@ async fn a_host_may_be_disturbed_from_when_it_is_drained_until_it_is_enabled() -
     allowed(own, host, Some(("d1", 1))).await?;
 
     is(own, host, "Deploying", None).await?;
+    replace_at_rest(own).await?;
     reaches(own, host, "Drained", &[]).await?;
     let before = version(own, host).await?;
     replace_at_rest(own).await?;
