@@ -370,9 +370,10 @@ pub struct HostVars {
     #[schemars(length(min = 1, max = 253), regex(pattern = DNS_SUBDOMAIN))]
     pub name: String,
     /// The variables by their names.
-    #[schemars(
-        extend("x-kubernetes-map-type" = "atomic", "maxProperties" = 16),
-        inner(length(max = 256))
-    )]
+    #[schemars(extend(
+        "x-kubernetes-map-type" = "atomic",
+        "maxProperties" = 16,
+        "additionalProperties" = { "type": "string", "maxLength": 256 }
+    ))]
     pub vars: BTreeMap<String, String>,
 }
