@@ -53,12 +53,12 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
 }
 
 /// Returns how many audits of each namespace have not ended: those with the label that an object with
-/// audits controls, for others are not ours.
+/// audits owns, for others are not ours.
 fn open_by_namespace(caches: &SharedCaches) -> BTreeMap<String, usize> {
     let mut n_open = BTreeMap::new();
     for run in caches.runs.indexed(BY_OPEN_AUDIT, &open_key()) {
         let namespace = run.namespace().unwrap_or_default();
-        let mut owners = run.owner_references().iter().filter(|it| it.controller == Some(true));
+        let mut owners = run.owner_references().iter();
         if owners.any(|it| is_scope(caches, &Key::new(&namespace, &it.name), &it.uid)) {
             *n_open.entry(namespace).or_default() += 1;
         }
@@ -158,7 +158,7 @@ mod tests {
     use crate::audit::run::LABEL;
 
     #[test]
-    fn an_audit_counts_in_its_namespace_and_only_if_a_role_or_a_node_controls_it() {
+    fn an_audit_counts_in_its_namespace_and_only_if_an_object_with_audits_owns_it() {
         let caches = SharedCaches::default();
         let role = |namespace: &str| {
             json!({
@@ -171,6 +171,13 @@ mod tests {
         };
         caches.roles.absorb(&role("a"));
         caches.roles.absorb(&role("b"));
+        caches.node_sets.absorb(&json!({
+            "apiVersion": "dataplane.openstack.org/v1beta1", "kind": "OpenStackDataPlaneNodeSet",
+            "metadata": {
+                "name": "compute", "namespace": "b", "uid": "s", "resourceVersion": "1",
+            },
+            "spec": {"nodes": {}, "nodeTemplate": {"ansibleSSHPrivateKeySecret": "ssh"}},
+        }));
         let audit = |namespace: &str, name: &str, owners: Value| {
             caches.runs.absorb(&json!({
                 "apiVersion": "ansibleee.openstack.org/v1beta1", "kind": "OpenStackAnsibleEE",
@@ -181,18 +188,20 @@ mod tests {
                 "spec": { "hosts": [{ "name": "n0", "address": "192.0.2.1:22" }] },
             }));
         };
-        let owner = |uid: &str, is_controller: bool| {
+        // As they are made: their owner does not control them.
+        let owner = |kind: &str, uid: &str| {
             json!([{
-                "apiVersion": "dataplane.openstack.org/v1beta1", "kind": "OpenStackDataPlaneRole",
-                "name": "compute", "uid": uid, "controller": is_controller,
+                "apiVersion": "dataplane.openstack.org/v1beta1", "kind": kind, "name": "compute",
+                "uid": uid,
             }])
         };
-        audit("a", "ours", owner("r", true));
-        audit("b", "ours", owner("r", true));
+        let (role, set) = ("OpenStackDataPlaneRole", "OpenStackDataPlaneNodeSet");
+        audit("a", "ours", owner(role, "r"));
+        audit("b", "ours", owner(role, "r"));
+        audit("b", "of-a-node-set", owner(set, "s"));
         audit("b", "hand-made", json!([]));
-        audit("b", "of-another-role", owner("x", true));
-        audit("b", "not-controlled", owner("r", false));
-        let counts = [("a".to_owned(), 1), ("b".to_owned(), 1)].into();
+        audit("b", "of-another-role", owner(role, "x"));
+        let counts = [("a".to_owned(), 1), ("b".to_owned(), 2)].into();
         assert_eq!(open_by_namespace(&caches), counts);
     }
 }
