@@ -6,11 +6,10 @@ use api::dataplane::RunState;
 use api::nova::ExternalCompute;
 use jiff::Timestamp;
 use kube::ResourceExt;
-use nova_config::annotations::AUDIT_REPAIR;
 use nova_config::conditions::CONFIGURATION_IN_SYNC;
 
 use crate::audit::report::{Differences, LastAudit, Verdict};
-use crate::audit::request::AuditRequest;
+use crate::audit::request::{AuditPolicy, AuditRequest};
 use crate::audit::run::LABEL;
 use crate::deployed_files::is_unrecorded;
 use crate::reasons;
@@ -38,8 +37,7 @@ impl Audited {
     /// deployment has just left as it was waits for the next interval.
     pub fn repair(&self, compute: &ExternalCompute) -> Option<&LastAudit> {
         let last = self.last.as_ref()?;
-        // A service that this operator does not deploy is not deployed again by it.
-        let repairs = self.request.policy()?.repairs && !compute.is_observed();
+        let repairs = repairs(compute, self.request.policy()?);
         let is_due = repairs && !last.is_after_deployment && is_out_of_sync(compute, last);
         (is_due && !is_unrecorded(compute)).then_some(last)
     }
@@ -105,15 +103,11 @@ impl Audited {
                 reasons::audit::DEPLOYED_SINCE.condition(CONFIGURATION_IN_SYNC, text)
             }
             Verdict::Differs(found) => {
-                let repairs = policy.repairs && !compute.is_observed();
                 let text = format!(
                     "Host {node} differs from what was deployed: {}. {}",
                     named(found, NAMED),
-                    way_on(repairs, last, redeploy)
+                    way_on(repairs(compute, *policy), last, redeploy)
                 );
-                if policy.repairs && !repairs {
-                    return Some(no_repair(&text));
-                }
                 reasons::audit::OUT_OF_SYNC.condition(CONFIGURATION_IN_SYNC, text)
             }
             Verdict::NoResult(outcome) => no_result(compute, node, *outcome),
@@ -121,6 +115,12 @@ impl Audited {
             Verdict::Unreadable => failed(compute, node, "its report cannot be read"),
         })
     }
+}
+
+/// Whether what audits find on the host of a compute is repaired: what this operator does not deploy is not
+/// deployed again by it.
+fn repairs(compute: &ExternalCompute, policy: AuditPolicy) -> bool {
+    policy.repairs && !compute.is_observed()
 }
 
 /// Returns whether the differences of an audit are still those of the host: it was not deployed
@@ -157,15 +157,6 @@ fn way_on(repairs: bool, last: &LastAudit, redeploy: &str) -> String {
     } else {
         format!("To deploy it again: {redeploy}")
     }
-}
-
-/// Returns the condition where a repair is requested that nothing here can do.
-fn no_repair(out_of_sync: &str) -> ConditionDraft {
-    let text = format!(
-        "{out_of_sync} Annotation {AUDIT_REPAIR} is true and counts for nothing, because a service of \
-         type nova deploys the host: take it off."
-    );
-    reasons::audit::REPAIR_NOT_POSSIBLE.condition(CONFIGURATION_IN_SYNC, text)
 }
 
 fn unrecorded(node: &str, redeploy: &str) -> ConditionDraft {
@@ -260,10 +251,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::audit::request::AuditPolicy;
 
     #[test]
-    fn a_host_that_a_service_deploys_is_not_repaired_and_that_is_said() {
+    fn a_host_that_a_service_deploys_is_not_repaired_and_the_way_on_is_said() {
         let mut compute: ExternalCompute = serde_json::from_value(json!({
             "metadata": {"name": "n0", "namespace": "ns"},
             "spec": {"dataplaneNodeName": "n0", "management": "Observed"},
@@ -288,13 +278,11 @@ mod tests {
             (found.reason, found.message, audited.repair(&compute).is_some())
         };
         let (reason, message, is_repaired) = said(true, true);
-        assert_eq!((reason.as_str(), is_repaired), ("RepairNotPossible", false));
-        for part in ["/etc/x", "COMMAND", AUDIT_REPAIR, "take it off"] {
-            assert!(message.contains(part), "{message}");
-        }
-        let without = said(false, true);
-        assert_eq!((without.0.as_str(), without.2), ("OutOfSync", false));
-        let managed = said(true, false);
-        assert_eq!((managed.0.as_str(), managed.2), ("OutOfSync", true));
+        assert_eq!((reason.as_str(), is_repaired), ("OutOfSync", false));
+        assert!(message.contains("/etc/x") && message.contains("COMMAND"), "{message}");
+        assert_eq!(said(false, true), (reason, message, false));
+        let (reason, message, is_repaired) = said(true, false);
+        assert_eq!((reason.as_str(), is_repaired), ("OutOfSync", true));
+        assert!(!message.contains("COMMAND"), "{message}");
     }
 }

@@ -46,11 +46,6 @@ api::reasons! {
         heals "No."
         step "Set `spec.ansibleEEContainerImage` of the compute to the image of this release, or \
             correct `auditPlaybook` of the service.";
-    REPAIR_NOT_POSSIBLE: warning "RepairNotPossible"
-        means "The host differs, and a repair is requested that the operator cannot do: a service of \
-            type `nova` deploys the host. The message has the first three differences."
-        heals "When the host was deployed again, or the annotation is gone."
-        step "Create the deployment that the message has, and take the annotation off.";
     AUDIT_INVALID: error "AuditInvalid"
         means "An annotation of the audits has no legal value; nothing is audited."
         heals "No." step "Correct it; the message names the legal values.";
