@@ -26,8 +26,10 @@ use crate::nova_health::{HostHealth, ServiceHealth};
 /// Returns this operator's entry on the node; `None` where it has no compute of a node set to look after.
 pub fn holder(seen: &Observed) -> Option<DisruptionHolder> {
     looked_after(seen)?;
-    let before = drain_before(seen.group.as_ref(), &seen.node);
     let recorded = own_holder(&seen.node);
+    // What the node inherits is unknown, so nothing that was said changes.
+    let Some(group) = &seen.group else { return recorded.cloned() };
+    let before = drain_before(Some(group), &seen.node);
     Some(DisruptionHolder {
         name: OPERATOR.to_owned(),
         holds: before != DrainBefore::No,

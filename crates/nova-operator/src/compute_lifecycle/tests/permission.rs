@@ -261,6 +261,17 @@ fn without_the_annotation_no_deployment_waits() {
 }
 
 #[test]
+fn a_node_set_that_is_not_known_changes_nothing_that_was_said() {
+    let mut seen = with_state(Some("true"), Some(HostState::Deployed));
+    seen.group = None;
+    assert_eq!(holder(&seen), None);
+    let target = set_nodes::target(node_of(&mut seen), "d1");
+    allow(&mut seen, Some(target.clone()));
+    let found = holder(&seen).unwrap();
+    assert_eq!((found.holds, found.allowed), (true, Some(target)));
+}
+
+#[test]
 fn a_host_that_nova_does_not_list_is_not_empty() {
     let mut seen = with_state(Some("true"), Some(HostState::Deployed));
     let target = set_nodes::target(node_of(&mut seen), "d1");
