@@ -119,9 +119,8 @@ fn releases(seen: &Observed) -> Vec<Step> {
         return set::deletion(set).into_iter().collect();
     }
     // In a namespace that is being deleted, others let go of the nodes by themselves.
-    let is_awaited = |it: &Node| {
-        !seen.is_namespace_terminating || has_finalizer(it, INVENTORY_FINALIZER)
-    };
+    let is_awaited =
+        |it: &Node| !seen.is_namespace_terminating || has_finalizer(it, INVENTORY_FINALIZER);
     if seen.nodes.all().any(|(_, it)| is_awaited(it)) {
         return Vec::new();
     }

@@ -373,12 +373,7 @@ impl DeploymentHistory {
 
 /// Returns a host on which nothing is deployed.
 fn undeployed(name: &str) -> NodeSetHost {
-    NodeSetHost {
-        name: name.to_owned(),
-        state: HostState::Undeployed,
-        hash: None,
-        address: None,
-    }
+    NodeSetHost { name: name.to_owned(), state: HostState::Undeployed, hash: None, address: None }
 }
 
 fn follow_host(

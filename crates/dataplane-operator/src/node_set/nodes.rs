@@ -40,20 +40,23 @@ pub fn add(plan: &mut Plan, seen: &Observed, resolved: &Resolved<'_>, now: Times
 /// Adds the steps that delete and describe the nodes of a node set that is being deleted. They have no
 /// owner, so each way of deleting the node set does the same.
 pub fn add_removals(plan: &mut Plan, seen: &Observed, resolved: &Resolved<'_>, now: Timestamp) {
-    let mut all = Vec::new();
-    if !resolved.is_frozen() {
-        all.extend(steps::handovers(seen));
-        all.extend(steps::deletions_of_all(seen));
-        all.extend(last(seen, resolved, now));
-    } else {
-        all.extend(description::steps(seen, resolved, now));
+    if resolved.is_frozen() {
+        add_some(plan, description::steps(seen, resolved, now));
+        return;
     }
+    let mut all = steps::handovers(seen);
+    all.extend(steps::deletions_of_all(seen));
+    all.extend(last(seen, resolved, now));
     add_some(plan, all);
 }
 
-/// Returns the steps that release nodes, and that describe the others: a released one is gone.
+/// Returns the steps that release nodes, and that describe the others: a released one is gone. While
+/// nodes are made there is no inventory to speak of.
 fn last(seen: &Observed, resolved: &Resolved<'_>, now: Timestamp) -> Vec<Step> {
     let releases = steps::releases(seen);
+    if resolved.awaits_nodes {
+        return releases;
+    }
     let mut descriptions = description::steps(seen, resolved, now);
     descriptions.retain(|it| releases.iter().all(|other| other.target != it.target));
     releases.into_iter().chain(descriptions).collect()

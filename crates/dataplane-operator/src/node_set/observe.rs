@@ -108,7 +108,8 @@ fn is_needed_by_leaving(set: &NodeSet, nodes: &SetNodes, machines: &Seen) -> boo
 
 /// Returns the runs that look for guests on the hosts of nodes.
 fn looks(caches: &Caches, nodes: &SetNodes) -> Vec<Arc<AnsibleEe>> {
-    let owner = |it: &Node| Key::new(it.namespace().unwrap_or_default(), it.uid().unwrap_or_default());
+    let owner =
+        |it: &Node| Key::new(it.namespace().unwrap_or_default(), it.uid().unwrap_or_default());
     let runs = |it: &Node| caches.runs.indexed(BY_OWNER, &owner(it));
     let mut looks: Vec<_> = nodes.all().flat_map(|(_, it)| runs(it)).collect();
     looks.retain(|it| it.labels().contains_key(LAST_LOOK));
@@ -139,9 +140,7 @@ async fn is_namespace_terminating(
 ) -> Result<bool> {
     let is_held = nodes.all().next().is_some() || machines.set.is_some();
     let namespace = set.namespace().unwrap_or_default();
-    Ok(is_held
-        && is_terminating(set)
-        && caches.api.is_namespace_terminating(&namespace).await?)
+    Ok(is_held && is_terminating(set) && caches.api.is_namespace_terminating(&namespace).await?)
 }
 
 /// Whether some of these services have certificates.

@@ -71,11 +71,6 @@ impl Resolved<'_> {
     pub fn is_frozen(&self) -> bool {
         !self.outcome.under_way.is_empty()
     }
-
-    /// Returns whether there is an inventory for the present hosts that have nodes.
-    pub fn has_inventory(&self, seen: &Observed) -> bool {
-        self.content.is_some() || self.awaits_nodes && seen.inventory.is_some()
-    }
 }
 
 /// Resolves a node set.

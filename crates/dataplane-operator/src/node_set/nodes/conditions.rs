@@ -58,7 +58,7 @@ impl OfSet {
                 worst.reason.condition(INPUT_READY, text)
             }
         };
-        let setup = if resolved.has_inventory(seen) {
+        let setup = if resolved.content.is_some() {
             reasons::role::SET_UP.condition(SETUP_READY, "The inventory is written.")
         } else {
             let text = format!(

@@ -92,7 +92,8 @@ impl Known<'_> {
             observed_node_set: Some(self.node_set(host)),
             conditions: merge_conditions(previous, drafts, generation, self.now),
             inventory_secret_name: resolved
-                .has_inventory(seen)
+                .content
+                .is_some()
                 .then(|| inventory_name(&set.name_any())),
             ssh_key_secret_name: Some(
                 set.spec.node_template.ansible_ssh_private_key_secret.clone(),
@@ -119,9 +120,11 @@ impl Known<'_> {
 
     fn deployment(&self, services: &[ServiceRun]) -> Option<NodeDeployment> {
         let status = self.node.status.as_ref();
+        let deployment = status.and_then(|it| it.deployment.as_ref());
         let recorded = Recorded {
-            deployment: status.and_then(|it| it.deployment.as_ref()),
+            deployment,
             services: status.map(|it| it.services.as_slice()).unwrap_or_default(),
+            is_new: deployment.is_none() && self.state.state == HostState::Undeployed,
         };
         let host = (self.state.name.as_str(), self.replaced);
         last_deployment::of_host(self.seen, host, &recorded, services, self.now)
@@ -159,10 +162,9 @@ impl Known<'_> {
         let recorded = self.node.status.as_ref().map(|it| it.services.clone());
         let mut recorded = recorded.unwrap_or_default();
         recorded.retain(|it| self.replaced.is_none_or(|at| it.since.0 >= at));
-        // A host that was taken out and is back is a new one, whatever ran there before.
-        let is_new = recorded.is_empty()
-            && self.state.state == HostState::Undeployed
-            && self.state.hash.is_none();
+        // A host that was taken out and is back is a new one, whatever ran there before; so is one whose
+        // node was deleted by hand.
+        let is_new = recorded.is_empty() && self.state.state == HostState::Undeployed;
         let Some((newest, earlier)) = begun.split_last() else { return recorded };
         let recorded = earlier.iter().fold(recorded, |all, it| it.ended_in(all, self.now));
         if is_new && is_settled(newest.deployment, self.seen) {

@@ -9,6 +9,7 @@ use kube::ResourceExt;
 use operator_core::run_engine::host_progress::is_untouched;
 
 use crate::node_set::deployment_history::ended;
+use crate::node_set::nodes::services::is_settled;
 use crate::node_set::observed::Observed;
 
 /// What a node records of deployments.
@@ -17,6 +18,8 @@ pub struct Recorded<'a> {
     pub deployment: Option<&'a NodeDeployment>,
     /// Its services.
     pub services: &'a [ServiceRun],
+    /// Whether it is the node of a new host, whatever ran there before.
+    pub is_new: bool,
 }
 
 /// Returns the deployment that is at a host, or was last, also one of some tasks alone; `since` is when
@@ -29,7 +32,9 @@ pub fn of_host(
     services: &[ServiceRun],
     now: Timestamp,
 ) -> Option<NodeDeployment> {
-    let Some((newest, state)) = newest(seen, host, since).filter(|it| is_news(it, recorded)) else {
+    let newest = newest(seen, host, since).filter(|it| is_news(it, recorded));
+    let Some((newest, state)) = newest.filter(|it| !recorded.is_new || !is_settled(it.0, seen))
+    else {
         return recorded.deployment.map(|it| left(seen, it, now));
     };
     let uid = newest.uid().unwrap_or_default();
@@ -51,14 +56,10 @@ pub fn of_host(
 }
 
 /// Returns whether a node records the deployment that was last at its host.
-pub fn is_recorded(
-    seen: &Observed,
-    (host, since): (&str, Option<Timestamp>),
-    node: &Node,
-) -> bool {
+pub fn is_recorded(seen: &Observed, (host, since): (&str, Option<Timestamp>), node: &Node) -> bool {
     let status = node.status.as_ref();
     let Some(deployment) = status.and_then(|it| it.deployment.as_ref()) else { return false };
-    let recorded = Recorded { deployment: Some(deployment), services: &[] };
+    let recorded = Recorded { deployment: Some(deployment), services: &[], is_new: false };
     let newest = newest(seen, host, since).filter(|it| is_news(it, &recorded));
     newest.is_none_or(|(it, state)| {
         it.uid().as_ref() == Some(&deployment.uid) && state == deployment.state

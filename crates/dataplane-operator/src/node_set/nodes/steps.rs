@@ -153,9 +153,8 @@ pub fn is_handed_over(seen: &Observed, name: &str) -> bool {
 /// Returns the deletions of the nodes of hosts that have left the node set: nobody else holds them, and
 /// their machines are given back.
 pub fn deletions(seen: &Observed) -> Vec<Step> {
-    let left = seen.nodes.leaving.iter().filter(|(name, it)| {
-        it.is_leaving() && !is_used(&***it) && !has_machine(seen, name)
-    });
+    let leaving = seen.nodes.leaving.iter().filter(|(_, it)| it.is_leaving() && !is_used(&***it));
+    let left = leaving.filter(|(name, _)| !has_machine(seen, name));
     deletions_of(left.map(|(_, it)| &**it), "its host has left the node set")
 }
 

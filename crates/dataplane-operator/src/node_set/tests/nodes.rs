@@ -442,6 +442,7 @@ fn a_node_that_is_deleted_by_hand_goes_in_order_and_is_made_anew() {
     assert_eq!(world.settle_nodes(), ["release n0", "create n0", "status n0"]);
     assert_eq!(world.states(), [HostState::Undeployed, HostState::Deployed]);
     assert_eq!(world.node("n0").deployed_config_hash, hash, "it counts as in service");
+    assert_eq!((world.last("n0"), world.services("n0")), (String::new(), Vec::new()));
     assert_eq!(world.reasons("n0", ["Ready"]), ["NotDeployed"]);
     world.deployed("e");
     world.settle();
@@ -662,7 +663,10 @@ fn what_others_write_into_a_status_is_neither_written_nor_compared() {
     let plan = world.whole_plan();
     let of_n0 = plan.independent.iter().find(|it| it.target.name == "n0").unwrap();
     let Write::Status { status, .. } = &of_n0.write else { panic!("{of_n0:?}") };
-    assert_eq!(status["disruption"], json!({ "last": 1, "target": { "deployment": "e", "number": 1 } }));
+    assert_eq!(
+        status["disruption"],
+        json!({ "last": 1, "target": { "deployment": "e", "number": 1 } })
+    );
     assert_eq!(status.get("hostVars"), None);
     world.settle();
     assert_eq!(world.node("n0").disruption.as_ref().unwrap().holders.len(), 1);
@@ -698,11 +702,17 @@ fn a_deployment_of_some_tasks_is_the_last_one_too_and_one_that_is_gone_has_faile
     let spec = json!({ "ansibleTags": "a" });
     world.deploy("e", &spec, &[("n0", 0, "Running"), ("n1", 0, "Untouched")]);
     world.settle();
-    assert_eq!((world.last("n0"), world.last("n1")), ("e Deploying 2".into(), "d Deployed 1".into()));
+    assert_eq!(
+        (world.last("n0"), world.last("n1")),
+        ("e Deploying 2".into(), "d Deployed 1".into())
+    );
     assert_eq!(world.states(), [HostState::Deployed; 2]);
     world.deploy("e", &spec, &[("n0", 2, "Succeeded"), ("n1", 0, "Running")]);
     world.settle();
-    assert_eq!((world.last("n0"), world.last("n1")), ("e Deployed 2".into(), "e Deploying 2".into()));
+    assert_eq!(
+        (world.last("n0"), world.last("n1")),
+        ("e Deployed 2".into(), "e Deploying 2".into())
+    );
     world.seen.deployments.retain(|it| it.name_any() == "d");
     world.settle();
     assert_eq!((world.last("n0"), world.last("n1")), ("e Deployed 2".into(), "e Failed 2".into()));
