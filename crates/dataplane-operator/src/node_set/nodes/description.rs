@@ -120,11 +120,10 @@ impl Known<'_> {
 
     fn deployment(&self, services: &[ServiceRun]) -> Option<NodeDeployment> {
         let status = self.node.status.as_ref();
-        let deployment = status.and_then(|it| it.deployment.as_ref());
         let recorded = Recorded {
-            deployment,
+            deployment: status.and_then(|it| it.deployment.as_ref()),
             services: status.map(|it| it.services.as_slice()).unwrap_or_default(),
-            is_new: deployment.is_none() && self.state.state == HostState::Undeployed,
+            state: self.state.state,
         };
         let host = (self.state.name.as_str(), self.replaced);
         last_deployment::of_host(self.seen, host, &recorded, services, self.now)

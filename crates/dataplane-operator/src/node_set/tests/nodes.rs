@@ -638,6 +638,38 @@ fn no_node_is_made_where_the_kind_is_not_ours_or_its_definition_does_not_know_th
 }
 
 #[test]
+fn a_host_whose_deployment_is_gone_is_as_deployed_as_the_node_set_says() {
+    let mut world = deployed();
+    world.seen.deployments.clear();
+    world.settle();
+    assert_eq!(world.last("n0"), "d Deployed 1");
+    // As after an upgrade: the nodes are new, the deployment is not known any more.
+    for name in ["n0", "n1"] {
+        world.with_node(name, |it| it.status = None);
+    }
+    world.settle();
+    assert_eq!(world.last("n0"), " Deployed 1");
+    assert_eq!(world.settle_nodes(), [""; 0]);
+}
+
+#[test]
+fn a_deployment_that_fails_does_not_stand_before_a_newer_one_that_has_succeeded() {
+    let mut world = World::new();
+    world.settle();
+    world.deploy("d", &json!({}), &[("n0", 2, "Succeeded"), ("n1", 1, "Running")]);
+    world.progress("d", "n1", &failing(2));
+    world.settle();
+    assert_eq!(world.last("n1"), "d Deploying 1");
+    world.now += jiff::SignedDuration::from_mins(1);
+    world.deploy("e", &json!({}), &[("n0", 2, "Succeeded"), ("n1", 0, "Running")]);
+    world.settle();
+    assert_eq!(world.last("n1"), "e Deploying 2");
+    world.deploy("e", &json!({}), &[("n0", 2, "Succeeded"), ("n1", 2, "Succeeded")]);
+    world.settle();
+    assert_eq!(world.last("n1"), "e Deployed 2");
+}
+
+#[test]
 fn a_host_that_was_leaving_before_it_had_a_node_gets_one_that_leaves() {
     let mut world = deployed();
     world.finalize(&["n1"]);
