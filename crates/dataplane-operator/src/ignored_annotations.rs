@@ -2,6 +2,7 @@
 //! to do instead.
 
 use std::collections::BTreeSet;
+use std::iter;
 
 use api::conditions::{ConditionDraft, append_more};
 use api::dataplane::node::REDEPLOY;
@@ -43,10 +44,9 @@ where
 
 /// Returns the condition of a node of a node set.
 pub fn of_node(node: &Node) -> Option<ConditionDraft> {
-    let redeploy = node.annotations().get_key_value(REDEPLOY).map(|_| REDEPLOY);
-    let set = node.node_set()?;
+    let set = node.node_set().filter(|_| node.annotations().contains_key(REDEPLOY))?;
     let command = deployment(&namespace(node), set, Some(&node.name_any()));
-    condition(node, redeploy.map(|it| (it, command)).into_iter())
+    condition(node, iter::once((REDEPLOY, command)))
 }
 
 /// Returns the names that count on other kinds alone.
@@ -111,4 +111,72 @@ fn condition<'a, K: Resource<DynamicType = ()>>(
 
 fn namespace<K: Resource>(object: &K) -> String {
     object.namespace().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use api::conditions::{ConditionStatus, Severity};
+    use operator_core::run_engine::host_owner::TAKE_OVER;
+    use serde_json::Value;
+
+    use super::*;
+    use crate::deployment::finalizer::CONFIRM;
+    use crate::host::last_look::SKIP_CLEANUP;
+
+    fn object<K: serde::de::DeserializeOwned>(kind: &str, annotations: &Value) -> K {
+        serde_json::from_value(json!({
+            "apiVersion": "dataplane.openstack.org/v1beta1", "kind": kind,
+            "metadata": { "name": "edpm", "namespace": "openstack", "annotations": annotations },
+            "spec": { "nodeSet": "edpm", "nodeTemplate": { "ansibleSSHPrivateKeySecret": "key" } },
+        }))
+        .unwrap()
+    }
+
+    fn of_set(annotations: &Value) -> Option<ConditionDraft> {
+        let nodes = ["n0", "n1", "n2", "n3"].map(str::to_owned);
+        of_group::<NodeSet>(&object("OpenStackDataPlaneNodeSet", annotations), &nodes)
+    }
+
+    #[test]
+    fn what_counts_on_nodes_alone_is_told_with_the_commands_for_them() {
+        let counts = json!({ SKIP_CLEANUP: "true", "example.org/take-over": "u" });
+        assert_eq!(of_set(&counts), None);
+        let found = of_set(&json!({ TAKE_OVER: "u-1", CONFIRM: "true" })).unwrap();
+        assert_eq!(found.status, ConditionStatus::False);
+        assert_eq!(found.severity, Some(Severity::Warning));
+        for text in [
+            "Annotation dataplane.openstack.org/take-over of OpenStackDataPlaneNodeSet edpm counts \
+             for nothing",
+            "kubectl annotate --overwrite -n openstack openstackdataplanenode/n0 \
+             openstackdataplanenode/n1 openstackdataplanenode/n2 \
+             dataplane.openstack.org/take-over=<value> and 1 more.",
+            "kubectl annotate -n openstack openstackdataplanenodeset/edpm \
+             dataplane.openstack.org/take-over-",
+            "it counts on OpenStackDataPlaneDeployment alone",
+        ] {
+            assert!(found.message.contains(text), "{text}: {}", found.message);
+        }
+    }
+
+    #[test]
+    fn a_redeployment_of_hosts_of_a_node_set_is_a_deployment_to_create() {
+        let redeploy = json!({ REDEPLOY: "1" });
+        let printed = |found: Option<ConditionDraft>| -> Value {
+            let message = found.unwrap().message;
+            let (_, rest) = message.split_once("kubectl create -f - <<< '").unwrap();
+            serde_json::from_str(rest.split_once('\'').unwrap().0).unwrap()
+        };
+        let of_all = printed(of_set(&redeploy));
+        assert_eq!(
+            of_all["metadata"],
+            json!({ "generateName": "edpm-", "namespace": "openstack" })
+        );
+        let deployment: Deployment = serde_json::from_value(of_all).unwrap();
+        assert_eq!(deployment.spec.node_sets, ["edpm"]);
+        let node = object("OpenStackDataPlaneNode", &redeploy);
+        assert_eq!(printed(of_node(&node))["spec"]["ansibleLimit"], json!("edpm"));
+        assert_eq!(of_node(&object("OpenStackDataPlaneNode", &json!({ TAKE_OVER: "u" }))), None);
+        let role: Role = object("OpenStackDataPlaneRole", &redeploy);
+        assert_eq!(of_group(&role, []), None, "it counts there");
+    }
 }

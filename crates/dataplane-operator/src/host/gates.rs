@@ -40,7 +40,6 @@ pub struct Gates {
 }
 
 /// The state of one gate, which every host satisfies if it has neither.
-#[derive(Default)]
 struct GateState {
     /// The gate, and why nothing is said of it on some hosts.
     unreported: Option<(String, String)>,

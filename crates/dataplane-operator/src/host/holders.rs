@@ -21,11 +21,6 @@ pub fn restricts(node: &Node) -> bool {
     node.disruption_holders().iter().any(|it| it.holds)
 }
 
-/// Returns whether each operator for which the host waits lets this target go on; true without any.
-pub fn allows(node: &Node, target: &DisruptionTarget) -> bool {
-    lacking(node, Some(target)).is_none()
-}
-
 /// Returns the first operator for which the host waits and that does not let this target go on; none
 /// does while there is no target.
 pub fn lacking<'a>(
@@ -50,7 +45,8 @@ pub fn is_down(node: &Node) -> bool {
 
 /// Returns the operator, by its prefix, whose word on the host is awaited, and until when: it reports a
 /// gate of one of the services, so it may hold the host, and has no entry yet. So a node that is new,
-/// as after an upgrade or a restore, lets no deployment go on before it was looked at.
+/// as after an upgrade or a restore, lets no deployment go on before it was looked at. `deployment` is
+/// when the deployment was created.
 pub fn awaited<'a>(
     node: &Node,
     services: impl IntoIterator<Item = &'a Service>,
