@@ -81,9 +81,17 @@ fn repeated(seen: &Observed) -> impl Iterator<Item = ConditionDraft> {
     REPEATED.into_iter().filter_map(move |(type_, of_node)| {
         let found = find(conditions, type_)?;
         let is_up = type_ == SERVICE_UP && found.status == ConditionStatus::True;
-        let found = unmapped.filter(|_| is_up).unwrap_or(found);
-        Some(ConditionDraft::repeated(found).with_type(of_node))
+        let draft = match unmapped.filter(|_| is_up) {
+            Some(unmapped) => not_down(ConditionDraft::repeated(unmapped)),
+            None => ConditionDraft::repeated(found),
+        };
+        Some(draft.with_type(of_node))
     })
+}
+
+/// Returns a condition that is not True, for a host that does not count as down.
+fn not_down(draft: ConditionDraft) -> ConditionDraft {
+    ConditionDraft { status: ConditionStatus::Unknown, severity: None, ..draft }
 }
 
 /// Returns what deployments of a node set need to know of the host: the identity that was recorded when it

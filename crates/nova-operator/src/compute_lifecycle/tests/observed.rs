@@ -1,5 +1,6 @@
 //! Computes that a service of type nova deploys: made, kept in their cell, moved and let go.
 
+use api::conditions::ConditionStatus;
 use nova_config::annotations::ALLOW_REMOVAL;
 use nova_config::conditions::{ANNOTATIONS_IGNORED, HOST_MAPPED, NODE_SERVICE_UP, SERVICE_UP};
 use operator_core::plan::Step;
@@ -233,18 +234,33 @@ fn a_host_that_leaves_is_held_until_its_compute_is_gone_and_gets_no_other_one() 
 }
 
 #[test]
-fn the_gate_of_a_node_set_is_satisfied_by_a_service_that_is_up_and_mapped() {
+fn a_host_that_is_up_and_not_mapped_does_not_satisfy_the_gate_and_is_not_down() {
     let gate = |conditions: &[(&str, &str)]| {
         let mut seen = looked_after(&["nova-cell1"], Some("nova-cell1"));
         report(&mut seen, conditions);
         let all: Vec<Condition> =
             serde_json::from_value(status_of(&seen).unwrap()["conditions"].clone()).unwrap();
-        find(&all, NODE_SERVICE_UP).map(|it| it.reason.clone()).unwrap_or_default()
+        let found = find(&all, NODE_SERVICE_UP).unwrap();
+        (found.status, found.reason.clone())
     };
-    assert_eq!(gate(&[(SERVICE_UP, "True"), (HOST_MAPPED, "True")]), "ServiceUpIsTrue");
-    assert_eq!(gate(&[(SERVICE_UP, "True"), (HOST_MAPPED, "False")]), "HostMappedIsFalse");
-    assert_eq!(gate(&[(SERVICE_UP, "True"), (HOST_MAPPED, "Unknown")]), "HostMappedIsUnknown");
-    assert_eq!(gate(&[(SERVICE_UP, "False"), (HOST_MAPPED, "False")]), "ServiceUpIsFalse");
+    let (up, down, unknown) =
+        (ConditionStatus::True, ConditionStatus::False, ConditionStatus::Unknown);
+    assert_eq!(
+        gate(&[(SERVICE_UP, "True"), (HOST_MAPPED, "True")]),
+        (up, "ServiceUpIsTrue".into())
+    );
+    assert_eq!(
+        gate(&[(SERVICE_UP, "True"), (HOST_MAPPED, "False")]),
+        (unknown, "HostMappedIsFalse".into())
+    );
+    assert_eq!(
+        gate(&[(SERVICE_UP, "True"), (HOST_MAPPED, "Unknown")]),
+        (unknown, "HostMappedIsUnknown".into())
+    );
+    assert_eq!(
+        gate(&[(SERVICE_UP, "False"), (HOST_MAPPED, "False")]),
+        (down, "ServiceUpIsFalse".into())
+    );
 }
 
 #[test]
