@@ -17,7 +17,7 @@ use crate::inherited_annotation::repeated;
 use crate::reasons;
 
 /// The annotation of node sets by which a release before drained hosts.
-const DRAIN_HOSTS: &str = "nova.openstack.org/drain-hosts";
+pub(crate) const DRAIN_HOSTS: &str = "nova.openstack.org/drain-hosts";
 /// How many hosts of that annotation get a command.
 const NAMED: usize = 5;
 
