@@ -143,7 +143,10 @@ mod tests {
         (brought.state, brought.hash) = (RunState::Pending, "n1".to_owned());
         let host = snapshot.host("openstack", "edpm-compute-5").unwrap();
         let stage = stage_with(&host, "nova-custom");
-        assert_eq!(stage.deployment.map(ResourceExt::name_any).as_deref(), Some("openstack-edpm-x7abc"));
+        assert_eq!(
+            stage.deployment.map(ResourceExt::name_any).as_deref(),
+            Some("openstack-edpm-x7abc")
+        );
         let steps: Vec<_> = host.progress(&stage).iter().map(|it| it.state).collect();
         assert_eq!(steps, [crate::host::Step::Failed, crate::host::Step::Succeeded]);
     }

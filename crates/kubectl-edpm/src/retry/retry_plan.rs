@@ -107,7 +107,8 @@ fn like(
 /// begun.
 fn still_trying(host: &Host<'_>, deployment: &Deployment) -> Error {
     let name = place(deployment).1;
-    let is_failing = || host.stages[0].services.iter().any(|it| it.failures > 0 && it.reason.is_some());
+    let is_failing =
+        || host.stages[0].services.iter().any(|it| it.failures > 0 && it.reason.is_some());
     let doing = if !is_last(host.node, deployment) {
         "has not begun there"
     } else if is_failing() {

@@ -138,7 +138,10 @@ fn none(host: &Host<'_>, service: &str) -> String {
     }
     let brought = services(Some(*newest), host.node_set);
     if brought.contains(&service) {
-        return format!("{DEPLOYMENT} {name} did not come to service {service}: {}", message(newest));
+        return format!(
+            "{DEPLOYMENT} {name} did not come to service {service}: {}",
+            message(newest)
+        );
     }
     format!("{DEPLOYMENT} {name} does not bring service {service}, but {}", brought.join(", "))
 }

@@ -74,7 +74,11 @@ async fn kubectl_is_warned_of_an_annotation_that_no_operator_reads_and_of_no_oth
         ("OpenStackDataPlane", "dataplane.openstack.org/redeploy", ""),
         ("OpenStackDataPlaneRole", "nova.openstack.org/default_config", "nova.openstack.org/cell"),
         ("OpenStackDataPlaneNode", "dataplane.openstack.org/cell", "nova.openstack.org/cell"),
-        ("OpenStackDataPlaneNodeSet", "nova.openstack.org/drian", "nova.openstack.org/drain-before"),
+        (
+            "OpenStackDataPlaneNodeSet",
+            "nova.openstack.org/drian",
+            "nova.openstack.org/drain-before",
+        ),
         (
             "OpenStackDataPlaneDeployment",
             "dataplane.openstack.org/confirm-deletion",

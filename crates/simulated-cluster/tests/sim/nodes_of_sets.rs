@@ -249,8 +249,8 @@ async fn a_node_of_somebody_else_keeps_its_name_and_holds_the_host_of_that_name_
 }
 
 #[tokio::test]
-async fn a_node_that_a_quota_refuses_is_told_in_the_api_servers_words_and_holds_no_other() -> Result<()>
-{
+async fn a_node_that_a_quota_refuses_is_told_in_the_api_servers_words_and_holds_no_other()
+-> Result<()> {
     let ns = World::new("nodes-quota").await?;
     let first = ns.host("e2e-quota-0", "203.0.113.203");
     let second = ns.host_like(&first, "e2e-quota-1", "203.0.113.204");

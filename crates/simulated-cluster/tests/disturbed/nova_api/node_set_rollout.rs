@@ -117,7 +117,11 @@ async fn a_host_may_be_disturbed_from_when_it_is_drained_until_it_is_enabled() -
     allowed(own, host, None).await?;
     is_given_back(own, host).await?;
     assert_eq!(disabled(own, &host.name)?, None);
-    assert_eq!(nova.count(SERVICE), 3, "disabled once and enabled once, and the other one disabled");
+    assert_eq!(
+        nova.count(SERVICE),
+        3,
+        "disabled once and enabled once, and the other one disabled"
+    );
 
     fails(own, host).await?;
     own.sim.operators.start(Operator::DataPlane)?;

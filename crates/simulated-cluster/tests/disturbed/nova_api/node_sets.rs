@@ -43,7 +43,9 @@ async fn one_host_of_a_node_set_is_drained_and_enabled_although_the_operator_die
     let words = ["kubectl annotate", "compute-1", "nova.openstack.org/drain=wait"];
     let is_named = |it: &NodeSet| {
         let conditions = conditions_of_set(it).iter();
-        conditions.filter(|it| it.type_ == IGNORED).any(|it| words.iter().all(|word| it.message.contains(word)))
+        conditions
+            .filter(|it| it.type_ == IGNORED)
+            .any(|it| words.iter().all(|word| it.message.contains(word)))
     };
     own.wait::<NodeSet>(SET, "with the commands", READ, is_named).await?;
     nova.wait_for_requests(SERVICES, 2).await?;
@@ -51,7 +53,8 @@ async fn one_host_of_a_node_set_is_drained_and_enabled_although_the_operator_die
 
     // The answers to both writes are lost with the operator that has sent them.
     let annotate = async |drain: Value| {
-        let change = json!({ "metadata": { "annotations": { "nova.openstack.org/drain": drain } } });
+        let change =
+            json!({ "metadata": { "annotations": { "nova.openstack.org/drain": drain } } });
         own.merge::<Node>(&host.name, change).await
     };
     nova.fail_next(SERVICE, 1, NovaFault::LostAnswer);
