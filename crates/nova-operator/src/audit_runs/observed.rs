@@ -28,7 +28,7 @@ pub struct AuditedHost {
     /// The digests of its ssh Secret, or `None` when it does not exist.
     pub ssh: Option<Digests>,
     /// What the service of type nova mounts that deploys the host, or `None` while something of it is
-    /// missing; nothing where this operator deploys it.
+    /// missing; empty for a host that this operator deploys.
     pub sources: Option<Vec<MountedSource>>,
     /// Whether a run that is no audit waits for the host or works on it.
     pub is_busy: bool,

@@ -410,7 +410,7 @@ fn for_target(number: i64) -> OrderOfHost {
 }
 
 #[tokio::test]
-async fn what_was_found_for_another_target_says_nothing_and_whoever_asks_learns_of_the_newest() {
+async fn another_target_is_another_order_and_the_newest_one_is_known() {
     let (address, _) = cloud(Arc::default()).await;
     let world = world(address);
     assert_eq!(world.orders.newest(&object()), None);
