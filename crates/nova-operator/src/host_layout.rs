@@ -18,8 +18,7 @@ pub fn layout(compute: &ExternalCompute, node: Option<&Node>, tls: Vec<Tls>) -> 
     }
     let inventory = inventory(compute, node);
     let status = node.and_then(|it| it.status.as_ref());
-    let is_nodes =
-        status.is_some_and(|it| it.inventory_config_map_name.as_deref() == inventory);
+    let is_nodes = status.is_some_and(|it| it.inventory_config_map_name.as_deref() == inventory);
     let beside = status.and_then(|it| it.inventory_secret_name.clone()).filter(|_| is_nodes);
     Layout::Parent { inventory: inventory.unwrap_or_default().to_owned(), beside, tls }
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use api::ansibleee::AnsibleEe;
-use api::dataplane::{Node, ServiceRun};
 use api::dataplane::service_run::RunState;
+use api::dataplane::{Node, ServiceRun};
 use api::nova::{Cell, ExternalCompute, RegisteredNova};
 use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt;

@@ -136,7 +136,7 @@ fn removal(seen: &Observed, now: Timestamp) -> Plan<OrderOfHost> {
 
 /// Returns the step that deletes a compute whose host leaves.
 fn deletion(seen: &Observed) -> Step {
-    Step::delete(Target::of(&*seen.compute), "its host leaves the node set, and is empty")
+    Step::delete(Target::of(&*seen.compute), "its host leaves the node set")
 }
 
 /// Returns the steps that let the compute go, without the certificate of its host.

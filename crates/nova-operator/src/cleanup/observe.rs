@@ -13,9 +13,7 @@ use crate::caches::Caches;
 use crate::cell_immutability::owns;
 use crate::cleanup::observed::Observed;
 use crate::compute::libvirt_tls;
-use crate::compute::observe::{
-    certificate, digests, group_of, health, read_since_deployment,
-};
+use crate::compute::observe::{certificate, digests, group_of, health, read_since_deployment};
 use crate::compute_lifecycle::mounted_cell::nova_services;
 use crate::controller_names::COMPUTE;
 use crate::drain::progress::HostProgress;

@@ -347,6 +347,11 @@ impl World {
                     serde_json::from_value(status["conditions"].clone()).unwrap();
                 let node = self.node.as_mut().unwrap().status.get_or_insert_default();
                 node.conditions = conditions;
+                let list = |it: &Value| if it.is_null() { json!([]) } else { it.clone() };
+                let holders =
+                    serde_json::from_value(list(&status["disruption"]["holders"])).unwrap();
+                node.disruption.get_or_insert_default().holders = holders;
+                node.host_vars = serde_json::from_value(list(&status["hostVars"])).unwrap();
             }
             "compute" => {
                 let status = serde_json::from_value(status.clone()).unwrap();

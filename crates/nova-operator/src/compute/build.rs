@@ -20,8 +20,8 @@ use serde_json::{Value, json};
 use crate::compute::evaluation::Evaluation;
 use crate::compute::host_drain::drains_before;
 use crate::compute::observed::Observed;
-use crate::host_layout::layout;
 use crate::compute::{identity, libvirt_tls, migration_key};
+use crate::host_layout::layout;
 
 /// The operator's own play that checks the registration, so that it works with any collection.
 const REGISTERED_PLAY: &str = include_str!("../../plays/nova-registered.yaml");

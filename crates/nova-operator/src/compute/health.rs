@@ -130,10 +130,7 @@ fn is_unread(health: &HostHealth, at: Option<Timestamp>) -> bool {
 }
 
 fn unread(seen: &Observed) -> ConditionDraft {
-    let text = format!(
-        "{}; nova's API has not been read since.",
-        runs(&seen.compute)
-    );
+    let text = format!("{}; nova's API has not been read since.", runs(&seen.compute));
     reasons::compute::WAITING_FOR_NOVA.condition(READY, text)
 }
 

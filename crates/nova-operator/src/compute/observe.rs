@@ -21,8 +21,8 @@ use crate::audit::observe::audited;
 use crate::caches::Caches;
 use crate::cell_immutability::owns;
 use crate::compute::observed::{DefaultConfig, Inventory, Observed, Rendered, SeenCertificate};
-use crate::compute::{libvirt_tls, migration_key};
 use crate::compute::observed_host::last_deployed;
+use crate::compute::{libvirt_tls, migration_key};
 use crate::compute_lifecycle::mounted_cell::{NovaServices, nova_services};
 use crate::controller_names::COMPUTE;
 use crate::drain::progress::HostProgress;
@@ -136,7 +136,11 @@ pub async fn observe(
 
 /// Returns whether a compute may start now; one that others deploy takes no part in a rollout of ours.
 async fn slot(caches: &Caches, compute: &ExternalCompute, node: Option<&Node>) -> RolloutSlot {
-    if compute.is_observed() { RolloutSlot::Free } else { caches.coordinator.slot(compute, node).await }
+    if compute.is_observed() {
+        RolloutSlot::Free
+    } else {
+        caches.coordinator.slot(compute, node).await
+    }
 }
 
 /// Returns whether nova was read twice since a deployment by others has ended well on a host; `None`

@@ -199,8 +199,7 @@ fn conditions(seen: &Observed, evaluated: &Evaluation, now: Timestamp) -> Vec<Co
     let mut blocking: Vec<ConditionDraft> =
         is_unknown.then(|| cell.clone()).into_iter().chain(evaluated.rejection.clone()).collect();
     blocking.push(deployment.clone());
-    let good =
-        reasons::compute::READY.condition(READY, format!("{}.", in_service(&seen.compute)));
+    let good = reasons::compute::READY.condition(READY, format!("{}.", in_service(&seen.compute)));
     let summary = conditions::ready(&blocking, good);
     let problem = evaluated.health.problem(seen).filter(|_| summary.holds());
     let ready = problem.unwrap_or(summary);
@@ -210,8 +209,7 @@ fn conditions(seen: &Observed, evaluated: &Evaluation, now: Timestamp) -> Vec<Co
     all.push(ready);
     all.extend(evaluated.health.conditions.iter().cloned());
     all.extend(evaluated.health.drained.clone());
-    let audited = repair::without_repairs(&seen.audited);
-    all.extend(audited.condition(&seen.compute, &repair::command(seen), now));
+    all.extend(seen.audited.condition(&seen.compute, &repair::command(seen), now));
     all.extend(repair::not_possible(seen));
     all
 }

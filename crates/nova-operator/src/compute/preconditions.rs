@@ -26,8 +26,8 @@ use crate::compute::{libvirt_tls, migration_key};
 use crate::compute_lifecycle::effective::{DesiredCompute, annotated};
 use crate::conflicting_service::listed;
 use crate::drain::before::{DrainBefore, drain_before};
-use crate::host_layout::inventory_source;
 use crate::group::Group;
+use crate::host_layout::inventory_source;
 use crate::reasons;
 use crate::registration::{has_registered, was_deployed};
 
@@ -143,8 +143,7 @@ fn ip_of(address: &str) -> Option<IpAddr> {
 
 /// Two writers of one directory would overwrite each other's files forever.
 fn conflict_fault(seen: &Observed) -> Option<Problem> {
-    let reported =
-        seen.nova.listed.as_ref()?.message(&seen.compute.spec.dataplane_node_name);
+    let reported = seen.nova.listed.as_ref()?.message(&seen.compute.spec.dataplane_node_name);
     Some(Problem::new(&reasons::NOVA_SERVICE_LISTED, reported))
 }
 
@@ -199,8 +198,9 @@ fn default_config(seen: &Observed, faults: &mut Vec<Problem>) -> Option<config_i
     let name = &named.name;
     let Some(content) = &named.content else {
         let text = format!(
-            "ConfigMap {name}, named by annotation {DEFAULT_CONFIG} of the role, does not exist: \
-             create it, or remove the annotation."
+            "ConfigMap {name}, named by annotation {DEFAULT_CONFIG} of the {}, does not exist: create \
+             it, or remove the annotation.",
+            what_names_defaults(seen)
         );
         faults.push(Problem::new(&reasons::compute::DEFAULT_CONFIG_NOT_FOUND, text));
         return None;
@@ -214,6 +214,16 @@ fn default_config(seen: &Observed, faults: &mut Vec<Problem>) -> Option<config_i
             ));
             None
         }
+    }
+}
+
+/// Returns what has the annotation with the default configuration.
+fn what_names_defaults(seen: &Observed) -> &'static str {
+    let is_own = |it: &Node| it.annotations().contains_key(DEFAULT_CONFIG);
+    match &seen.group {
+        _ if seen.node.as_deref().is_some_and(is_own) => "node",
+        Some(Group::NodeSet(_)) => "node set",
+        Some(Group::Role(_)) | None => "role",
     }
 }
 

@@ -7,9 +7,8 @@ use nova_config::annotations::AUDIT_REPAIR;
 use nova_config::conditions::{CONFIG_WARNINGS, REDEPLOY_REQUESTED};
 use operator_core::run_engine::retry;
 
-use crate::audit::condition::{Audited, named};
+use crate::audit::condition::named;
 use crate::audit::report::{LastAudit, Verdict};
-use crate::audit::request::{AuditPolicy, AuditRequest};
 use crate::cell_immutability::owns;
 use crate::compute::deploy_strategy::deploys;
 use crate::compute::messages::{redeploy_command, way_to_deploy};
@@ -23,15 +22,6 @@ pub fn due(seen: &Observed) -> Option<&LastAudit> {
     let of_node = || node.and_then(|it| it.status.as_ref()?.deploy) != Some(false);
     let is_deployed = deploys(compute, node) && (!needs_node(seen) || of_node());
     seen.audited.repair(compute).filter(|_| is_deployed)
-}
-
-/// Returns what is known of audits of a host on which the operator repairs nothing.
-pub fn without_repairs(audited: &Audited) -> Audited {
-    let request = match &audited.request {
-        AuditRequest::Audit(policy) => AuditRequest::Audit(AuditPolicy { repairs: false, ..*policy }),
-        other => other.clone(),
-    };
-    Audited { request, ..audited.clone() }
 }
 
 /// Returns that repairs are asked for of a compute that others deploy, which repair nothing; `None` where

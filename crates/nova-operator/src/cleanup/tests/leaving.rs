@@ -167,7 +167,10 @@ fn a_node_that_is_deleted_with_its_set_is_held_until_its_host_is_drained() {
     world.settle();
     world.delete_node(false);
     let writes = world.settle();
-    assert!(writes.contains(&"delete compute".to_owned()) && n_cleanups(&writes) == 0, "{writes:?}");
+    assert!(
+        writes.contains(&"delete compute".to_owned()) && n_cleanups(&writes) == 0,
+        "{writes:?}"
+    );
     assert_eq!(world.told_by_node().0, "ServersOnHost");
     world.nova = Some(HostProgress::Drained);
     assert_eq!(n_cleanups(&world.settle()), 1);

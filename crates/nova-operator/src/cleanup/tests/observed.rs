@@ -89,7 +89,11 @@ fn a_host_that_records_another_owner_is_held_and_keeps_its_service() {
     leave(&mut world, Some(true));
     for result in ["Failed", "Failed", "Failed", "Failed", "Unreachable", "Unreachable"] {
         assert_eq!(n_cleanups(&world.settle()), 1, "{result}");
-        if result == "Failed" { end_with(&mut world, &failure) } else { world.end(result) }
+        if result == "Failed" {
+            end_with(&mut world, &failure)
+        } else {
+            world.end(result)
+        }
         world.settle();
         assert!(matches!(order(&world), Some(HostOrder::DrainForRemoval(..))), "{result}");
         let (reason, message) = world.told_by_node();
@@ -111,7 +115,11 @@ fn guests_on_a_host_that_leaves_hold_it_also_when_it_is_not_reached_later() {
     leave(&mut world, Some(true));
     for result in ["Failed", "Failed", "Failed", "Failed", "Unreachable", "Unreachable"] {
         assert_eq!(n_cleanups(&world.settle()), 1, "{result}");
-        if result == "Failed" { end_with(&mut world, &failure) } else { world.end(result) }
+        if result == "Failed" {
+            end_with(&mut world, &failure)
+        } else {
+            world.end(result)
+        }
         world.settle();
         let (reason, message) = said(&world, "HostCleaned");
         assert!(reason == "GuestsOnHost" && message.contains("g1"), "{result}: {message}");

@@ -100,7 +100,14 @@ fn it_is_ready_once_the_service_has_succeeded_and_nova_was_read_twice_since() {
     assert_eq!(world.reason("Ready"), "Ready");
     assert_eq!(ids(&world), (Some("s"), Some(ID)));
     assert_eq!(world.settle(), [""; 0]);
-    let types: Vec<&str> = world.seen.compute.status.iter().flat_map(|it| &it.conditions).map(|it| &*it.type_).collect();
+    let types: Vec<&str> = world
+        .seen
+        .compute
+        .status
+        .iter()
+        .flat_map(|it| &it.conditions)
+        .map(|it| &*it.type_)
+        .collect();
     for absent in ["InputReady", "ServiceConfigReady", "UpToDate"] {
         assert!(!types.contains(&absent), "{types:?}");
     }
@@ -239,6 +246,8 @@ fn a_host_that_loses_its_identity_again_gets_it_back_again() {
     world.settle();
     let record = &mut world.node().status.as_mut().unwrap().services[0];
     record.attempt += 1;
+    // Its order has ended, so that nothing is known of another one.
+    world.seen.drain = Some(HostProgress::Pending);
     world.settle();
     assert_eq!(world.n_runs(), 1, "nova is asked anew");
     assert!(found(&mut world, HostProgress::Pending).is_empty());
