@@ -90,8 +90,10 @@ fn repeated(seen: &Observed) -> impl Iterator<Item = ConditionDraft> {
 }
 
 /// Returns a condition that is not True, for a host that does not count as down.
-fn not_down(draft: ConditionDraft) -> ConditionDraft {
-    ConditionDraft { status: ConditionStatus::Unknown, severity: None, ..draft }
+fn not_down(mut draft: ConditionDraft) -> ConditionDraft {
+    draft.status = ConditionStatus::Unknown;
+    draft.severity = None;
+    draft
 }
 
 /// Returns what deployments of a node set need to know of the host: the identity that was recorded when it
