@@ -127,7 +127,10 @@ mod tests {
         serde_json::from_value(json!({
             "apiVersion": "dataplane.openstack.org/v1beta1", "kind": kind,
             "metadata": { "name": "edpm", "namespace": "openstack", "annotations": annotations },
-            "spec": { "nodeSet": "edpm", "nodeTemplate": { "ansibleSSHPrivateKeySecret": "key" } },
+            "spec": {
+                "nodeSet": "edpm", "nodes": {},
+                "nodeTemplate": { "ansibleSSHPrivateKeySecret": "key" },
+            },
         }))
         .unwrap()
     }

@@ -85,8 +85,8 @@ pub struct SshHost<'a> {
 }
 
 impl SshHost<'_> {
-    /// Returns which host key is trusted; `accepted` is the fingerprint that the user accepts, which
-    /// counts for nothing where it is of an earlier installation.
+    /// Returns which host key is trusted; `accepted` is the fingerprint that the user accepts. One of an
+    /// earlier installation does not count.
     ///
     /// A key of the user's takes precedence: when the user's `known_hosts` name the host, a learned
     /// key is dropped. So is the key of an earlier installation on the machine.

@@ -306,12 +306,12 @@ fn variables_that_other_operators_give_are_data_and_change_no_digest() {
     let mut world = World::new();
     world.settle();
     let (hash, before) = (world.hash(), world.inventory());
-    world.edit("/nodes/n0/ansible/ansibleVars", json!({ "edpm_nova_compute_id": "own" }));
+    world.edit("/nodes/n0/ansible/ansibleVars", json!({ "edpm_site_id": "own" }));
     world.settle();
     let edited = world.hash();
     assert_ne!(edited, hash);
-    let given = json!([{ "name": "nova.openstack.org", "vars": {
-        "edpm_nova_compute_id": "{{ lookup('file', '/etc/shadow') }}",
+    let given = json!([{ "name": "example.org", "vars": {
+        "edpm_site_id": "{{ lookup('file', '/etc/shadow') }}",
         "ansible_host": "192.0.2.99", "edpm_owner": "a/b/c", "edpm_owner_accepted": "u", "a b": "c",
     } }]);
     world.with_node("n0", |it| {
@@ -319,11 +319,11 @@ fn variables_that_other_operators_give_are_data_and_change_no_digest() {
     });
     assert_eq!(world.settle(), ["apply Secret dataplanenodeset-compute"]);
     let text = &world.content["inventory"];
-    let line = "edpm_nova_compute_id: !unsafe \"{{ lookup('file', '/etc/shadow') }}\"";
+    let line = "edpm_site_id: !unsafe \"{{ lookup('file', '/etc/shadow') }}\"";
     assert!(text.contains(line), "{text}");
     let mut now = world.inventory();
     assert!(
-        now[SET]["hosts"]["n0"].as_object_mut().unwrap().remove("edpm_nova_compute_id").is_some()
+        now[SET]["hosts"]["n0"].as_object_mut().unwrap().remove("edpm_site_id").is_some()
     );
     assert_eq!(now, before, "all others are refused");
     assert_eq!(world.hash(), edited);
