@@ -19,6 +19,8 @@ use crate::world::World;
 
 /// The condition of a node set about its nodes.
 const ACCEPTED: &str = "NodesAccepted";
+/// What a quota counts nodes by.
+const COUNTED: &str = "count/openstackdataplanenodes.dataplane.openstack.org";
 /// The only service.
 const SERVICE: &str = "one";
 
@@ -256,12 +258,15 @@ async fn a_node_that_a_quota_refuses_is_told_in_the_api_servers_words_and_holds_
     let second = ns.host_like(&first, "e2e-quota-1", "203.0.113.204");
     let quota = json!({
         "metadata": { "name": "nodes" },
-        "spec": { "hard": { "count/openstackdataplanenodes.dataplane.openstack.org": "1" } },
+        "spec": { "hard": { COUNTED: "1" } },
     });
     let quota: ResourceQuota = serde_json::from_value(quota)?;
     ns.api::<ResourceQuota>().create(&PostParams::default(), &quota).await?;
-    let is_counted = |it: &ResourceQuota| it.status.as_ref().is_some_and(|it| it.hard.is_some());
-    ns.wait::<ResourceQuota>("nodes", "in effect", SOON, is_counted).await?;
+    let is_counted = |it: &ResourceQuota| {
+        let used = it.status.as_ref().and_then(|it| it.used.as_ref());
+        used.is_some_and(|it| it.contains_key(COUNTED))
+    };
+    ns.wait::<ResourceQuota>("nodes", "in effect", RUN, is_counted).await?;
     described(&ns, &[&first, &second]).await?;
     undeployed(&ns, &first).await?;
     let is_told = |it: &NodeSet| {
