@@ -1,5 +1,6 @@
 //! The caches of nova-operator, and which work queues a change in each of them enqueues.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,7 +24,9 @@ use operator_runtime::source_cache::SourceCache;
 
 use crate::audit::limits::AuditLimits;
 use crate::cell::discovery;
+use crate::compute_lifecycle::mounted_cell::{self, NovaServices};
 use crate::conflicting_service::listed;
+use crate::group::Group;
 use crate::indexes::{BY_APPLICATION_CREDENTIAL, BY_CELL_UID, application_credential_key};
 use crate::nova_monitor::objects::MonitoredObjects;
 use crate::nova_monitor::{ClientSettings, MonitorQueues, NovaMonitor};
@@ -161,6 +164,17 @@ impl Caches {
     pub fn cells_of(&self, namespace: &str) -> Vec<Key> {
         let all = self.cells.all().into_iter();
         Key::of_each(all.filter(|it| it.metadata.namespace.as_deref() == Some(namespace)))
+    }
+
+    /// Returns the services of type nova of a node; `group` is what it belongs to, `None` where that does not
+    /// exist.
+    pub fn nova_services(&self, group: Option<&Group>, node: &Node) -> NovaServices {
+        let namespace = node.namespace().unwrap_or_default();
+        let known = |it: &String| self.services.get(&Key::new(&namespace, it));
+        let known: BTreeMap<&str, Arc<Service>> = mounted_cell::names(group, node)
+            .filter_map(|it| Some((it.as_str(), known(it)?)))
+            .collect();
+        mounted_cell::of_node(group, node, &known, &self.cells_of(&namespace))
     }
 
     /// Returns the nodes that list a service, or on whose hosts it was run.

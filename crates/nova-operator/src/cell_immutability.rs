@@ -10,10 +10,8 @@ use kube::ResourceExt;
 use nova_config::annotations::{ALLOW_REMOVAL, CELL};
 use operator_core::object_key::Key;
 
-use crate::compute_lifecycle::effective::{
-    DesiredCompute, ObservedCell, annotated, desired, desired_of_group,
-};
-use crate::compute_lifecycle::mounted_cell::NovaServices;
+use crate::compute_lifecycle::effective::{DesiredCompute, annotated, desired, desired_of_group};
+use crate::compute_lifecycle::mounted_cell::{NovaServices, ObservedCell};
 use crate::group::Group;
 use crate::indexes::BY_ROLE;
 use crate::shared_caches::SharedCaches;

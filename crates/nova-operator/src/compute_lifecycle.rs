@@ -51,7 +51,10 @@ impl Controller for ComputeLifecycle {
     const NAME: &'static str = "compute-creation";
 
     async fn observe(&self, key: &Key) -> Result<Option<Observed>> {
-        observe::observe(&self.caches, &self.images, self.orders.as_deref(), key).await
+        let seen = observe::observe(&self.caches, &self.images, key).await?;
+        let is_followed = |it: &Observed| it.compute.as_ref().is_some_and(|it| it.is_observed());
+        let newest = || self.orders.as_ref()?.newest(key);
+        Ok(seen.map(|it| Observed { order: newest().filter(|_| is_followed(&it)), ..it }))
     }
 
     fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {

@@ -19,7 +19,6 @@ use crate::audit::run::{address_key, is_audit, is_open, open_key};
 use crate::audit::scope::Scope;
 use crate::audit_runs::observed::{Audit, AuditedHost, Observed};
 use crate::caches::Caches;
-use crate::compute_lifecycle::mounted_cell::nova_services;
 use crate::group::{Group, group_key};
 use crate::indexes::{BY_OPEN_ADDRESS, BY_OPEN_AUDIT, BY_OWNER};
 use crate::shared_caches::SharedCaches;
@@ -124,7 +123,7 @@ async fn sources(
     node: &Node,
 ) -> Result<Option<Vec<MountedSource>>> {
     let (nova, namespace) =
-        (nova_services(caches, group, node), node.namespace().unwrap_or_default());
+        (caches.nova_services(group, node), node.namespace().unwrap_or_default());
     let name = nova.listed.map(|it| it.service).or(nova.deployed);
     let service = name.and_then(|it| caches.services.get(&Key::new(&namespace, &it)));
     let Some(service) = service else { return Ok(None) };

@@ -6,7 +6,7 @@ use api::problem::Problem;
 use kube::ResourceExt;
 use nova_config::annotations::CELL;
 
-use crate::compute_lifecycle::mounted_cell::NovaServices;
+use crate::compute_lifecycle::mounted_cell::{NovaServices, ObservedCell};
 use crate::group::{Group, group_key};
 use crate::inherited_annotation;
 use crate::reasons;
@@ -32,17 +32,6 @@ pub enum DesiredCompute {
     Refused(Problem),
 }
 
-/// The cell of a compute that a service of type nova deploys.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum ObservedCell {
-    /// The service mounts the Secret of this one.
-    Mounted(String),
-    /// The service mounts the Secret of no cell.
-    None,
-    /// Services of the node mount the Secrets of several.
-    Several(Vec<String>),
-}
-
 impl DesiredCompute {
     /// Returns the cell that is requested, as far as it is known.
     pub fn cell(&self) -> Option<&str> {
@@ -52,29 +41,6 @@ impl DesiredCompute {
             }
             Self::Nothing | Self::Observed { .. } | Self::Unknown { .. } | Self::Refused(_) => None,
         }
-    }
-}
-
-impl ObservedCell {
-    /// Returns why the cell of a compute is not known, and what to do about it.
-    pub fn message(&self, compute: &str) -> String {
-        let mounted = match self {
-            Self::Mounted(cell) => std::slice::from_ref(cell),
-            Self::None => &[],
-            Self::Several(cells) => cells,
-        };
-        let which = if mounted.is_empty() {
-            "no service of type nova of its node mounts the Secret <cell>-compute-config of a \
-             NovaCell of the namespace"
-                .to_owned()
-        } else {
-            format!("services of type nova of its node mount those of {}", mounted.join(" and "))
-        };
-        format!(
-            "The cell of NovaExternalCompute {compute} is not known, because {which}. All cells of \
-             the namespace are asked for its host, and its removal waits: name the Secret of one \
-             NovaCell in dataSources of the service."
-        )
     }
 }
 

@@ -10,8 +10,6 @@ use nova_config::rendered_secret::cell_secret_name;
 use operator_core::data_sources::{SourceRef, sources_of};
 use operator_core::object_key::Key;
 
-use crate::caches::Caches;
-use crate::compute_lifecycle::effective::ObservedCell;
 use crate::conflicting_service::{ConflictingService, conflicting_service, is_nova, listed};
 use crate::group::Group;
 
@@ -26,6 +24,17 @@ pub struct NovaServices {
     pub cells: Vec<String>,
 }
 
+/// The cell of a compute that a service of type nova deploys.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum ObservedCell {
+    /// The service mounts the Secret of this one.
+    Mounted(String),
+    /// The service mounts the Secret of no cell.
+    None,
+    /// Services of the node mount the Secrets of several.
+    Several(Vec<String>),
+}
+
 impl NovaServices {
     /// Returns the cell that a compute has which they deploy.
     pub fn cell(&self) -> ObservedCell {
@@ -37,19 +46,31 @@ impl NovaServices {
     }
 }
 
-/// Returns the services of type nova of a node; `group` is what it belongs to, `None` where that does not
-/// exist.
-pub fn nova_services(caches: &Caches, group: Option<&Group>, node: &Node) -> NovaServices {
-    let namespace = node.namespace().unwrap_or_default();
-    let recorded = node.status.iter().flat_map(|it| &it.services).filter(|it| has_begun(it));
-    let names = listed(group, node).iter().chain(recorded.map(|it| &it.name));
-    let known: BTreeMap<&str, Arc<Service>> = names
-        .filter_map(|it| Some((it.as_str(), caches.services.get(&Key::new(&namespace, it))?)))
-        .collect();
-    of_node(group, node, &known, &caches.cells_of(&namespace))
+impl ObservedCell {
+    /// Returns why the cell of a compute is not known, and what to do about it.
+    pub fn message(&self, compute: &str) -> String {
+        let mounted = match self {
+            Self::Mounted(cell) => std::slice::from_ref(cell),
+            Self::None => &[],
+            Self::Several(cells) => cells,
+        };
+        let which = if mounted.is_empty() {
+            "no service of type nova of its node mounts the Secret <cell>-compute-config of a \
+             NovaCell of the namespace"
+                .to_owned()
+        } else {
+            format!("services of type nova of its node mount those of {}", mounted.join(" and "))
+        };
+        format!(
+            "The cell of NovaExternalCompute {compute} is not known, because {which}. All cells of \
+             the namespace are asked for its host, and its removal waits: name the Secret of one \
+             NovaCell in dataSources of the service."
+        )
+    }
 }
 
-/// Returns the same from the services that exist, by name, and the cells of the namespace.
+/// Returns the services of type nova of a node, from the services that exist, by name, and the cells of the
+/// namespace; `group` is what it belongs to, `None` where that does not exist.
 pub fn of_node(
     group: Option<&Group>,
     node: &Node,
@@ -57,8 +78,7 @@ pub fn of_node(
     cells: &[Key],
 ) -> NovaServices {
     let find = |name: &str| services.get(name).map(|it| &**it);
-    let recorded = node.status.iter().flat_map(|it| &it.services).filter(|it| has_begun(it));
-    let mut recorded = recorded.map(|it| &it.name).filter(|it| is_nova(it, find(it)));
+    let mut recorded = begun(node).filter(|it| is_nova(it, find(it)));
     let of_nova = services.iter().filter(|(name, it)| is_nova(name, Some(it)));
     let of_nova: Vec<&Service> = of_nova.map(|(_, it)| &**it).collect();
     NovaServices {
@@ -66,6 +86,16 @@ pub fn of_node(
         deployed: recorded.next().cloned(),
         cells: mounted_cells(&of_nova, cells),
     }
+}
+
+/// Returns the names of the services of a node: those that are listed, and those that were run on its host.
+pub fn names<'a>(group: Option<&'a Group>, node: &'a Node) -> impl Iterator<Item = &'a String> {
+    listed(group, node).iter().chain(begun(node))
+}
+
+fn begun(node: &Node) -> impl Iterator<Item = &String> {
+    let recorded = node.status.iter().flat_map(|it| &it.services);
+    recorded.filter(|it| has_begun(it)).map(|it| &it.name)
 }
 
 /// Whether a service has ever been run on the host: a record is there before its first run is made.

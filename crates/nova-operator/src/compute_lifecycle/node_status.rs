@@ -12,12 +12,12 @@ use operator_core::plan::{Step, Target, Write, transition_events};
 use serde_json::json;
 
 use crate::cell_immutability::owns;
-use crate::compute_lifecycle::observed::{Observed, REPEATED, own_conditions};
+use crate::compute_lifecycle::observed::{
+    OPERATOR, Observed, REPEATED, own_conditions, own_holder,
+};
 use crate::compute_lifecycle::permission;
 use crate::ignored_annotations;
 
-/// The name of this operator's part of lists on a node: the prefix of its conditions.
-pub const OPERATOR: &str = "nova.openstack.org";
 /// The variable by which the play of nova knows the host's own identity.
 const COMPUTE_ID: &str = "edpm_nova_compute_id";
 
@@ -32,11 +32,6 @@ pub fn step(seen: &Observed, condition: Option<ConditionDraft>, now: Timestamp) 
 /// Returns the step that takes all of this operator's words off a node whose compute is let go.
 pub fn released(seen: &Observed, now: Timestamp) -> Option<Step> {
     write(&seen.node, vec![], None, None, now)
-}
-
-/// Returns this operator's entry among those of operators that may hold a disruption.
-pub fn own_holder(node: &Node) -> Option<&DisruptionHolder> {
-    node.disruption_holders().iter().find(|it| it.name == OPERATOR)
 }
 
 fn write(

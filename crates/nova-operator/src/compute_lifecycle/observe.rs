@@ -8,23 +8,16 @@ use operator_core::object_key::Key;
 use operator_runtime::error::Result;
 
 use crate::caches::Caches;
-use crate::compute_lifecycle::mounted_cell::nova_services;
 use crate::compute_lifecycle::observed::Observed;
 use crate::compute_lifecycle::permission::ended;
 use crate::finalizers;
 use crate::images::Images;
 use crate::indexes::cell_key;
 use crate::nova_health::HostHealth;
-use crate::nova_orders::NovaOrders;
 
 /// Reads a node; returns `None` when it does not exist, because its compute is then deleted as
 /// well.
-pub async fn observe(
-    caches: &Caches,
-    images: &Images,
-    orders: Option<&NovaOrders>,
-    key: &Key,
-) -> Result<Option<Observed>> {
+pub async fn observe(caches: &Caches, images: &Images, key: &Key) -> Result<Option<Observed>> {
     let Some(node) = caches.nodes.get(key) else { return Ok(None) };
     // A compute that cannot be deserialized still exists: the error prevents that it is created
     // again or that the node's finalizer is removed.
@@ -37,10 +30,10 @@ pub async fn observe(
         && caches.api.is_namespace_terminating(&key.namespace).await?;
     let observed = compute.as_deref().filter(|it| it.is_observed());
     Ok(Some(Observed {
-        nova: nova_services(caches, group.as_ref(), &node),
+        nova: caches.nova_services(group.as_ref(), &node),
         health: observed.and_then(|it| health(caches, &node, it)),
         has_read_twice: observed.is_some() && has_read_twice(caches, &node),
-        order: orders.filter(|_| observed.is_some()).and_then(|it| it.newest(key)),
+        order: None,
         node,
         group,
         compute,

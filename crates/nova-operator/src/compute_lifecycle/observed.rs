@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use api::conditions::{Condition, find};
-use api::dataplane::Node;
+use api::dataplane::{DisruptionHolder, Node};
 use api::nova::ExternalCompute;
 use nova_config::conditions::{
     ANNOTATIONS_IGNORED, COMPUTE_CONDITION, CONFIGURATION_IN_SYNC, DRAINED,
@@ -17,6 +17,9 @@ use crate::drain::progress::HostProgress;
 use crate::group::Group;
 use crate::images::Images;
 use crate::nova_health::HostHealth;
+
+/// The name of this operator's part of lists on a node: the prefix of its conditions.
+pub const OPERATOR: &str = "nova.openstack.org";
 
 /// A snapshot of everything that the decisions on a node use.
 #[derive(Clone, Debug)]
@@ -67,4 +70,9 @@ pub fn own_conditions(node: &Node) -> Vec<Condition> {
 /// Returns this operator's condition on a node's compute, or `None` without one.
 pub fn own_condition(node: &Node) -> Option<&Condition> {
     find(&node.status.as_ref()?.conditions, COMPUTE_CONDITION)
+}
+
+/// Returns this operator's entry among those of operators that may hold a disruption.
+pub fn own_holder(node: &Node) -> Option<&DisruptionHolder> {
+    node.disruption_holders().iter().find(|it| it.name == OPERATOR)
 }

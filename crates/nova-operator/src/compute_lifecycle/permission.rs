@@ -16,8 +16,7 @@ use nova_config::conditions::{NOVA_MATCHES, SERVICE_UP};
 use operator_core::finalizers::is_terminating;
 
 use crate::cell_immutability::owns;
-use crate::compute_lifecycle::node_status::{OPERATOR, own_holder};
-use crate::compute_lifecycle::observed::Observed;
+use crate::compute_lifecycle::observed::{OPERATOR, Observed, own_holder};
 use crate::drain::before::{DrainBefore, drain_before};
 use crate::drain::order::{HostOrder, is_ours};
 use crate::drain::progress::HostProgress;

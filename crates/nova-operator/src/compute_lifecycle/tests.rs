@@ -16,8 +16,9 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use testkit::golden::recorded;
 
-use super::effective::{DesiredCompute, ObservedCell, annotated, desired};
+use super::effective::{DesiredCompute, annotated, desired};
 use super::mounted_cell::NovaServices;
+use super::mounted_cell::ObservedCell;
 use super::{Images, Observed, decide};
 use crate::condition_catalog::KINDS;
 use crate::conflicting_service::ConflictingService;

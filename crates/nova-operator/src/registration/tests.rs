@@ -1,3 +1,5 @@
+//! Tests of what proves that a compute has registered.
+
 use api::dataplane::Node;
 use api::nova::ExternalComputeStatus;
 use serde_json::{Value, json};
