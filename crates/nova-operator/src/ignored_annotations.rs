@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use api::conditions::{ConditionDraft, join_with_more};
+use api::conditions::{ConditionDraft, first_names, join_with_more};
 use api::dataplane::{Node, NodeSet, Role};
 use kube::{Resource, ResourceExt};
 use nova_config::annotations::{DRAIN, DRAIN_BEFORE, OF_KINDS, REDEPLOY};
@@ -12,12 +12,11 @@ use nova_config::conditions::ANNOTATIONS_IGNORED;
 
 use crate::compute_lifecycle::observed::Observed;
 use crate::drain::before::{DrainBefore, drain_before};
+use crate::drain::request::DRAIN_HOSTS;
 use crate::group::Group;
 use crate::inherited_annotation::repeated;
 use crate::reasons;
 
-/// The annotation of node sets by which a release before drained hosts.
-pub(crate) const DRAIN_HOSTS: &str = "nova.openstack.org/drain-hosts";
 /// How many hosts of that annotation get a command.
 const NAMED: usize = 5;
 
@@ -29,7 +28,8 @@ pub fn of_group(group: &Group, nodes: &[Arc<Node>]) -> Option<ConditionDraft> {
         Group::NodeSet(set) => (NodeSet::kind(&()), set.namespace()),
     };
     let namespace = namespace.unwrap_or_default();
-    let mut texts = uncounted(&kind, &group.title(), group.annotations());
+    let names: Vec<String> = nodes.iter().map(|it| it.name_any()).collect();
+    let mut texts = uncounted(&kind, &group.title(), group.annotations(), &names);
     if let (Group::NodeSet(_), Some(text)) = (group, group.annotations().get(DRAIN_HOSTS)) {
         texts.push(drain_hosts(&group.title(), text, &namespace, nodes));
     }
@@ -41,7 +41,7 @@ pub fn of_group(group: &Group, nodes: &[Arc<Node>]) -> Option<ConditionDraft> {
 pub fn of_node(seen: &Observed) -> Option<ConditionDraft> {
     let node = &*seen.node;
     let title = format!("OpenStackDataPlaneNode {}", node.name_any());
-    let mut texts = uncounted(&Node::kind(&()), &title, node.annotations());
+    let mut texts = uncounted(&Node::kind(&()), &title, node.annotations(), &[]);
     texts.extend(drain_without_effect(seen));
     texts.extend(redeploy_without_effect(seen));
     condition(&texts)
@@ -52,8 +52,14 @@ fn condition(texts: &[String]) -> Option<ConditionDraft> {
         .then(|| reasons::node::ANNOTATIONS_IGNORED.condition(ANNOTATIONS_IGNORED, texts.join(" ")))
 }
 
-/// Returns a sentence for each annotation that counts only on other kinds.
-fn uncounted(kind: &str, title: &str, annotations: &BTreeMap<String, String>) -> Vec<String> {
+/// Returns a sentence for each annotation that counts only on other kinds; `nodes` are those that it may
+/// be meant for.
+fn uncounted(
+    kind: &str,
+    title: &str,
+    annotations: &BTreeMap<String, String>,
+    nodes: &[String],
+) -> Vec<String> {
     let kinds_of = |name: &str| -> Vec<&str> {
         let counts = OF_KINDS.iter().filter(|(_, names)| names.contains(&name));
         counts.map(|(kind, _)| *kind).collect()
@@ -61,10 +67,16 @@ fn uncounted(kind: &str, title: &str, annotations: &BTreeMap<String, String>) ->
     let sentence = |name: &String| {
         let kinds = kinds_of(name);
         (!kinds.is_empty() && !kinds.contains(&kind)).then(|| {
+            let is_of_nodes = kinds.contains(&&*Node::kind(&())) && !nodes.is_empty();
+            let which = if is_of_nodes {
+                format!(" ({})", first_names(nodes, NAMED))
+            } else {
+                String::new()
+            };
             let kinds = kinds.join(" and ");
             format!(
-                "Annotation {name} of {title} counts for nothing: set it on {kinds}, and remove it \
-                 here."
+                "Annotation {name} of {title} counts for nothing: set it on {kinds}{which}, and \
+                 remove it here."
             )
         })
     };
@@ -184,7 +196,7 @@ mod tests {
         let text = said(&json!({ALLOW_REMOVAL: "true", RELEASE: "epoxy"})).unwrap();
         for words in [
             "nova.openstack.org/allow-removal of OpenStackDataPlaneNodeSet edpm counts for nothing: \
-             set it on OpenStackDataPlaneNode,",
+             set it on OpenStackDataPlaneNode (c0, c1),",
             "nova.openstack.org/release of OpenStackDataPlaneNodeSet edpm counts for nothing: set it \
              on NovaCell,",
         ] {

@@ -10,6 +10,8 @@ use crate::drain::order::{Drain, DrainMode, HostOrder};
 use crate::group::Group;
 use crate::inherited_annotation::{annotation, repeated};
 
+/// The annotation of node sets by which the release before drained hosts.
+pub(crate) const DRAIN_HOSTS: &str = "nova.openstack.org/drain-hosts";
 /// How many servers of a host migrate at a time where no annotation says it.
 const DEFAULT_MIGRATIONS: NonZeroUsize = NonZeroUsize::new(2).unwrap();
 /// The largest number that an annotation may name.
@@ -46,7 +48,9 @@ impl DrainRequest {
 /// migrations at a time are, and the node's own take precedence.
 pub fn requested(group: Option<&Group>, node: &Node) -> DrainRequest {
     let of_node = format!("OpenStackDataPlaneNode {}", node.name_any());
-    let Some(mode) = node.annotations().get(DRAIN) else { return DrainRequest::Absent };
+    let Some(mode) = node.annotations().get(DRAIN) else {
+        return drained_by_set(group).map_or(DrainRequest::Absent, DrainRequest::Invalid);
+    };
     let reason =
         annotation(group, node, DRAIN_REASON).map(|it| it.0.to_owned()).unwrap_or_default();
     let mode = match mode.as_str() {
@@ -61,6 +65,19 @@ pub fn requested(group: Option<&Group>, node: &Node) -> DrainRequest {
         }
     };
     DrainRequest::Drain(Drain { mode, reason })
+}
+
+/// Returns why nothing is enabled or drained on hosts of a node set that has the annotation of the release
+/// before: a host that is still in maintenance by it must not get guests. `None` without it.
+fn drained_by_set(group: Option<&Group>) -> Option<String> {
+    let group = group.filter(|it| matches!(it, Group::NodeSet(_)))?;
+    group.annotations().get(DRAIN_HOSTS)?;
+    Some(format!(
+        "Annotation {DRAIN_HOSTS} of {} counts for nothing any more, and while it is there no host is \
+         given back: set annotation {DRAIN} on the nodes of those hosts that are to stay drained, then \
+         remove it.",
+        group.title()
+    ))
 }
 
 /// Returns a drain by live migration with this reason, as many servers at a time as the annotations
@@ -90,7 +107,7 @@ pub fn most_migrations(annotation: Option<(&str, String)>) -> Result<NonZeroUsiz
 mod tests {
     use std::sync::Arc;
 
-    use api::dataplane::Role;
+    use api::dataplane::{NodeSet, NodeSetSpec, Role};
 
     use super::*;
 
@@ -129,6 +146,21 @@ mod tests {
         };
         assert_eq!(reason(&[(DRAIN, "wait")]), "rack 7");
         assert_eq!(reason(&[(DRAIN, "wait"), (DRAIN_REASON, "new fan")]), "new fan");
+    }
+
+    #[test]
+    fn hosts_that_a_node_set_has_drained_are_not_given_back_by_an_upgrade() {
+        let spec = NodeSetSpec::default();
+        let set = annotated(NodeSet::new("edpm", spec), &[(DRAIN_HOSTS, "{\"n0\": \"wait\"}")]);
+        let set = Group::NodeSet(Arc::new(set));
+        let node = |annotations| annotated(Node::new("n0", <_>::default()), annotations);
+        let DrainRequest::Invalid(message) = requested(Some(&set), &node(&[])) else {
+            panic!("the host is given back")
+        };
+        assert!(message.contains("OpenStackDataPlaneNodeSet edpm"), "{message}");
+        assert!(message.contains(DRAIN_HOSTS) && message.contains("remove it"), "{message}");
+        let own = requested(Some(&set), &node(&[(DRAIN, "wait")]));
+        assert!(matches!(own, DrainRequest::Drain(_)), "{own:?}");
     }
 
     #[test]

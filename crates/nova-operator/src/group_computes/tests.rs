@@ -159,7 +159,7 @@ fn annotations_that_do_not_count_are_reported_also_where_novas_api_is_not_read()
     seen = observe(&caches, &set(), false).unwrap();
     assert!(pass(&mut seen).is_some());
     let found = find(seen.group.conditions(), ANNOTATIONS_IGNORED).unwrap();
-    assert!(found.message.contains(DRAIN) && found.message.contains("n0"), "{}", found.message);
+    assert!(found.message.contains(DRAIN) && found.message.contains("edpm"), "{}", found.message);
     let Group::NodeSet(set) = &mut seen.group else { panic!("a role") };
     Arc::make_mut(set).metadata.annotations = None;
     assert_eq!(pass(&mut seen), Some(json!({"conditions": []})));

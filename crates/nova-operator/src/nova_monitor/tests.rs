@@ -87,6 +87,7 @@ fn observed(name: &str) -> Value {
     record["name"] = json!("nova");
     compute["spec"] = json!({"dataplaneNodeName": name, "management": "Observed"});
     compute["status"]["services"] = json!([record]);
+    compute["metadata"]["resourceVersion"] = json!("2");
     compute
 }
 
