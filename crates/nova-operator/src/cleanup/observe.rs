@@ -13,8 +13,9 @@ use crate::caches::Caches;
 use crate::cell_immutability::owns;
 use crate::cleanup::observed::Observed;
 use crate::compute::libvirt_tls;
-use crate::compute::observe::{certificate, digests, group_of, health, read_since_deployment};
-use crate::compute_lifecycle::mounted_cell::nova_services;
+use crate::compute::observe::{
+    certificate, digests, group_of, health, read_since_deployment, services_of,
+};
 use crate::controller_names::COMPUTE;
 use crate::drain::progress::HostProgress;
 use crate::finalizers;
@@ -43,13 +44,12 @@ pub async fn observe(caches: &Caches, compute: Arc<ExternalCompute>) -> Result<O
     let all = ssh.iter().chain(named).chain([&of_tls]).cloned().collect();
     caches.sources.depends(COMPUTE, &key, all);
     let ssh = digests(caches, ssh.as_ref()).await?;
-    let issued = certificate(caches, &compute, node.as_deref(), &of_tls).await?.issued;
+    let issued = certificate(caches, &compute, node.as_deref(), Some(&of_tls)).await?.issued;
     let namespace_goes = is_terminating(&*compute)
         && has_finalizer(&*compute, finalizers::COMPUTE)
         && caches.api.is_namespace_terminating(&key.namespace).await?;
     let group = group_of(caches, node.as_deref())?;
-    let nova = node.as_deref().map(|it| nova_services(caches, group.as_ref(), it));
-    let nova = nova.unwrap_or_default();
+    let nova = services_of(caches, group.as_ref(), node.as_deref());
     let host = compute.status.as_ref().and_then(|it| it.host_name.as_deref());
     Ok(Observed {
         read_since_deployment: read_since_deployment(caches, &compute, node.as_deref(), &nova),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use api::conditions::Severity;
-use api::dataplane::RunState;
+use api::dataplane::{RunState, ServiceRun};
 use api::nova::ConfigFile;
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -152,7 +152,8 @@ fn evaluate(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Evaluation, O
     };
     let is_complete = usable.is_some() && config.holds() && input.holds();
     let may_run = deploy && is_complete && is_possible(seen, &desired);
-    let sequence = sequence(seen, runs, &desired, now);
+    let recorded = seen.compute.status.as_ref().map(|it| it.services.as_slice());
+    let sequence = sequence(seen, runs, (recorded.unwrap_or_default(), &desired), now);
     let sequence = if may_run { sequence } else { sequence.held() };
     // Why a run that is possible now has to wait.
     let blocked = sequence.needed_run().and_then(|_| seen.slot.blocked()).cloned();
@@ -254,15 +255,14 @@ fn unknown(seen: &Observed, has_bad_config: bool) -> Vec<DesiredService> {
         .collect()
 }
 
-/// Returns the service sequence of the host, of these services.
+/// Returns the service sequence of the host, of services as they are recorded and as they are desired.
 pub fn sequence(
     seen: &Observed,
     runs: &[Run<'_>],
-    desired: &[DesiredService],
+    (recorded, desired): (&[ServiceRun], &[DesiredService]),
     now: Timestamp,
 ) -> ServiceSequence {
     let compute = &seen.compute;
-    let recorded = compute.status.as_ref().map(|it| it.services.as_slice()).unwrap_or_default();
     let (ssh_secret, ssh_version) = ssh(compute, seen.ssh.as_ref());
     let (namespace, node) =
         (compute.namespace().unwrap_or_default(), &compute.spec.dataplane_node_name);

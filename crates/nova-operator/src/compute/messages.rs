@@ -22,7 +22,7 @@ pub fn runs(compute: &ExternalCompute) -> String {
     format!("nova-compute runs on {name} and has registered{cell}")
 }
 
-/// Returns how nova-compute is deployed on the host once more, whoever does it: a command, or which
+/// Returns how nova-compute is deployed on the host once more, by the operator or others: a command, or which
 /// deployment a user creates.
 pub fn way_to_deploy(compute: &ExternalCompute, node: Option<&Node>) -> String {
     if !compute.is_observed() {

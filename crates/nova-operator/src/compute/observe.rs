@@ -23,7 +23,7 @@ use crate::cell_immutability::owns;
 use crate::compute::observed::{DefaultConfig, Inventory, Observed, Rendered, SeenCertificate};
 use crate::compute::observed_host::last_deployed;
 use crate::compute::{libvirt_tls, migration_key};
-use crate::compute_lifecycle::mounted_cell::{NovaServices, nova_services};
+use crate::compute_lifecycle::mounted_cell::NovaServices;
 use crate::controller_names::COMPUTE;
 use crate::drain::progress::HostProgress;
 use crate::group::Group;
@@ -87,22 +87,15 @@ pub async fn observe(
     caches.sources.depends(COMPUTE, key, named.all());
     let ssh = digests(caches, named.ssh.as_ref()).await?;
     let migration_key = digests(caches, named.migration_key.as_ref()).await?;
-    let certificate = match &named.certificate {
-        Some(secret) => certificate(caches, &compute, node.as_deref(), secret).await?,
-        None => SeenCertificate::default(),
-    };
+    let certificate =
+        certificate(caches, &compute, node.as_deref(), named.certificate.as_ref()).await?;
     let default_config = default_config(caches, named.default_config.as_ref()).await?;
     let inventory = inventory(caches, named.inventory.as_ref()).await?;
     let cell_secret = content(caches, named.cell_secret.as_ref()).await?;
     let message_bus = content(caches, named.message_bus.as_ref()).await?;
     let contents = (cell_secret.as_ref(), message_bus.as_ref());
-    let held = if compute.is_observed() {
-        Held::default()
-    } else {
-        lookup::held(caches, &compute, cell.as_deref(), contents).await?
-    };
-    let nova = node.as_deref().map(|it| nova_services(caches, group.as_ref(), it));
-    let nova = nova.unwrap_or_default();
+    let held = held(caches, &compute, cell.as_deref(), contents).await?;
+    let nova = services_of(caches, group.as_ref(), node.as_deref());
     let seen = Observed {
         // Last, so that no other compute waits for a slot during the reads above.
         slot: slot(caches, &compute, node.as_deref()).await,
@@ -143,6 +136,19 @@ async fn slot(caches: &Caches, compute: &ExternalCompute, node: Option<&Node>) -
     }
 }
 
+/// Returns what the host logs in with; nothing of one that others deploy.
+async fn held(
+    caches: &Caches,
+    compute: &ExternalCompute,
+    cell: Option<&Cell>,
+    contents: (Option<&Content>, Option<&Content>),
+) -> Result<Held> {
+    if compute.is_observed() {
+        return Ok(Held::default());
+    }
+    lookup::held(caches, compute, cell, contents).await
+}
+
 /// Returns whether nova was read twice since a deployment by others has ended well on a host; `None`
 /// where none has, or nova's API is not read.
 pub fn read_since_deployment(
@@ -161,13 +167,20 @@ pub fn group_of(caches: &Caches, node: Option<&Node>) -> Result<Option<Group>> {
     Ok(group.transpose()?.flatten())
 }
 
-/// Reads libvirt's certificate, which has this Secret, unless the host gets none and has none.
+/// Returns the services of type nova of a node; none of one that does not exist.
+pub fn services_of(caches: &Caches, group: Option<&Group>, node: Option<&Node>) -> NovaServices {
+    node.map(|it| caches.nova_services(group, it)).unwrap_or_default()
+}
+
+/// Reads libvirt's certificate, which has this Secret, unless the host gets none and has none; without a
+/// Secret it has none.
 pub async fn certificate(
     caches: &Caches,
     compute: &ExternalCompute,
     node: Option<&Node>,
-    secret: &SourceRef,
+    secret: Option<&SourceRef>,
 ) -> Result<SeenCertificate> {
+    let Some(secret) = secret else { return Ok(SeenCertificate::default()) };
     let existing = caches.secrets.get(&secret.key);
     let has_secret = existing.as_ref().is_some_and(|it| libvirt_tls::is_of(&**it, compute));
     let has_one = has_secret || caches.cert_manager.is_owner(compute);

@@ -121,7 +121,10 @@ fn restoration(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> ServiceSequ
         group: String::new(),
     });
     let desired: Vec<DesiredService> = desired.into_iter().collect();
-    let sequence = sequence(seen, runs, &desired, now);
+    let recorded = seen.compute.status.iter().flat_map(|it| &it.services);
+    let recorded: Vec<ServiceRun> =
+        recorded.filter(|it| it.name == NOVA_RESTORE).cloned().collect();
+    let sequence = sequence(seen, runs, (&recorded, &desired), now);
     let may_run = identity::restores(seen) && seen.ssh.is_some();
     if may_run { sequence } else { sequence.held() }
 }

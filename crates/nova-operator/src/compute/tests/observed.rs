@@ -47,6 +47,7 @@ pub(super) fn read(world: &mut World, service: Option<&str>, compute_id: Option<
         mapping: MappingHealth::Mapped,
         service_id: owned(service),
         compute_id: owned(compute_id),
+        read_at: Some(world.now),
         nova: Some(RegisteredNova {
             keystone_auth_url: "http://192.0.2.1:5000".into(),
             region: "r".into(),
