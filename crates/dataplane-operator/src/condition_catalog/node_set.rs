@@ -12,7 +12,7 @@ use super::machines;
 use super::readiness_gates::READINESS_GATES;
 use crate::host::conflicts::shared_keys;
 use crate::ignored_annotations;
-use crate::node_set::nodes::steps::NODES_ACCEPTED;
+use crate::node_set::nodes::acceptance::NODES_ACCEPTED;
 use crate::node_set::status::SERVICE_ACCOUNT_READY;
 use crate::reasons::{
     inputs::catalog as inputs, node_set::catalog as node_set, service::catalog as service,

@@ -10,7 +10,7 @@ use operator_core::run_engine::limit;
 use operator_runtime::source_cache::Digests;
 
 use crate::deployment::observed::Observed;
-use crate::node_set::nodes::steps::NODES_ACCEPTED;
+use crate::node_set::nodes::acceptance::NODES_ACCEPTED;
 
 /// Returns the hosts of a node set by their inventory names.
 pub fn by_name(node_set: &NodeSet) -> BTreeMap<String, Host<'_>> {

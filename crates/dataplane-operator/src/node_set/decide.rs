@@ -14,7 +14,7 @@ use crate::host::machines::{observed, provisioning_state, set};
 use crate::host::networks;
 use crate::node_set::certificates::owner_of;
 use crate::node_set::deployment_history;
-use crate::node_set::nodes::{self, steps as node_steps};
+use crate::node_set::nodes::{self, acceptance};
 use crate::node_set::observed::{Observed, own_set};
 use crate::node_set::resolve::resolve;
 use crate::node_set::{build, last_looks, status, terminating, tls};
@@ -60,7 +60,7 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     plan.steps.extend(inventory);
     let previous = seen.set.status.as_ref().map(|it| it.conditions.as_slice());
     let rejected = rejected_write::condition(rejected, previous.unwrap_or_default(), false);
-    let of_nodes = node_steps::condition(seen, refused_node);
+    let of_nodes = acceptance::condition(seen, refused_node);
     plan.steps.extend(status::step(seen, &resolved, rejected, of_nodes, now));
     last_looks::add(&mut plan, seen, now);
     if let Some(at) = resolved.gates.as_ref().and_then(|it| it.deadline) {

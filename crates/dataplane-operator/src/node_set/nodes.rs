@@ -11,8 +11,10 @@ use operator_core::plan::{Plan, Step};
 use crate::node_set::observed::Observed;
 use crate::node_set::resolve::Resolved;
 
+pub mod acceptance;
 pub mod conditions;
 pub mod description;
+pub mod handover;
 pub mod last_deployment;
 pub mod observed;
 pub mod services;
@@ -54,7 +56,7 @@ pub fn add_removals(plan: &mut Plan, seen: &Observed, resolved: &Resolved<'_>, n
 /// nodes are made there is no inventory to speak of.
 fn last(seen: &Observed, resolved: &Resolved<'_>, now: Timestamp) -> Vec<Step> {
     let releases = steps::releases(seen);
-    if resolved.awaits_nodes {
+    if resolved.lacks_nodes {
         return releases;
     }
     let mut descriptions = description::steps(seen, resolved, now);

@@ -57,8 +57,7 @@ pub async fn observe(caches: &Caches, key: &Key, makes_nodes: bool) -> Result<Op
     let unreadable_deployments = unreadable_deployments(caches, &set, &deployments);
     let machines = machines(caches, key, &set).await?;
     let nodes = nodes(caches, &set, makes_nodes);
-    let is_namespace_terminating =
-        is_namespace_terminating(caches, &set, &nodes, &machines).await?;
+    let is_namespace_terminating = is_going(caches, &set, &nodes, &machines).await?;
     let is_needed =
         deployment_history::is_inventory_in_use(&set, &deployments, &unreadable_deployments)
             || is_needed_by_leaving(&set, &nodes, &machines);
@@ -132,7 +131,7 @@ fn nodes(caches: &Caches, set: &NodeSet, are_made: bool) -> SetNodes {
 
 /// Whether the namespace is being deleted, which counts only when the node set is as well and a host
 /// has a node or a machine.
-async fn is_namespace_terminating(
+async fn is_going(
     caches: &Caches,
     set: &NodeSet,
     nodes: &SetNodes,

@@ -20,7 +20,7 @@ use crate::node_set::external_resources::{self, ExternalResources};
 use crate::node_set::host_key_trust::{self, Trusts};
 use crate::node_set::kept_hosts::{self, KeptHosts, TerminatingHosts};
 use crate::node_set::machine_request::{self, Machines};
-use crate::node_set::nodes::{last_deployment, steps};
+use crate::node_set::nodes::{acceptance, last_deployment};
 use crate::node_set::observed::Observed;
 use crate::node_set::{
     faults, inputs, inventory, inventory_entries, last_looks, published_hashes, terminating,
@@ -61,7 +61,7 @@ pub struct Resolved<'a> {
     /// The hosts that were taken out of it and that others still clean up after.
     pub terminating: TerminatingHosts,
     /// Whether nodes of its hosts are still to be made, so that nothing can be deployed there.
-    pub awaits_nodes: bool,
+    pub lacks_nodes: bool,
     /// The desired content of its inventory Secret; `None` while it cannot be determined.
     pub content: Option<Content>,
 }
@@ -97,9 +97,9 @@ pub fn resolve(seen: &Observed, now: Timestamp) -> Resolved<'_> {
     let shared_keys = host_key_trust::shared(seen, &trusts);
     let waits = shared_keys.clone().filter(|_| !is_frozen && !outcome.is_in_service());
     problems.extend(waits.map(|it| Problem::new(&reasons::inputs::HOST_KEY_SHARED, it)));
-    let awaits_nodes = steps::are_awaited(seen, &hosts);
+    let lacks_nodes = acceptance::are_awaited(seen, &hosts);
     let gates = gates(seen, &outcome, &machines, now);
-    let content = if problems.is_empty() && served.missing().is_none() && !awaits_nodes {
+    let content = if problems.is_empty() && served.missing().is_none() && !lacks_nodes {
         let content = content(seen, &hosts, &terminating, &served, &trusts);
         let size = content.values().map(String::len).sum();
         problems.extend(faults::of_inventory(&seen.set.name_any(), size));
@@ -121,7 +121,7 @@ pub fn resolve(seen: &Observed, now: Timestamp) -> Resolved<'_> {
         shared_keys,
         served,
         terminating,
-        awaits_nodes,
+        lacks_nodes,
         content,
     }
 }

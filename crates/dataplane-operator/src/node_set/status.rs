@@ -228,7 +228,7 @@ fn setup(seen: &Observed, resolved: &Resolved<'_>, recorded: &NodeSetStatus) -> 
         let text = format!("{}: {}", it.type_, it.message);
         return reasons::node_set::NOT_SERVED_YET.condition(SETUP_READY, text);
     }
-    if resolved.awaits_nodes {
+    if resolved.lacks_nodes {
         let are_made = seen.nodes.are_made;
         let text = if are_made { "The nodes of its hosts are being made." } else { UNSERVED };
         return reasons::node_set::NODES_AWAITED.condition(SETUP_READY, text);

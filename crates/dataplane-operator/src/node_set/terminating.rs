@@ -17,7 +17,7 @@ use crate::node_set::build;
 use crate::node_set::inventory_entries::{self, Entries};
 use crate::node_set::kept_hosts::{TerminatingHost, TerminatingHosts, short};
 use crate::node_set::last_looks;
-use crate::node_set::nodes::steps::is_handed_over;
+use crate::node_set::nodes::handover::is_handed_over;
 use crate::node_set::observed::Observed;
 
 /// Returns the names of the hosts whose nodes others hold, and that leave the node set. One whose entry

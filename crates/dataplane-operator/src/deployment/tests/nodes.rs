@@ -1,7 +1,7 @@
 //! Deployments to hosts whose nodes are not made yet, cannot be made, or go.
 
 use super::*;
-use crate::node_set::nodes::steps::NODES_ACCEPTED;
+use crate::node_set::nodes::acceptance::NODES_ACCEPTED;
 
 impl World {
     /// A deployment of `n0` and `n1`, of which `n1` has no node.

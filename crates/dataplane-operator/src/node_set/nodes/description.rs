@@ -19,9 +19,9 @@ use crate::host::status::own;
 use crate::ignored_annotations;
 use crate::node_set::nodes::conditions as of_host;
 use crate::node_set::nodes::conditions::OfSet;
+use crate::node_set::nodes::handover::is_handed_over;
 use crate::node_set::nodes::last_deployment::{self, Recorded};
 use crate::node_set::nodes::services::{BegunDeployment, is_settled};
-use crate::node_set::nodes::steps;
 use crate::node_set::observed::Observed;
 use crate::node_set::resolve::Resolved;
 use crate::node_set::status;
@@ -51,7 +51,7 @@ pub fn steps(seen: &Observed, resolved: &Resolved<'_>, now: Timestamp) -> Vec<St
         known.step(hosts.get(name.as_str()).copied())
     };
     // A node that is handed over is described by its new node set.
-    let described = seen.nodes.all().filter(|(name, _)| !steps::is_handed_over(seen, name));
+    let described = seen.nodes.all().filter(|(name, _)| !is_handed_over(seen, name));
     described.filter_map(step).collect()
 }
 

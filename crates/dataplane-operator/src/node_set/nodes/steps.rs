@@ -1,36 +1,29 @@
-//! The steps that make, mark, hand over and delete the nodes of a node set, and the condition where one
-//! is refused.
+//! The steps that make, mark, hand over and delete the nodes of a node set.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use api::conditions::{ConditionDraft, Severity, find, first_names};
 use api::dataplane::node_set::MAX_HOSTS;
 use api::dataplane::{HostState, NODE_SET_UID, Node, NodeSet};
 use api::names::is_dns_label;
 use kube::ResourceExt;
 use operator_core::finalizers::{add_finalizer, is_terminating, remove_finalizer};
-use operator_core::node_set_host::{Host, hosts, taken_out};
+use operator_core::node_set_host::{hosts, taken_out};
 use operator_core::plan::{Step, Target};
-use operator_core::rejected_write::RejectedWrite;
 use serde_json::{Value, json};
 
-use crate::conditions::NAMED;
 use crate::finalizers::{INVENTORY_FINALIZER, is_used};
-use crate::node_set::observed::{Observed, own_set};
+use crate::node_set::nodes::acceptance::{exists, missing, was_refused};
+use crate::node_set::nodes::handover::{has_machine, is_handed_over};
+use crate::node_set::observed::Observed;
 use crate::node_set::resolve::Resolved;
-use crate::reasons;
-
-/// Condition type: each host has its node. It is present only while a node is refused or has another
-/// owner, and does not affect `Ready`.
-pub const NODES_ACCEPTED: &str = "NodesAccepted";
 
 /// How many missing nodes are tried in one pass once one was refused: a quota refuses the others as
 /// well.
 const PROBES: usize = 20;
 
 /// Returns the steps that create the missing nodes. They are no applies, which would take over a node
-/// that somebody else has made.
+/// that another writer has made.
 pub fn creations(seen: &Observed, resolved: &Resolved<'_>) -> Vec<Step> {
     let missing = missing(seen, &resolved.hosts).into_iter().map(|it| (it, false));
     let n_tried = if was_refused(seen) { PROBES } else { MAX_HOSTS };
@@ -44,37 +37,12 @@ pub fn creations(seen: &Observed, resolved: &Resolved<'_>) -> Vec<Step> {
     missing.chain(left).take(n_tried).map(step).collect()
 }
 
-/// Returns the names of hosts that have no node, and that nobody else has a node of.
-fn missing<'a>(seen: &Observed, hosts: &'a [Host<'_>]) -> BTreeSet<&'a str> {
-    if hosts.len() > MAX_HOSTS {
-        return BTreeSet::new();
-    }
-    let names = hosts.iter().map(|it| it.name.as_str());
-    names.filter(|it| is_dns_label(it) && !exists(seen, it)).collect()
-}
-
 /// Returns the hosts that are cleaned up after and have no node any more, so that they are not
 /// forgotten: their nodes were deleted by force, or an earlier release made none.
 fn left_without_node(seen: &Observed) -> impl Iterator<Item = &str> {
     let gone = taken_out(&seen.set).into_iter();
     let leaving = gone.filter(|(_, it)| it.state == HostState::Terminating);
     leaving.map(|(name, _)| name).filter(|it| is_dns_label(it) && !exists(seen, it))
-}
-
-fn exists(seen: &Observed, name: &str) -> bool {
-    seen.nodes.get(name).is_some() || seen.nodes.foreign.contains_key(name)
-}
-
-/// Returns whether the nodes of hosts are still to be made; those that are refused are not waited for.
-pub fn are_awaited(seen: &Observed, hosts: &[Host<'_>]) -> bool {
-    let is_refused = seen.nodes.are_made && was_refused(seen);
-    !is_refused && !is_terminating(&*seen.set) && !missing(seen, hosts).is_empty()
-}
-
-fn was_refused(seen: &Observed) -> bool {
-    let conditions = seen.set.status.as_ref().map(|it| it.conditions.as_slice());
-    let reported = find(conditions.unwrap_or_default(), NODES_ACCEPTED);
-    reported.is_some_and(|it| it.reason != reasons::node_set::NODE_NOT_OURS.word)
 }
 
 /// Returns what the operator writes into a node beside its status. `leaving` is left out where it does
@@ -139,18 +107,7 @@ pub fn handovers(seen: &Observed) -> Vec<Step> {
     seen.nodes.other_sets.iter().filter_map(step).collect()
 }
 
-/// Returns whether a host goes to another node set as it is. One with a machine of its node set does
-/// not: the machine is given back, and the other node set brings its own.
-pub fn is_handed_over(seen: &Observed, name: &str) -> bool {
-    let machines = seen.set.status.as_ref().map(|it| &it.machines);
-    let node = seen.nodes.get(name).filter(|it| !is_terminating(&***it));
-    node.is_some()
-        && seen.nodes.other_sets.contains_key(name)
-        && !machines.is_some_and(|it| it.contains_key(name))
-        && !has_machine(seen, name)
-}
-
-/// Returns the deletions of the nodes of hosts that have left the node set: nobody else holds them, and
+/// Returns the deletions of the nodes of hosts that have left the node set: no others hold them, and
 /// their machines are given back.
 pub fn deletions(seen: &Observed) -> Vec<Step> {
     let leaving = seen.nodes.leaving.iter().filter(|(_, it)| it.is_leaving() && !is_used(&***it));
@@ -169,8 +126,8 @@ fn deletions_of<'a>(nodes: impl Iterator<Item = &'a Node>, because: &str) -> Vec
     present.map(|it| Step::delete(Target::of(it), because)).collect()
 }
 
-/// Returns the steps that remove the finalizer from nodes that are being deleted and that nobody else
-/// holds; in a namespace that is being deleted, from all. One whose entry stands was deleted by hand:
+/// Returns the steps that remove the finalizer from nodes that are being deleted and that no others
+/// hold; in a namespace that is being deleted, from all. One whose entry stands was deleted by hand:
 /// its machine stays, for the node is made anew.
 pub fn releases(seen: &Observed) -> Vec<Step> {
     let is_going = is_terminating(&*seen.set);
@@ -182,43 +139,9 @@ pub fn releases(seen: &Observed) -> Vec<Step> {
     let is_free = |name: &String, node: &Node| {
         let is_alone = is_terminating(node) && !is_used(node);
         let keeps_machine = !stays.contains(name) && has_machine(seen, name);
-        seen.is_namespace_terminating || is_alone && !keeps_machine
+        is_going && seen.is_namespace_terminating || is_alone && !keeps_machine
     };
     let free = seen.nodes.all().filter(|(name, it)| is_free(name, it));
     let because = "its host has left, and it has no other finalizer";
     free.filter_map(|(_, it)| remove_finalizer(&**it, INVENTORY_FINALIZER, because)).collect()
-}
-
-/// Returns whether the node set's machines still include that of a host.
-fn has_machine(seen: &Observed, name: &str) -> bool {
-    own_set(seen).is_some_and(|it| it.spec.baremetal_hosts.contains_key(name))
-}
-
-/// Returns the condition of nodes that the API server has `refused`, that others have, or that cannot
-/// be made at all.
-pub fn condition(seen: &Observed, refused: Option<&RejectedWrite>) -> Option<ConditionDraft> {
-    if !seen.nodes.are_made {
-        let text = "The cluster's definition of OpenStackDataPlaneNode is of an earlier release, or \
-                    belongs to another operator, so that hosts have no nodes and none is deployed. \
-                    Install the definitions of this release, then restart dataplane-operator.";
-        return Some(reasons::node_set::NODES_NOT_SERVED.condition(NODES_ACCEPTED, text));
-    }
-    if let Some(refused) = refused {
-        let previous = seen.set.status.as_ref().map(|it| it.conditions.as_slice());
-        let condition = refused.condition(NODES_ACCEPTED, previous.unwrap_or_default());
-        return Some(condition.with_severity(Severity::Warning));
-    }
-    let listed: BTreeSet<String> = hosts(&seen.set).into_iter().map(|it| it.name).collect();
-    let foreign = seen.nodes.foreign.keys().filter(|it| listed.contains(*it));
-    let names: Vec<&String> = foreign.collect();
-    (!names.is_empty()).then(|| {
-        let text = format!(
-            "OpenStackDataPlaneNode {} is not one of OpenStackDataPlaneNodeSet {}, which has a host of \
-             that name: the host takes no part in deployments. Delete the node, take the host out \
-             where it belongs now, or give it another name.",
-            first_names(&names, NAMED),
-            seen.set.name_any()
-        );
-        reasons::node_set::NODE_NOT_OURS.condition(NODES_ACCEPTED, text)
-    })
 }

@@ -190,8 +190,7 @@ fn a_deleted_node_set_gives_its_machines_back_before_it_goes() {
     assert_eq!(world.condition("SetupReady"), is("False", "DeletionWaits"));
     assert!(world.message("SetupReady").contains("OpenStackBaremetalSet compute has given back"));
     world.seen.machines.give_back();
-    world.pass();
-    assert_eq!(world.writes.last().unwrap(), "release NodeSet compute");
+    assert_eq!(world.settle().last().unwrap(), "release NodeSet compute");
     assert!(world.seen.inventory.is_none());
 }
 

@@ -7,7 +7,7 @@ use operator_core::finalizers::is_terminating;
 use operator_core::rejected_write::RejectedWrite;
 
 use super::*;
-use crate::node_set::nodes::steps::NODES_ACCEPTED;
+use crate::node_set::nodes::acceptance::NODES_ACCEPTED;
 use crate::reasons;
 
 impl World {
