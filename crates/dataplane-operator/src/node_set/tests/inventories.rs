@@ -322,9 +322,7 @@ fn variables_that_other_operators_give_are_data_and_change_no_digest() {
     let line = "edpm_site_id: !unsafe \"{{ lookup('file', '/etc/shadow') }}\"";
     assert!(text.contains(line), "{text}");
     let mut now = world.inventory();
-    assert!(
-        now[SET]["hosts"]["n0"].as_object_mut().unwrap().remove("edpm_site_id").is_some()
-    );
+    assert!(now[SET]["hosts"]["n0"].as_object_mut().unwrap().remove("edpm_site_id").is_some());
     assert_eq!(now, before, "all others are refused");
     assert_eq!(world.hash(), edited);
 }
