@@ -51,7 +51,7 @@ pub fn lost(compute: &ExternalCompute) -> Option<String> {
 
 /// Whether a run of the operator has restored the identity that a host had lost, which is to be deployed
 /// since then.
-pub fn is_restored(compute: &ExternalCompute) -> bool {
+fn is_restored(compute: &ExternalCompute) -> bool {
     let (services, lost) = (compute.status.iter().flat_map(|it| &it.services), lost(compute));
     let mut restored =
         services.filter(|it| it.name == NOVA_RESTORE && it.state == RunState::Succeeded);
