@@ -80,7 +80,7 @@ fn map_nodes(all: &Caches, nodes: &EventMapping<Caches>) {
 fn map_computes(all: &Caches, computes: &EventMapping<Caches>) {
     computes.watches(&all.computes, |_, compute| [Key::of(compute)]);
     computes.watches(&all.nodes, |caches, node| computes_of(caches, [Key::of(node)]));
-    map_inherited(all, computes, |caches, nodes| computes_of(caches, nodes));
+    map_inherited(all, computes, computes_of);
     computes.watches(&all.services, |caches, service| {
         computes_of(caches, Key::of_each(caches.listing(service)))
     });
