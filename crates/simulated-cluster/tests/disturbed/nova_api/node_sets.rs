@@ -38,8 +38,11 @@ async fn one_host_of_a_node_set_is_drained_and_enabled_although_the_operator_die
     let (own, nova, host) = (&world.own, &world.own.sim.nova, &world.other);
     let server = nova.boot("one", &host.name)?;
     // An annotation of before says what to do instead.
-    let ignored = json!({ "nova.openstack.org/drain-hosts": r#"{"compute-1": "wait"}"# });
-    own.merge::<NodeSet>(SET, json!({ "metadata": { "annotations": ignored } })).await?;
+    let drain_hosts = async |value: Value| {
+        let annotations = json!({ "nova.openstack.org/drain-hosts": value });
+        own.merge::<NodeSet>(SET, json!({ "metadata": { "annotations": annotations } })).await
+    };
+    drain_hosts(json!(r#"{"compute-1": "wait"}"#)).await?;
     let words = ["kubectl annotate", "compute-1", "nova.openstack.org/drain=wait"];
     let is_named = |it: &NodeSet| {
         let conditions = conditions_of_set(it).iter();
@@ -67,8 +70,13 @@ async fn one_host_of_a_node_set_is_drained_and_enabled_although_the_operator_die
     reaches(own, host, "Drained", &[]).await?;
     assert!(holds(conditions(&own.api::<Node>().get(&host.name).await?), DRAINED));
 
-    nova.fail_next(SERVICE, 1, NovaFault::LostAnswer);
+    // As long as the annotation of before is there, no host comes out of its maintenance by an upgrade.
     annotate(Value::Null).await?;
+    reaches(own, host, "DrainInvalid", &["drain-hosts", "remove it"]).await?;
+    nova.wait_for_requests(SERVICES, 2).await?;
+    assert_eq!(nova.count(SERVICE), 1, "it stays disabled");
+    nova.fail_next(SERVICE, 1, NovaFault::LostAnswer);
+    drain_hosts(Value::Null).await?;
     nova.wait_for_total(SERVICE, 2, PATIENCE).await?;
     own.replace(&[Operator::Nova]).await?;
     nova.heal();
