@@ -8,7 +8,7 @@ use crate::compute::identity;
 use crate::compute::nova_matches;
 use crate::compute::observed::Observed;
 use crate::drain::findings::Findings;
-use crate::drain::order::{HostOrder, IdentityGoal, OrderOfHost};
+use crate::drain::order::{HostOrder, IdentityGoal, IdentityOrder, OrderOfHost};
 use crate::drain::progress::HostProgress;
 use crate::indexes::cell_key;
 use crate::nova_identity::Identity;
@@ -43,11 +43,10 @@ pub fn of_host(
 
 /// Whether a host that the order finds to be empty may be changed then.
 const fn is_for_change(order: &HostOrder) -> bool {
-    match order {
-        HostOrder::DrainForChange(_) => true,
-        HostOrder::Identity(order) => order.drain.is_some(),
-        _ => false,
-    }
+    matches!(
+        order,
+        HostOrder::DrainForChange(_) | HostOrder::Identity(IdentityOrder { drain: Some(_), .. })
+    )
 }
 
 fn reason(seen: &Observed, order: &HostOrder) -> &'static str {
