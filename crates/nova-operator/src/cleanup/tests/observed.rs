@@ -90,9 +90,9 @@ fn a_host_that_records_another_owner_is_held_and_keeps_its_service() {
     for result in ["Failed", "Failed", "Failed", "Failed", "Unreachable", "Unreachable"] {
         assert_eq!(n_cleanups(&world.settle()), 1, "{result}");
         if result == "Failed" {
-            end_with(&mut world, &failure)
+            end_with(&mut world, &failure);
         } else {
-            world.end(result)
+            world.end(result);
         }
         world.settle();
         assert!(matches!(order(&world), Some(HostOrder::DrainForRemoval(..))), "{result}");
@@ -116,9 +116,9 @@ fn guests_on_a_host_that_leaves_hold_it_also_when_it_is_not_reached_later() {
     for result in ["Failed", "Failed", "Failed", "Failed", "Unreachable", "Unreachable"] {
         assert_eq!(n_cleanups(&world.settle()), 1, "{result}");
         if result == "Failed" {
-            end_with(&mut world, &failure)
+            end_with(&mut world, &failure);
         } else {
-            world.end(result)
+            world.end(result);
         }
         world.settle();
         let (reason, message) = said(&world, "HostCleaned");
