@@ -148,7 +148,11 @@ impl DeploymentHistory {
     ) -> Self {
         let mut known: BTreeMap<&str, &NodeSetHost> =
             handed_over.iter().map(|(name, it)| (*name, it)).collect();
-        known.extend(recorded.hosts.iter().map(|it| (it.name.as_str(), it)));
+        // While its entry waited for the node, nothing was deployed to it here.
+        let waited = |it: &NodeSetHost| it.state == HostState::Undeployed && it.hash.is_none();
+        let own =
+            recorded.hosts.iter().filter(|it| !waited(it) || !handed_over.contains_key(&*it.name));
+        known.extend(own.map(|it| (it.name.as_str(), it)));
         let host = |name: &&str| {
             let is_another = replaced.get(name).is_some_and(|(_, is_new)| *is_new);
             let known = known.get(name).filter(|_| !is_another);

@@ -1,6 +1,6 @@
 //! A node set with everything that follows from what was observed, computed once per pass.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use api::dataplane::{HostState, NodeSetHost, Service};
@@ -172,10 +172,18 @@ fn outcome(
     outcome.with_terminating(&seen.set, names.iter())
 }
 
-/// Returns the hosts that another node set has handed over with their nodes.
+/// Returns the hosts that another node set has handed over with their nodes, which still describe it, and
+/// those of which this one has recorded nothing.
 fn handed_over<'a>(seen: &'a Observed, hosts: &'a [Host<'_>]) -> BTreeMap<&'a str, NodeSetHost> {
+    let recorded: BTreeSet<&str> =
+        seen.set.status.iter().flat_map(|it| &it.hosts).map(|it| &*it.name).collect();
+    let uid = seen.set.uid();
     let left = |host: &'a Host<'_>| {
         let status = seen.nodes.own.get(&host.name)?.status.as_ref()?;
+        let described = status.observed_node_set.as_ref().map(|it| &it.uid);
+        if recorded.contains(&*host.name) && described == uid.as_ref() {
+            return None;
+        }
         let hash = status.deployed_config_hash.clone()?;
         let is_deployed = status.deployed == Some(true);
         let state = if is_deployed { HostState::Deployed } else { HostState::Undeployed };
