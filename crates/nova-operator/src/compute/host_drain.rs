@@ -14,6 +14,7 @@ use operator_core::run_engine::rollout::RolloutState;
 use crate::compute::inputs::service_inputs;
 use crate::compute::observed::Observed;
 use crate::compute::{libvirt_tls, preconditions};
+use crate::compute_lifecycle::observed::own_holder;
 use crate::drain::before::{DrainBefore, drain_before, of_rollout};
 use crate::drain::order::{HostOrder, is_of_rollout, is_ours};
 use crate::drain::progress::HostProgress;
@@ -140,6 +141,11 @@ fn state_of_deployment(seen: &Observed) -> Option<HostState> {
     Some(node.status.as_ref()?.deployment.as_ref()?.state)
 }
 
+/// Whether a deployment was allowed to disturb the host, and the host was not given back since.
+fn is_allowed(seen: &Observed) -> bool {
+    seen.node.as_deref().and_then(own_holder).is_some_and(|it| it.allowed.is_some())
+}
+
 /// Whether a run that has begun on the host has not ended.
 fn is_disturbed(seen: &Observed) -> bool {
     is_at_work(&seen.compute) || state_of_deployment(seen) == Some(HostState::Deploying)
@@ -176,8 +182,9 @@ fn belongs_to_deployment(seen: &Observed) -> bool {
     let drains = asked == Some(DrainBefore::Yes);
     match state_of_deployment(seen) {
         _ if drains && awaited(seen).is_some() => true,
-        // Servers that came now would be disturbed, whatever is asked for meanwhile.
-        Some(HostState::Deploying) => is_disabled_by_rollout(seen),
+        // Servers that came now would be disturbed, whatever is asked for meanwhile, and also where nova
+        // was not read since the host was drained.
+        Some(HostState::Deploying) => is_disabled_by_rollout(seen) || is_allowed(seen),
         Some(HostState::Failed) => drains && is_disabled_by_rollout(seen),
         Some(HostState::Undeployed | HostState::Deployed | HostState::Terminating) | None => false,
     }

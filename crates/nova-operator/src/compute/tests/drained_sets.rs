@@ -1,6 +1,6 @@
 //! Hosts of node sets that are drained before a deployment disturbs them, and hosts that leave and stay.
 
-use api::dataplane::{DisruptionTarget, HostState, Node};
+use api::dataplane::{DisruptionHolder, DisruptionTarget, HostState, Node};
 use nova_config::annotations::{DRAIN, DRAIN_BEFORE};
 use testkit::set_nodes;
 
@@ -167,6 +167,20 @@ fn a_restart_enables_nothing_before_nova_was_read() {
     assert!(is_drain_for(&mut world, None));
     annotate_set(&mut world, "false");
     assert!(!matches!(ordered(&mut world), Some((HostOrder::Enable | HostOrder::EnableOnceUp, _))));
+}
+
+#[test]
+fn a_host_at_which_a_deployment_is_stays_drained_although_no_reading_has_shown_the_marker_yet() {
+    let (mut world, target) = awaited("true");
+    found(&mut world, HostProgress::Drained);
+    let name = "nova.openstack.org".to_owned();
+    let allowed = Some(target);
+    set_nodes::hold(world.node(), DisruptionHolder { name, allowed, ..<_>::default() });
+    set_nodes::begin(world.node(), "d2");
+    give_back(world.node());
+    assert!(is_drain_for(&mut world, None));
+    set_nodes::succeed(world.node(), &["nova"]);
+    assert_eq!(ordered(&mut world), Some((HostOrder::EnableOnceUp, None)));
 }
 
 #[test]
