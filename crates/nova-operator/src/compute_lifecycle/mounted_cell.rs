@@ -78,13 +78,16 @@ pub fn of_node(
     cells: &[Key],
 ) -> NovaServices {
     let find = |name: &str| services.get(name).map(|it| &**it);
-    let mut recorded = begun(node).filter(|it| is_nova(it, find(it)));
-    let of_nova = services.iter().filter(|(name, it)| is_nova(name, Some(it)));
-    let of_nova: Vec<&Service> = of_nova.map(|(_, it)| &**it).collect();
+    let of_nova = |it: &&String| is_nova(it, find(it));
+    let present: Vec<&String> = listed(group, node).iter().filter(of_nova).collect();
+    let recorded: Vec<&String> = begun(node).filter(of_nova).collect();
+    // Those that were run before say nothing of the cell that the host is deployed to from now on.
+    let counted = if present.is_empty() { &recorded } else { &present };
+    let counted: Vec<&Service> = counted.iter().filter_map(|it| find(it)).collect();
     NovaServices {
         listed: conflicting_service(group, node, find),
-        deployed: recorded.next().cloned(),
-        cells: mounted_cells(&of_nova, cells),
+        deployed: recorded.first().map(|it| (*it).clone()),
+        cells: mounted_cells(&counted, cells),
     }
 }
 
@@ -192,6 +195,8 @@ mod tests {
             ("OpenStackDataPlaneNodeSet edpm", "nova", None)
         );
         assert_eq!(found(&["copy"], &record(None)).deployed, None);
+        // The one that is listed has the cell, also where it takes another's place.
+        assert_eq!(found(&["nova"], &record(Some("r"))).cells, ["c2"]);
         let run = found(&["copy"], &record(Some("r")));
         assert_eq!((run.listed, run.deployed.as_deref()), (None, Some("custom")));
         assert_eq!(run.cells, ["c1"]);

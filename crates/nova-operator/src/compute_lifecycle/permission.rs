@@ -16,6 +16,7 @@ use nova_config::conditions::{NOVA_MATCHES, SERVICE_UP};
 use operator_core::finalizers::is_terminating;
 
 use crate::cell_immutability::owns;
+use crate::compute_lifecycle::effective::{DesiredCompute, desired};
 use crate::compute_lifecycle::observed::{OPERATOR, Observed, own_holder};
 use crate::drain::before::{DrainBefore, drain_before};
 use crate::drain::order::{HostOrder, is_ours};
@@ -24,17 +25,30 @@ use crate::nova_health::{HostHealth, ServiceHealth};
 
 /// Returns this operator's entry on the node; `None` where it has no compute of a node set to look after.
 pub fn holder(seen: &Observed) -> Option<DisruptionHolder> {
-    looked_after(seen)?;
+    seen.node.node_set()?;
     let recorded = own_holder(&seen.node);
     // What the node inherits is unknown, so nothing that was said changes.
     let Some(group) = &seen.group else { return recorded.cloned() };
     let before = drain_before(Some(group), &seen.node);
+    let holds = before != DrainBefore::No;
+    let name = OPERATOR.to_owned();
+    if looked_after(seen).is_none() {
+        // While the compute is missing or another's, nothing says that its host is empty.
+        let entry = DisruptionHolder { name, holds, ..DisruptionHolder::default() };
+        return (holds && lacks_compute(seen)).then_some(entry);
+    }
     Some(DisruptionHolder {
-        name: OPERATOR.to_owned(),
-        holds: before != DrainBefore::No,
+        name,
+        holds,
         allowed: allowed(seen, &before).cloned(),
         seen: settled(seen).or_else(|| recorded?.seen.clone()),
     })
+}
+
+/// Whether the host is to be looked after, and has no compute by which that is done.
+fn lacks_compute(seen: &Observed) -> bool {
+    let asked = desired(seen.group.as_ref(), &seen.node, &seen.nova);
+    seen.reads_nova && matches!(asked, DesiredCompute::Observed { .. })
 }
 
 /// Returns the compute of the node if it is one that deployments of a node set deploy.
@@ -74,6 +88,7 @@ fn deployment(seen: &Observed) -> Option<&NodeDeployment> {
 fn allowed<'a>(seen: &'a Observed, before: &DrainBefore) -> Option<&'a DisruptionTarget> {
     let recorded = own_holder(&seen.node).and_then(|it| it.allowed.as_ref());
     let state = deployment(seen).map(|it| it.state);
+    let at = deployment(seen).filter(|it| it.state == HostState::Deploying).map(|it| &it.uid);
     let target = seen.node.disruption_target();
     if looked_after(seen).is_some_and(is_terminating) {
         // The removal of the compute drains and stops it by itself, and nothing begins meanwhile.
@@ -95,7 +110,10 @@ fn allowed<'a>(seen: &'a Observed, before: &DrainBefore) -> Option<&'a Disruptio
         }
         (DrainBefore::Yes, Some(target)) => {
             // Another deployment is at the host, and needs its permission until it ends there.
-            let other = recorded.filter(|it| *it != target && state == Some(HostState::Deploying));
+            let of_other = |it: &&DisruptionTarget| {
+                at.is_some_and(|at| *at == it.deployment && *at != target.deployment)
+            };
+            let other = recorded.filter(of_other);
             let is_kept = |it: &&DisruptionTarget| *it == target && may_be_empty(seen);
             let found = is_empty(seen, target).then_some(target);
             other.or(found).or_else(|| recorded.filter(is_kept))

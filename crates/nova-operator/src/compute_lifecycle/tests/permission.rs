@@ -8,7 +8,7 @@ use nova_config::conditions::{NOVA_MATCHES, SERVICE_UP};
 use operator_core::object_key::Key;
 use testkit::set_nodes;
 
-use super::observed::{compute_of, looked_after, node_of, node_set, report};
+use super::observed::{compute_of, looked_after, node_of, node_set, of_set, report};
 use super::*;
 use crate::compute_lifecycle::permission::holder;
 use crate::drain::order::{
@@ -193,6 +193,22 @@ fn another_deployment_waits_until_the_one_at_the_host_has_ended() {
 }
 
 #[test]
+fn a_deployment_that_asks_again_while_it_is_at_the_host_waits_for_no_permission_of_before() {
+    // Its own one, or that of a deployment which ended there and has not given the host back.
+    for before in ["d1", "d0"] {
+        let mut seen = with_state(Some("true"), Some(HostState::Deploying));
+        let first = set_nodes::target(node_of(&mut seen), before);
+        let second = set_nodes::target(node_of(&mut seen), "d1");
+        allow(&mut seen, Some(first));
+        let order = || HostOrder::DrainForChange(drain());
+        found(&mut seen, order(), Some(second.clone()), HostProgress::Pending);
+        assert_eq!(allowed(&seen), None, "{before}");
+        found(&mut seen, order(), Some(second.clone()), HostProgress::Drained);
+        assert_eq!(allowed(&seen), Some(second), "{before}");
+    }
+}
+
+#[test]
 fn a_deployment_that_is_taken_back_gives_the_host_back() {
     let target = || Some(DisruptionTarget { deployment: "d1".into(), number: 1 });
     for state in [None, Some(HostState::Undeployed), Some(HostState::Deployed)] {
@@ -257,7 +273,23 @@ fn without_the_annotation_no_deployment_waits() {
     assert!(!holder(&seen).unwrap().holds);
     // A compute that the operator deploys, and hosts of roles, are waited for by their own rollouts.
     assert_eq!(holder(&with(Some("nova-cell1"), made("nova-cell1"))), None);
-    assert_eq!(holder(&super::observed::of_set(&["nova-cell1"])), None);
+    assert_eq!(holder(&of_set(&["nova-cell1"])), None);
+}
+
+#[test]
+fn a_host_without_a_compute_of_its_own_is_not_disturbed_where_it_is_to_be_drained() {
+    let mut none = of_set(&["nova-cell1"]);
+    none.group = Some(node_set(&json!({ DRAIN_BEFORE: "true" })));
+    let mut theirs = none.clone();
+    theirs.compute = Some(Arc::new(by_hand(&json!({ "dataplaneNodeName": "n0" }))));
+    let beside = Observed { compute: Some(Arc::new(made("nova-cell1"))), ..none.clone() };
+    for seen in [&none, &theirs, &beside] {
+        let found = holder(seen).unwrap();
+        assert_eq!((found.holds, found.allowed, found.seen), (true, None, None));
+    }
+    // Neither where nothing can look after it, nor where a service deploys nothing there.
+    assert_eq!(holder(&Observed { reads_nova: false, ..none.clone() }), None);
+    assert_eq!(holder(&Observed { nova: NovaServices::default(), ..none }), None);
 }
 
 #[test]
