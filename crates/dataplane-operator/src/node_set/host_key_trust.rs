@@ -81,8 +81,11 @@ fn terminating_trust(
 /// another node set has handed over, as its node does.
 pub fn recorded<'a>(set: &'a NodeSet, node: Option<&'a Node>, host: &str) -> Option<&'a String> {
     let status = set.status.as_ref();
-    let is_new = || !status.is_some_and(|it| it.hosts.iter().any(|it| it.name == host));
-    let of_node = || node?.status.as_ref()?.host_key.as_ref().filter(|_| is_new());
+    let of_node = || {
+        let known = node?.status.as_ref()?;
+        let described = known.observed_node_set.as_ref().map(|it| &it.uid);
+        known.host_key.as_ref().filter(|_| described != set.metadata.uid.as_ref())
+    };
     status.and_then(|it| it.host_keys.get(host)).or_else(of_node)
 }
 

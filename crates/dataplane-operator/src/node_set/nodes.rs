@@ -46,7 +46,8 @@ pub fn add_removals(plan: &mut Plan, seen: &Observed, resolved: &Resolved<'_>, n
         add_some(plan, description::steps(seen, resolved, now));
         return;
     }
-    let mut all = steps::handovers(seen);
+    let mut all = steps::adoptions(seen);
+    all.extend(steps::handovers(seen));
     all.extend(steps::deletions_of_all(seen));
     all.extend(last(seen, resolved, now));
     add_some(plan, all);

@@ -7,7 +7,7 @@ use api::dataplane::node_set::MAX_HOSTS;
 use api::dataplane::{HostState, NODE_SET_UID, Node, NodeSet};
 use api::names::is_dns_label;
 use kube::ResourceExt;
-use operator_core::finalizers::{add_finalizer, is_terminating, remove_finalizer};
+use operator_core::finalizers::{add_finalizer, has_finalizer, is_terminating, remove_finalizer};
 use operator_core::node_set_host::{hosts, taken_out};
 use operator_core::plan::{Step, Target};
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ pub fn creations(seen: &Observed, resolved: &Resolved<'_>) -> Vec<Step> {
     let n_tried = if was_refused(seen) { PROBES } else { MAX_HOSTS };
     let left = left_without_node(seen).map(|it| (it, true));
     let step = |(name, is_leaving): (&str, bool)| {
-        let mut object = fields(&seen.set, is_leaving);
+        let mut object = fields(&seen.set, None, is_leaving);
         object["metadata"]["finalizers"] = json!([INVENTORY_FINALIZER]);
         let target = Target::named::<Node>(&seen.namespace, name);
         Step::create(target, object, "/spec/nodeSet", "the node set has that host")
@@ -45,15 +45,15 @@ fn left_without_node(seen: &Observed) -> impl Iterator<Item = &str> {
     leaving.map(|(name, _)| name).filter(|it| is_dns_label(it) && !exists(seen, it))
 }
 
-/// Returns what the operator writes into a node beside its status. `leaving` is left out where it does
-/// not hold, which takes it back.
-fn fields(set: &NodeSet, is_leaving: bool) -> Value {
+/// Returns what the operator writes into a node beside its status. A mark is taken back by `false`:
+/// leaving it out takes back only what this operator has applied itself.
+fn fields(set: &NodeSet, node: Option<&Node>, is_leaving: bool) -> Value {
     let mut fields = json!({
         "metadata": { "labels": { NODE_SET_UID: set.uid() } },
         "spec": { "nodeSet": set.name_any() },
     });
-    if is_leaving {
-        fields["spec"]["leaving"] = json!(true);
+    if is_leaving || node.is_some_and(|it| it.spec.leaving == Some(true)) {
+        fields["spec"]["leaving"] = json!(is_leaving);
     }
     fields
 }
@@ -61,13 +61,16 @@ fn fields(set: &NodeSet, is_leaving: bool) -> Value {
 /// Returns the steps that label nodes of an earlier node set of the same name as this one's, as after
 /// a restore, and that hold those that have no finalizer yet.
 pub fn adoptions(seen: &Observed) -> Vec<Step> {
+    if seen.is_namespace_terminating {
+        return Vec::new();
+    }
     let uid = seen.set.uid();
     let is_other = |it: &Node| it.labels().get(NODE_SET_UID) != uid.as_ref();
     let present = seen.nodes.all().map(|(_, it)| &**it).filter(|it| !is_terminating(*it));
     let mut steps = Vec::new();
     for node in present {
         if is_other(node) {
-            let fields = fields(&seen.set, node.is_leaving());
+            let fields = fields(&seen.set, Some(node), node.is_leaving());
             let because = "its label names an earlier node set of that name";
             steps.push(Step::apply(Target::of(node), fields, because));
         }
@@ -91,7 +94,8 @@ pub fn marks(seen: &Observed, resolved: &Resolved<'_>) -> Vec<Step> {
         let is_listed = listed.contains(name.as_str());
         if is_listed == node.is_leaving() && (is_listed || !resolved.is_frozen()) {
             let because = if is_listed { "its entry is there again" } else { "its entry is gone" };
-            steps.push(Step::apply(Target::of(&**node), fields(&seen.set, !is_listed), because));
+            let fields = fields(&seen.set, Some(&**node), !is_listed);
+            steps.push(Step::apply(Target::of(&**node), fields, because));
         }
     }
     steps
@@ -102,7 +106,7 @@ pub fn handovers(seen: &Observed) -> Vec<Step> {
     let step = |(name, other): (&String, &Arc<NodeSet>)| {
         let node = seen.nodes.get(name).filter(|_| is_handed_over(seen, name))?;
         let because = format!("OpenStackDataPlaneNodeSet {} has its entry now", other.name_any());
-        Some(Step::apply(Target::of(&**node), fields(other, false), because))
+        Some(Step::apply(Target::of(&**node), fields(other, Some(&**node), false), because))
     };
     seen.nodes.other_sets.iter().filter_map(step).collect()
 }
@@ -110,9 +114,15 @@ pub fn handovers(seen: &Observed) -> Vec<Step> {
 /// Returns the deletions of the nodes of hosts that have left the node set: no others hold them, and
 /// their machines are given back.
 pub fn deletions(seen: &Observed) -> Vec<Step> {
+    let listed = listed(seen);
     let leaving = seen.nodes.leaving.iter().filter(|(_, it)| it.is_leaving() && !is_used(&***it));
-    let left = leaving.filter(|(name, _)| !has_machine(seen, name));
+    let left = leaving.filter(|(name, _)| !listed.contains(*name) && !has_machine(seen, name));
     deletions_of(left.map(|(_, it)| &**it), "its host has left the node set")
+}
+
+/// Returns the names of the hosts that have an entry.
+fn listed(seen: &Observed) -> BTreeSet<String> {
+    hosts(&seen.set).into_iter().map(|it| it.name).collect()
 }
 
 /// Returns the deletions of all nodes of a node set that goes, but for those that are handed over.
@@ -122,7 +132,9 @@ pub fn deletions_of_all(seen: &Observed) -> Vec<Step> {
 }
 
 fn deletions_of<'a>(nodes: impl Iterator<Item = &'a Node>, because: &str) -> Vec<Step> {
-    let present = nodes.filter(|it| !is_terminating(*it));
+    // One without the finalizer gets it first, so that others clean up before it is gone.
+    let present =
+        nodes.filter(|it| !is_terminating(*it) && has_finalizer(*it, INVENTORY_FINALIZER));
     present.map(|it| Step::delete(Target::of(it), because)).collect()
 }
 
@@ -130,15 +142,10 @@ fn deletions_of<'a>(nodes: impl Iterator<Item = &'a Node>, because: &str) -> Vec
 /// hold; in a namespace that is being deleted, from all. One whose entry stands was deleted by hand:
 /// its machine stays, for the node is made anew.
 pub fn releases(seen: &Observed) -> Vec<Step> {
-    let is_going = is_terminating(&*seen.set);
-    let stays: BTreeSet<String> = if is_going {
-        BTreeSet::new()
-    } else {
-        hosts(&seen.set).into_iter().map(|it| it.name).collect()
-    };
+    let (is_going, listed) = (is_terminating(&*seen.set), listed(seen));
     let is_free = |name: &String, node: &Node| {
         let is_alone = is_terminating(node) && !is_used(node);
-        let keeps_machine = !stays.contains(name) && has_machine(seen, name);
+        let keeps_machine = (is_going || !listed.contains(name)) && has_machine(seen, name);
         is_going && seen.is_namespace_terminating || is_alone && !keeps_machine
     };
     let free = seen.nodes.all().filter(|(name, it)| is_free(name, it));

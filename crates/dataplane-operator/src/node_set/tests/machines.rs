@@ -4,6 +4,7 @@ use api::baremetal::set::FOR;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use operator_core::run_engine::host_key::HostKey;
 
+use super::nodes::other;
 use super::*;
 use crate::host::machines::set::IN_USE;
 
@@ -161,6 +162,39 @@ fn a_terminating_host_keeps_its_machine_and_is_no_input() {
     world.settle();
     assert_eq!(world.seen.machines.hosts(), ["n0"]);
     assert!(!world.seen.set.status.as_ref().unwrap().machines.contains_key("n1"));
+}
+
+#[test]
+fn a_host_with_a_machine_is_not_handed_over_and_its_node_goes_after_the_machine() {
+    let mut world = World::provisioned();
+    world.deployed("d");
+    world.finalize(&["n1"]);
+    world.settle();
+    world.others = vec![other("192.0.2.11")];
+    world.take_out();
+    world.settle();
+    assert_eq!(world.states(), [HostState::Deployed, HostState::Terminating]);
+    world.finalize(&[]);
+    world.settle();
+    assert!(world.seen.nodes.get("n1").is_some(), "guests are looked for by its node");
+    world.look("Ok", "");
+    world.settle();
+    assert_eq!(world.seen.machines.hosts(), ["n0"]);
+    assert!(world.seen.nodes.get("n1").is_none());
+}
+
+#[test]
+fn a_node_that_is_deleted_by_hand_keeps_its_machine_while_its_entry_stands() {
+    let mut world = World::provisioned();
+    world.deployed("d");
+    world.settle();
+    let known = world.machine("n1").clone();
+    world.delete_node("n1");
+    world.settle();
+    assert_eq!(world.node_writes, ["release n1", "create n1", "status n1"]);
+    assert_eq!(world.seen.machines.hosts(), ["n0", "n1"]);
+    assert_eq!(world.machine("n1"), &known);
+    assert!(world.seen.looks.is_empty());
 }
 
 #[test]

@@ -67,7 +67,7 @@ impl World {
     }
 
     /// Somebody deletes a node.
-    fn delete_node(&mut self, name: &str) {
+    pub(super) fn delete_node(&mut self, name: &str) {
         let now = self.now;
         self.with_node(name, |it| it.metadata.deletion_timestamp = Some(Time(now)));
     }
@@ -147,6 +147,9 @@ fn merged(mut ours: NodeStatus, old: Option<NodeStatus>) -> NodeStatus {
     }
     ours
 }
+
+const KEY: &str =
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIWOnjFtgHBGBoLBE0E8K1SBXAJAwqFXKF1sTvZlPo8+";
 
 /// The progress of a host on which the second service has failed that often.
 fn failing(failures: i64) -> Value {
@@ -457,6 +460,21 @@ fn a_node_of_a_release_without_finalizers_is_held() {
 }
 
 #[test]
+fn a_node_without_a_finalizer_gets_it_before_it_is_deleted() {
+    let mut world = deployed();
+    world.with_node("n0", |it| it.metadata.finalizers = None);
+    world.go();
+    world.node_writes.clear();
+    world.pass();
+    assert_eq!(world.node_writes, ["hold n0", "delete n1"]);
+    world.finalize(&["n0"]);
+    world.settle();
+    assert!(world.seen.nodes.get("n0").is_some(), "others clean up");
+    world.finalize(&[]);
+    assert_eq!(world.settle().last().unwrap(), "release NodeSet compute");
+}
+
+#[test]
 fn the_node_of_an_entry_that_is_taken_out_is_marked_and_goes_when_nobody_holds_it() {
     let mut world = deployed();
     world.finalize(&["n0", "n1"]);
@@ -487,11 +505,20 @@ fn an_entry_that_is_back_takes_the_mark_back() {
     world.edit("/nodes/n1", json!({ "ansible": { "ansibleHost": "192.0.2.11" } }));
     let writes = world.settle_nodes();
     assert_eq!(writes[0], "apply n1", "{writes:?}");
-    assert_eq!(world.mark("n1"), None);
+    assert_eq!(world.mark("n1"), Some(false), "also where another writer has marked it");
     assert_eq!(world.seen.nodes.own["n1"].finalizers(), [INVENTORY_FINALIZER, OTHER]);
     assert_eq!(world.reasons("n1", ["Ready"]), ["NotDeployed"]);
     let status = world.node("n1");
     assert_eq!((status.deployed, &status.deployed_config_hash), (None, &hash), "in service");
+}
+
+#[test]
+fn a_mark_that_another_writer_has_set_is_taken_back_where_the_entry_stands() {
+    let mut world = deployed();
+    world.with_node("n1", |it| it.spec.leaving = Some(true));
+    assert_eq!(world.settle_nodes(), ["apply n1"]);
+    assert_eq!(world.mark("n1"), Some(false));
+    assert_eq!(world.states(), [HostState::Deployed; 2]);
 }
 
 #[test]
@@ -510,7 +537,7 @@ fn nothing_leaves_while_a_deployment_is_under_way() {
 }
 
 /// Another node set with the host n1 at an address.
-fn other(address: &str) -> Arc<NodeSet> {
+pub(super) fn other(address: &str) -> Arc<NodeSet> {
     let spec = json!({
         "preProvisioned": true,
         "services": ["install", "web"],
@@ -536,11 +563,16 @@ fn a_host_that_another_node_set_has_too_is_handed_over_as_it_is() {
     // The other node set takes it over as it was left.
     let mut after = World::bare(&serde_json::to_value(&other("192.0.2.11").spec).unwrap());
     let mut node = (*before).clone();
+    node.status.as_mut().unwrap().host_key = Some(KEY.into());
     node.labels_mut().insert(NODE_SET_UID.into(), SET.into());
     let of_before = node.status.as_mut().unwrap().observed_node_set.as_mut().unwrap();
     of_before.name = "before".into();
     of_before.uid = "before".into();
     after.seen.nodes.own.insert("n1".into(), Arc::new(node));
+    // Its entry was there before, and nothing deployed to it.
+    let waited = json!([{ "name": "n1", "state": "Undeployed" }]);
+    let status = Arc::make_mut(&mut after.seen.set).status.get_or_insert_default();
+    status.hosts = serde_json::from_value(waited).unwrap();
     let writes = after.settle_nodes();
     assert_eq!(writes, ["status n1"]);
     assert_eq!(after.states(), [HostState::Deployed]);
@@ -548,7 +580,23 @@ fn a_host_that_another_node_set_has_too_is_handed_over_as_it_is() {
     assert_eq!(new.deployed_config_hash, old.deployed_config_hash, "it counts as in service");
     assert_eq!((&new.services, new.deployed), (&old.services, Some(true)));
     assert_eq!(new.deployment, old.deployment);
+    assert_eq!(
+        after.content["known_hosts"],
+        format!("192.0.2.11 {KEY}\n"),
+        "no other key is learned"
+    );
     assert_eq!(after.seen.nodes.own["n1"].finalizers(), [INVENTORY_FINALIZER, OTHER]);
+}
+
+#[test]
+fn a_node_set_that_goes_hands_over_what_another_one_has() {
+    let mut world = deployed();
+    world.finalize(&["n1"]);
+    world.others = vec![other("192.0.2.11")];
+    world.go();
+    let writes = world.settle();
+    assert_eq!(world.node_writes, ["apply n1", "delete n0", "release n0"]);
+    assert_eq!(writes.last().unwrap(), "release NodeSet compute", "it waits for no clean-up");
 }
 
 #[test]
