@@ -287,6 +287,19 @@ async fn a_node_that_a_quota_refuses_is_told_in_the_api_servers_words_and_holds_
 }
 
 #[tokio::test]
+async fn a_mark_of_another_manager_is_taken_back_where_the_entry_stands() -> Result<()> {
+    let ns = World::new("nodes-mark").await?;
+    let host = ns.host("e2e-mark", "203.0.113.206");
+    described(&ns, &[&host]).await?;
+    let before = undeployed(&ns, &host).await?;
+    ns.merge::<Node>(&host.name, json!({ "spec": { "leaving": true } })).await?;
+    let is_back = |it: &Node| it.spec.leaving == Some(false);
+    let after = ns.wait::<Node>(&host.name, "without the mark", SOON, is_back).await?;
+    assert_eq!(after.uid(), before.uid(), "it is no other node");
+    ns.done().await
+}
+
+#[tokio::test]
 async fn nodes_go_with_their_node_set_however_it_is_deleted() -> Result<()> {
     let ns = World::new("nodes-cascade").await?;
     let host = ns.host("e2e-cascade", "203.0.113.189");
