@@ -89,8 +89,10 @@ fn of_host(seen: &Observed, name: &str, now: Timestamp) -> Option<Held> {
     }
     let Some(node) = seen.nodes.get(name) else {
         let message = format!(
-            "The machine of host {name} is not given back, because there is no \
-             OpenStackDataPlaneNode yet, to which the run belongs that looks for guests there."
+            "The machine of host {name} is not given back, because the node set has no \
+             OpenStackDataPlaneNode of that name, to which the run belongs that looks for guests \
+             there: delete another one of that name. To give it back without: {}",
+            skip_of_set(seen)
         );
         let reason = &reasons::machines::MACHINE_HELD;
         return Some(Held { reason, message, due: None, retry_at: None });
@@ -157,14 +159,20 @@ fn unlooked(seen: &Observed) -> Option<ConditionDraft> {
     if machine_template(&seen.set).is_some() || is_released {
         return None;
     }
-    let (namespace, name) = (&seen.namespace, own.name_any());
+    let name = own.name_any();
     let text = format!(
         "OpenStackBaremetalSet {name} is to be deleted, and its machines are not given back, because \
          no run has looked for guests on their hosts. Take the hosts out of spec.nodes: then one \
          looks there. To give them back without: {}",
-        skip_command(namespace, &format!("openstackdataplanenodeset/{}", seen.set.name_any()))
+        skip_of_set(seen)
     );
     Some(reasons::machines::MACHINE_HELD.condition(MACHINES_GIVEN_BACK, text))
+}
+
+/// Returns the command to give back all machines of the node set without this look.
+fn skip_of_set(seen: &Observed) -> String {
+    let object = format!("openstackdataplanenodeset/{}", seen.set.name_any());
+    skip_command(&seen.namespace, &object)
 }
 
 /// Returns the runs of the look at the host of a node.

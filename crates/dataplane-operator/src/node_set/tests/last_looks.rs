@@ -206,3 +206,22 @@ fn a_look_at_a_host_without_an_address_says_that_and_how_to_go_on() {
         assert!(held.message.contains(part), "{}", held.message);
     }
 }
+
+#[test]
+fn a_machine_whose_host_has_lost_its_node_is_held_with_words_until_the_users_word() {
+    let mut world = World::in_service();
+    let mut foreign = world.seen.nodes.own.remove("n1").unwrap();
+    Arc::make_mut(&mut foreign).spec.node_set = None;
+    world.seen.nodes.foreign.insert("n1".into(), foreign);
+    world.take_out();
+    world.settle();
+    assert_eq!(world.condition(MACHINES_GIVEN_BACK), is("False", "MachineHeld"));
+    let message = world.message(MACHINES_GIVEN_BACK);
+    let command = format!("openstackdataplanenodeset/compute {SKIP_CLEANUP}=true");
+    assert!(message.contains("host n1") && message.ends_with(&command), "{message}");
+    assert_eq!(world.seen.machines.hosts(), ["n0", "n1"]);
+    let skip = (SKIP_CLEANUP.to_owned(), "true".to_owned());
+    Arc::make_mut(&mut world.seen.set).annotations_mut().extend([skip]);
+    world.settle();
+    assert_eq!(world.seen.machines.hosts(), ["n0"]);
+}
