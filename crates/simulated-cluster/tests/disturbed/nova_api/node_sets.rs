@@ -1,13 +1,15 @@
 //! Hosts of a node set that are drained and enabled, with an operator that is killed meanwhile.
 
 use anyhow::Result;
+use api::ansibleee::AnsibleEe;
 use api::dataplane::{Node, NodeSet};
 use api::nova::Cell;
 use e2e::journey::{conditions, conditions_of_set};
 use e2e::{holds, says};
 use k8s_openapi::api::batch::v1::Job;
+use kube::ResourceExt as _;
 use serde_json::{Value, json};
-use simulated_cluster::{Host, NovaFault, Operator};
+use simulated_cluster::{Fate, Host, Matching, NovaFault, Operator};
 
 use super::node_set_removal::World;
 use super::{READ, SERVICES, cell_reaches};
@@ -17,6 +19,7 @@ use crate::own::{Own, PATIENCE};
 pub(super) const SET: &str = "edpm";
 const SERVICE: &str = "PUT /v2.1/os-services/";
 pub(super) const DRAINED: &str = "nova.openstack.org/Drained";
+const IN_SYNC: &str = "nova.openstack.org/ConfigurationInSync";
 /// The condition that names annotations which do not count where they are.
 const IGNORED: &str = "nova.openstack.org/AnnotationsIgnored";
 
@@ -83,6 +86,7 @@ async fn one_host_of_a_node_set_is_drained_and_enabled_although_the_operator_die
     is_given_back(own, host).await?;
     assert_eq!(nova.count(SERVICE), 2, "disabled once and enabled once");
     discovered(&world).await?;
+    audited(&world).await?;
     world.own.done()
 }
 
@@ -105,5 +109,39 @@ async fn discovered(world: &World) -> Result<()> {
     own.wait::<Job>(&job, "created", READ, |_| true).await?;
     own.sim.nova.map(host, true)?;
     cell_reaches(own, CELL, discovery, "HostsMapped", &[]).await?;
+    Ok(())
+}
+
+/// The hosts of a node set share an audit, which has the files of their service; what differs names the
+/// deployment to create.
+async fn audited(world: &World) -> Result<()> {
+    const DIFFERS: &str = "file /var/lib/openstack/config/nova/01-nova.conf: content";
+    let own = &world.own;
+    let report = json!({ "audit": { &world.host.name: [1, [DIFFERS]] } }).to_string();
+    let message = json!({
+        "v": 1, "hosts": "oo", "changed": [0, 0], "failures": [], "report": report,
+    });
+    let fate = Fate::Ends { code: 0, message: message.to_string() };
+    own.sim.player.decide(Matching::service(&own.ns.name, "nova-audit"), fate);
+    // So long that no second audit is due while the test runs.
+    let audit = json!({ "nova.openstack.org/audit": "24h" });
+    own.merge::<NodeSet>(SET, json!({ "metadata": { "annotations": audit } })).await?;
+    let words = [DIFFERS, "OpenStackDataPlaneDeployment", SET];
+    let is_found = |it: &Node| says(conditions(it), IN_SYNC, "OutOfSync", &words);
+    own.wait::<Node>(&world.host.name, "out of sync", PATIENCE, is_found).await?;
+    let is_in_sync = |it: &Node| holds(conditions(it), IN_SYNC);
+    own.wait::<Node>(&world.other.name, "in sync", PATIENCE, is_in_sync).await?;
+    let runs = own.list::<AnsibleEe>().await?;
+    let is_audit = |it: &&AnsibleEe| it.labels().contains_key("nova.openstack.org/audit");
+    let audits: Vec<&AnsibleEe> = runs.iter().filter(is_audit).collect();
+    let found =
+        audits.iter().map(|it| (it.owner_references()[0].kind.as_str(), it.spec.hosts.len()));
+    let found: Vec<_> = found.collect();
+    assert_eq!(found, [("OpenStackDataPlaneNodeSet", 2)]);
+    let spec = serde_json::to_string(&audits[0].spec)?;
+    assert!(
+        spec.contains("nova-cell1-compute-config") && spec.contains("/configs/nova/"),
+        "{spec}"
+    );
     Ok(())
 }
