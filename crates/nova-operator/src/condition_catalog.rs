@@ -38,8 +38,8 @@ const SERVICE: &[ConditionSpec] = &[condition(
 const NODE: &[ConditionSpec] = &[
     condition(
         COMPUTE_CONDITION,
-        "The node's compute is ready; absent where the node has no cell, and without effect on the \
-         node's `Ready`.",
+        "The node's compute is ready; absent where the node has neither a cell nor a service of type \
+         nova, and without effect on the node's `Ready`.",
         &[node::COMPUTE, NOVA_SERVICE, REJECTED_WRITES],
     )
     .repeating(Repeats::Kind("NovaExternalCompute")),

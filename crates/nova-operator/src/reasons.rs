@@ -35,7 +35,8 @@ api::reasons! {
 
     NOVA_SERVICE_LISTED: warning "NovaServiceListed"
         means "A service of type nova is listed for the node, and would write the compute's files: \
-            the compute runs nothing."
+            a compute of the operator runs nothing, and the annotation of the cell counts for \
+            nothing."
         heals "When the service is off the list."
         step "Take it off `spec.services`, or the node's cell away.";
 
