@@ -28,17 +28,17 @@ pub struct SetNodes {
 }
 
 impl SetNodes {
-    /// Divides the nodes that name a node set; `by_name` finds any node of its namespace, and `elsewhere`
+    /// Divides the nodes that name a node set, `all`; `by_name` finds any node of its namespace, and `elsewhere`
     /// another node set to which a node's host may go.
     pub fn of(
         set: &NodeSet,
-        named: impl IntoIterator<Item = Arc<Node>>,
+        all: impl IntoIterator<Item = Arc<Node>>,
         by_name: impl Fn(&str) -> Option<Arc<Node>>,
         elsewhere: impl Fn(&Node) -> Option<Arc<NodeSet>>,
     ) -> Self {
         let listed: BTreeSet<String> = hosts(set).into_iter().map(|it| it.name).collect();
         let mut nodes = Self { are_made: true, ..Self::default() };
-        for node in named {
+        for node in all {
             let name = node.name_any();
             if is_terminating(set) || !listed.contains(&name) {
                 nodes.other_sets.extend(elsewhere(&node).map(|it| (name.clone(), it)));

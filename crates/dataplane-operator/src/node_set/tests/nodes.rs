@@ -73,7 +73,7 @@ impl World {
     }
 
     fn mark(&self, name: &str) -> Option<bool> {
-        self.seen.nodes.get(name).unwrap().spec.leaving
+        self.seen.nodes.get(name)?.spec.leaving
     }
 
     /// Runs passes until nothing is written, and returns the writes to nodes.
