@@ -295,6 +295,9 @@ fn needs_nothing(seen: &Observed) -> Option<&'static str> {
     if seen.namespace_goes {
         return Some("its namespace is being deleted");
     }
+    if seen.compute.is_observed() && seen.drain.is_none() {
+        return Some("nova's API is not read, so the compute is not looked after");
+    }
     if !has_run(&seen.compute, !seen.runs.is_empty()) {
         let may_have_registered = nova_removal::may_have_registered(seen) && !is_skipped(seen);
         return (!may_have_registered).then_some("it has never touched its host");

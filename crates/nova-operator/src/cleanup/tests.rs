@@ -309,13 +309,14 @@ impl World {
         self.writes.push(format!("{verb} {word}"));
     }
 
+    /// Changes an object, unless another controller's plan has deleted it meanwhile.
     fn change(&mut self, word: &str, change: impl FnOnce(&mut ObjectMeta)) {
         let metadata = match word {
             "node" => self.node.as_mut().map(Resource::meta_mut),
             "compute" => self.compute.as_mut().map(Resource::meta_mut),
             _ => self.cell.as_mut().map(Resource::meta_mut),
         };
-        change(metadata.unwrap());
+        metadata.map(change);
     }
 
     /// Applies only create here: other tests cover the fields of an existing compute.

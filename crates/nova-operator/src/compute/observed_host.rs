@@ -69,7 +69,9 @@ pub fn decide(
     evaluated.rejection =
         rejected_write::condition(rejected, previous.unwrap_or_default(), !later.is_empty());
     plan.steps.extend(withdrawn(seen, &evaluated, &runs));
-    plan.steps.extend(finalizer_step(seen, evaluated.restoration.needed_run().is_some()));
+    // A compute that is let go, because nova's API is not read, is held by nothing.
+    let will_run = evaluated.restoration.needed_run().is_some();
+    plan.steps.extend(seen.drain.as_ref().and_then(|_| finalizer_step(seen, will_run)));
     plan.steps.extend(status(seen, &evaluated, now));
     plan.steps.extend(later);
     let overdue = seen.audited.overdue_at(&seen.compute).filter(|it| *it > now);

@@ -10,6 +10,7 @@ use super::*;
 use crate::cleanup::tests::leaving::world as proven;
 use crate::drain::order::{HostOrder, Stop};
 use crate::drain::progress::{Removal, ServiceRemoval};
+use crate::finalizers;
 
 /// A host that leaves, on which a deployment of nova has begun and has not succeeded.
 fn unproven(found: HostProgress) -> World {
@@ -58,6 +59,17 @@ fn of_a_host_without_a_proof_nothing_is_changed_in_nova_and_servers_hold_it() {
     world.settle();
     assert!(world.compute.is_none());
     assert_eq!(world.leftovers(), [("n0.example.org".to_owned(), true)], "its service stays");
+}
+
+#[test]
+fn where_novas_api_is_not_read_any_more_a_host_that_leaves_is_let_go_and_nothing_is_stopped() {
+    let mut world = proven(occupied());
+    leave(&mut world, Some(true));
+    world.nova = None;
+    assert_eq!(n_cleanups(&world.settle()), 0);
+    assert!(world.compute.is_none());
+    let held = finalizers::NODE.to_owned();
+    assert!(!world.node.as_ref().unwrap().finalizers().contains(&held));
 }
 
 #[test]
