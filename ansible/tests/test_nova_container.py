@@ -210,6 +210,13 @@ class NovaContainer(TemporaryDirectoryTest):
         )
         self.assertEqual(seconds, [42, 42, 325, 100025, 86425, 115])
 
+    def test_the_unit_starts_after_libvirts_and_never_starts_it(self):
+        # It restarts every two seconds while it has no container: a start of libvirt's would cancel its stop.
+        self.deploy()
+        unit = (self.directory / "units" / "edpm_nova_compute.service").read_text()
+        self.assertIn("\nAfter=network-online.target edpm_libvirt.service\n", unit)
+        self.assertEqual(unit.count("edpm_libvirt"), 1)
+
     def test_the_unit_waits_longer_than_podman_does(self):
         self.write("src/01-nova.conf", "[DEFAULT]\nhost = h\ngraceful_shutdown_timeout = 300\n")
         self.deploy()

@@ -74,6 +74,14 @@ impl Guest {
         demo.guest(&["migrate", &self.name, host]).await
     }
 
+    /// Returns how many of its live migrations nova has completed.
+    pub async fn migrations(&self, demo: &Demo) -> Result<usize> {
+        let path = format!("/os-migrations?instance_uuid={}&status=completed", self.id);
+        let said = demo.exec("nova-api", &["openstack-get", "compute", &path, "2.88"]).await?;
+        let found: Value = serde_json::from_str(&said).with_context(|| said)?;
+        Ok(found["migrations"].as_array().context("a list of migrations")?.len())
+    }
+
     /// Returns the host that nova has it on.
     pub async fn host(&self, demo: &Demo) -> Result<String> {
         let found = demo.guest(&["show", &self.name]).await?;

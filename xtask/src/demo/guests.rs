@@ -178,7 +178,9 @@ fn migrated(env: &lab::Env, (from, to): (&Host, &Host), before: &Value) -> Resul
     let counted = counts(&guest(env, &["look", MOVES])?, "last")?;
     let pinged = count(&guest(env, &["look", PINGS])?, "last")?;
     let mut facts = guest(env, &["migrate", MOVES, to.name])?;
-    let (since, enough) = (pinged.to_string(), pinged + REPLIES);
+    // Replies of the guest where it is now: those that were lost at the end do not count as missing.
+    let since = pinged.to_string();
+    let enough = count(&guest(env, &["look", PINGS, &since])?, "last")? + REPLIES;
     let look = sh::wait_for("replies after the migration", BOOT, || {
         let look = guest(env, &["look", PINGS, &since])?;
         ensure!(count(&look, "last")? > enough, "the replies end: {look}");
@@ -191,6 +193,12 @@ fn migrated(env: &lab::Env, (from, to): (&Host, &Host), before: &Value) -> Resul
     let after = sh::wait_for("the guest counts on", BOOT, || {
         let look = guest(env, &["look", MOVES])?;
         counts(&look, "first").map(|_| look)
+    })?;
+    let reads = reads_of_metadata(&after)?;
+    sh::wait_for("the guest reads its metadata where it is now", BOOT, || {
+        let now = reads_of_metadata(&guest(env, &["look", MOVES])?)?;
+        ensure!(now > reads, "it has read {now} times");
+        Ok(())
     })?;
     let first = counts(&after, "first")?;
     ensure!(first > counted, "its counter went back from {counted} to {first}");
@@ -228,6 +236,11 @@ fn count(look: &Value, which: &str) -> Result<u64> {
 /// Returns a number of a guest's own counter.
 fn counts(look: &Value, which: &str) -> Result<u64> {
     look["counts"][which].as_u64().with_context(|| format!("it does not count: {look}"))
+}
+
+/// Returns how often a guest has read its metadata since it knew them.
+fn reads_of_metadata(look: &Value) -> Result<u64> {
+    look["metadata_reads"].as_u64().with_context(|| format!("it does not count: {look}"))
 }
 
 fn word(facts: &Value, name: &str) -> String {
