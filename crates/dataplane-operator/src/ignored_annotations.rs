@@ -6,7 +6,7 @@ use std::iter;
 
 use api::conditions::{ConditionDraft, append_more};
 use api::dataplane::node::REDEPLOY;
-use api::dataplane::{Deployment, Node, NodeSet, Role};
+use api::dataplane::{Deployment, Node};
 use kube::{Resource, ResourceExt};
 use operator_core::condition_catalog::{ConditionSpec, condition as spec};
 use serde_json::json;
@@ -116,6 +116,7 @@ fn namespace<K: Resource>(object: &K) -> String {
 #[cfg(test)]
 mod tests {
     use api::conditions::{ConditionStatus, Severity};
+    use api::dataplane::{NodeSet, Role};
     use operator_core::run_engine::host_owner::TAKE_OVER;
     use serde_json::Value;
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use api::dataplane::{Node, Role};
+use api::dataplane::Role;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use kube::{Resource, ResourceExt};
+use kube::ResourceExt;
 use operator_core::data_sources::service_type;
 use operator_core::hash;
 use operator_core::plan::{Step, Target};

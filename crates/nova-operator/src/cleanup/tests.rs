@@ -164,7 +164,7 @@ impl World {
             nova: self.services.clone(),
             reads_nova: self.nova.is_some(),
             health: None,
-            has_read_twice: false,
+            read_twice_since: None,
             order: None,
             node: Arc::new(self.node.clone()?),
             group: self.group.clone(),

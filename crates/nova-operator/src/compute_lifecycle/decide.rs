@@ -309,7 +309,7 @@ fn delete_command(compute: &ExternalCompute) -> String {
 /// Returns the node's condition while its compute goes, in whose place `asked` comes.
 fn gone_for(compute: &ExternalCompute, asked: &DesiredCompute) -> ConditionDraft {
     let is_observed = matches!(asked, DesiredCompute::Observed { .. });
-    let next = asked.cell().or(is_observed.then_some(""));
+    let next = asked.cell().or_else(|| is_observed.then_some(""));
     removal::leaving(compute, next.map(place).as_deref(), "its node has no cell any more")
 }
 

@@ -53,12 +53,9 @@ pub fn desired(group: Option<&Group>, node: &Node, nova: &NovaServices) -> Desir
     if nova.listed.is_some() {
         return observed();
     }
-    match annotated(group, node) {
-        DesiredCompute::Nothing if nova.deployed.is_some() && !has_annotation(group, node) => {
-            observed()
-        }
-        other => other,
-    }
+    let asked = annotated(group, node);
+    let is_free = asked == DesiredCompute::Nothing && !has_annotation(group, node);
+    if is_free && nova.deployed.is_some() { observed() } else { asked }
 }
 
 /// Returns what annotations request: the node's own, even an empty one, takes precedence over its

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::dataplane::{Node, RunState, Service, ServiceRun};
-use kube::ResourceExt;
 use nova_config::rendered_secret::cell_secret_name;
 use operator_core::data_sources::{SourceRef, sources_of};
 use operator_core::object_key::Key;
@@ -121,6 +120,7 @@ pub fn mounted_cells(services: &[&Service], cells: &[Key]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use kube::ResourceExt;
     use serde_json::{Value, json};
 
     use super::*;

@@ -1,6 +1,6 @@
 //! Reads what a node's compute depends on; only for a terminating node is the API server queried.
 
-use api::dataplane::Node;
+use api::dataplane::{Node, SeenDeployment};
 use api::nova::ExternalCompute;
 use kube::ResourceExt;
 use operator_core::finalizers::{has_finalizer, is_terminating};
@@ -32,7 +32,7 @@ pub async fn observe(caches: &Caches, images: &Images, key: &Key) -> Result<Opti
     Ok(Some(Observed {
         nova: caches.nova_services(group.as_ref(), &node),
         health: observed.and_then(|it| health(caches, &node, it)),
-        has_read_twice: observed.is_some() && has_read_twice(caches, &node),
+        read_twice_since: observed.and_then(|_| read_twice_since(caches, &node)),
         order: None,
         node,
         group,
@@ -57,9 +57,9 @@ fn health(caches: &Caches, node: &Node, compute: &ExternalCompute) -> Option<Hos
     Some(caches.nova.as_ref()?.host_in(&cells, host))
 }
 
-/// Whether nova was read twice since the last deployment has ended on the host.
-fn has_read_twice(caches: &Caches, node: &Node) -> bool {
-    let ended = || ended(node.status.as_ref()?.deployment.as_ref()?);
-    let read = caches.nova.as_ref().zip(ended());
-    read.is_some_and(|(monitor, ended)| monitor.has_read_twice_since(&Key::of(node), &ended))
+/// Returns the last attempt of a deployment, if it has ended well on the host and nova was read twice since.
+fn read_twice_since(caches: &Caches, node: &Node) -> Option<SeenDeployment> {
+    let monitor = caches.nova.as_ref()?;
+    let ended = ended(node.status.as_ref()?.deployment.as_ref()?)?;
+    monitor.has_read_twice_since(&Key::of(node), &ended).then_some(ended)
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use api::conditions::{Condition, find};
-use api::dataplane::{DisruptionHolder, Node};
+use api::dataplane::{DisruptionHolder, Node, SeenDeployment};
 use api::nova::ExternalCompute;
 use nova_config::conditions::{
     ANNOTATIONS_IGNORED, COMPUTE_CONDITION, CONFIGURATION_IN_SYNC, DRAINED,
@@ -23,6 +23,7 @@ pub const OPERATOR: &str = "nova.openstack.org";
 
 /// A snapshot of everything that the decisions on a node use.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Observed {
     /// The node.
     pub node: Arc<Node>,
@@ -44,8 +45,8 @@ pub struct Observed {
     pub cells_are_ours: bool,
     /// What nova's API says of the host of a compute that a service deploys; `None` for any other.
     pub health: Option<HostHealth>,
-    /// Whether nova was read twice since the deployment on the node has ended on its host.
-    pub has_read_twice: bool,
+    /// The attempt of a deployment that has ended well on the host, once nova was read twice since.
+    pub read_twice_since: Option<SeenDeployment>,
     /// The newest order about the host, and what its last pass has found; `None` without one.
     pub order: Option<(OrderOfHost, HostProgress)>,
 }

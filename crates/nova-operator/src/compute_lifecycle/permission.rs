@@ -70,7 +70,7 @@ fn settled(seen: &Observed) -> Option<SeenDeployment> {
             return None;
         }
     };
-    (seen.has_read_twice && said == read).then_some(ended)
+    (seen.read_twice_since.as_ref() == Some(&ended) && said == read).then_some(ended)
 }
 
 /// Returns the attempt of a deployment if it has ended well on the host.
@@ -95,9 +95,8 @@ fn allowed<'a>(seen: &'a Observed, before: &DrainBefore) -> Option<&'a Disruptio
         return recorded.filter(|_| state == Some(HostState::Deploying));
     }
     match (before, target) {
-        (DrainBefore::No, _) => None,
         // Nothing begins, and nothing is enabled, while the annotation is not understood.
-        (DrainBefore::Invalid(_), Some(_)) => None,
+        (DrainBefore::No, _) | (DrainBefore::Invalid(_), Some(_)) => None,
         (DrainBefore::Invalid(_), None) => recorded,
         (DrainBefore::Yes, None) => {
             let is_kept = match state {

@@ -49,13 +49,13 @@ pub fn of_observed_without_api(seen: &Observed, now: Timestamp) -> Option<Plan> 
     plan.steps.extend(remove_finalizer(compute, finalizers::COMPUTE, because));
     if !is_terminating(compute) {
         plan.steps.push(Step::delete(Target::of(compute), because));
-        let note = format!(
+        let said = format!(
             "NovaExternalCompute {} is let go, because nova's API is not read: its host is neither \
              drained nor removed from nova any more. With nova.api.enabled true in the values of the \
              chart, it is made again.",
             compute.name_any()
         );
-        let event = EventDraft { warning: true, reason: "ObservedReleased".to_owned(), note };
+        let event = EventDraft { warning: true, reason: "ObservedReleased".to_owned(), note: said };
         plan.events.push((Target::of(node), event));
     }
     plan.steps.extend(remove_finalizer(node, finalizers::NODE, because));

@@ -80,7 +80,7 @@ fn seen(cell: Option<&str>) -> Observed {
         namespace_goes: false,
         cells_are_ours: true,
         health: None,
-        has_read_twice: false,
+        read_twice_since: None,
         order: None,
     }
 }

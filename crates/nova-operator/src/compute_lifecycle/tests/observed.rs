@@ -78,9 +78,9 @@ fn plan(seen: &Observed) -> Plan {
 
 /// What is written into the status of the node; `None` where nothing is.
 pub(super) fn status_of(seen: &Observed) -> Option<Value> {
-    plan(seen).steps.into_iter().find_map(|it| match it.write {
-        Write::Status { status, .. } => Some(status),
-        _ => None,
+    plan(seen).steps.into_iter().find_map(|it| {
+        let Write::Status { status, .. } = it.write else { return None };
+        Some(status)
     })
 }
 

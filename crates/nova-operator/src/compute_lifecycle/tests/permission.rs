@@ -10,7 +10,7 @@ use testkit::set_nodes;
 
 use super::observed::{compute_of, looked_after, node_of, node_set, of_set, report};
 use super::*;
-use crate::compute_lifecycle::permission::holder;
+use crate::compute_lifecycle::permission::{ended, holder};
 use crate::drain::order::{
     Drain, DrainMode, HostOrder, IdentityGoal, IdentityOrder, MARKER, OrderOfHost,
 };
@@ -77,8 +77,12 @@ fn occupied() -> HostProgress {
     HostProgress::Occupied(Occupied { servers, ..Occupied::default() })
 }
 
+fn entry(seen: &Observed) -> DisruptionHolder {
+    holder(seen).expect("the compute is looked after")
+}
+
 fn allowed(seen: &Observed) -> Option<DisruptionTarget> {
-    holder(seen).unwrap().allowed
+    entry(seen).allowed
 }
 
 #[test]
@@ -337,12 +341,17 @@ fn deployed() -> Observed {
     let mut seen = with_state(None, Some(HostState::Deployed));
     up(&mut seen, None);
     report(&mut seen, &[(SERVICE_UP, "True")]);
-    seen.has_read_twice = true;
+    seen.read_twice_since = last_ended(&seen);
     seen
 }
 
+/// The attempt of the deployment on the node, which has ended.
+fn last_ended(seen: &Observed) -> Option<SeenDeployment> {
+    ended(seen.node.status.as_ref()?.deployment.as_ref()?)
+}
+
 fn seen_attempt(seen: &Observed) -> Option<i64> {
-    holder(seen).unwrap().seen.map(|it| it.attempt)
+    entry(seen).seen.map(|it| it.attempt)
 }
 
 #[test]
@@ -352,7 +361,7 @@ fn an_attempt_is_seen_once_nova_was_read_twice_since_it_has_ended() {
         holder(&seen).unwrap().seen,
         Some(SeenDeployment { deployment: "d1".into(), attempt: 1 })
     );
-    seen.has_read_twice = false;
+    seen.read_twice_since = None;
     assert_eq!(seen_attempt(&seen), None);
     let mut going = deployed();
     for state in [HostState::Deploying, HostState::Failed, HostState::Undeployed] {
@@ -398,8 +407,8 @@ fn an_attempt_that_was_seen_says_nothing_of_the_next_one() {
     set_nodes::begin(node_of(&mut seen), "d1");
     assert_eq!(seen_attempt(&seen), Some(1));
     state_of(&mut seen, HostState::Deployed);
-    seen.has_read_twice = false;
+    seen.read_twice_since = None;
     assert_eq!(seen_attempt(&seen), Some(1), "the readings are those of before");
-    seen.has_read_twice = true;
+    seen.read_twice_since = last_ended(&seen);
     assert_eq!(seen_attempt(&seen), Some(2));
 }

@@ -207,9 +207,8 @@ async fn a_host_that_is_put_back_before_the_stop_keeps_its_service_and_its_node(
     assert!(disabled(own, &world.host.name)?.is_some(), "it gets no further servers");
     let back = json!({ "spec": { "nodes": { &*world.host.name: node(&world.host) } } });
     own.merge::<NodeSet>(SET, back).await?;
-    let is_back = |it: &Node| {
-        !it.is_leaving() && it.status.as_ref().is_some_and(|it| it.deployed.is_none())
-    };
+    let is_back =
+        |it: &Node| !it.is_leaving() && it.status.as_ref().is_some_and(|it| it.deployed.is_none());
     let after = own.wait::<Node>(&world.host.name, "put back", READ, is_back).await?;
     assert_eq!(after.uid(), before.uid());
     // It is in service, and to be deployed again.
