@@ -132,7 +132,7 @@ fn defaults() -> Result<()> {
         ("CustomResourceDefinition", KINDS.len()),
         ("MutatingWebhookConfiguration", 1),
         ("ValidatingWebhookConfiguration", 2),
-        ("ValidatingAdmissionPolicy", 5),
+        ("ValidatingAdmissionPolicy", 6),
     ] {
         let n = of_kind(&objects, kind).count();
         ensure!(n == n_expected, "{n} objects {kind}, not {n_expected}");

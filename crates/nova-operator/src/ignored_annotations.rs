@@ -109,8 +109,8 @@ fn drain_hosts(title: &str, text: &str, namespace: &str, nodes: &[Arc<Node>]) ->
         join_with_more(commands, "; ", n_more)
     };
     format!(
-        "Annotation {DRAIN_HOSTS} of {title} counts for nothing any more: drain the hosts by their \
-         nodes, and remove it: {instead}"
+        "Annotation {DRAIN_HOSTS} of {title} drains no host any more, and while it is there none is \
+         given back: drain the hosts by their nodes, then remove it: {instead}"
     )
 }
 

@@ -14,7 +14,7 @@ pub struct Disruption {
     /// Absent for none, so that an operator which writes only its own holder does not own it.
     #[serde(default, skip_serializing_if = "is_none_yet")]
     pub last: i64,
-    /// The deployment that is to disturb the host, or does.
+    /// The deployment that waits to disturb the host; absent once it has begun there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<DisruptionTarget>,
     /// What other operators say about it; a host without any waits for none.

@@ -9,7 +9,7 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::disruption::{Disruption, DisruptionHolder, DisruptionTarget};
+use super::disruption::{Disruption, DisruptionHolder, DisruptionTarget, SeenDeployment};
 use super::host_machine::HostMachine;
 use super::node_section::{DeployStrategy, NodeSection, max_unavailable_schema};
 use super::node_set::HostState;
@@ -174,7 +174,7 @@ impl Node {
         self.spec.leaving == Some(true) || self.metadata.deletion_timestamp.is_some()
     }
 
-    /// Returns the deployment that is to disturb the host, or does; `None` if there is none.
+    /// Returns the deployment that waits to disturb the host; `None` if there is none.
     pub fn disruption_target(&self) -> Option<&DisruptionTarget> {
         self.status.as_ref()?.disruption.as_ref()?.target.as_ref()
     }
@@ -360,6 +360,15 @@ pub struct NodeDeployment {
     pub attempt: i64,
     /// When the state was entered.
     pub since: Time,
+}
+
+impl NodeDeployment {
+    /// Returns the attempt if it has ended well on the host.
+    #[must_use]
+    pub fn succeeded(&self) -> Option<SeenDeployment> {
+        let attempt = || SeenDeployment { deployment: self.uid.clone(), attempt: self.attempt };
+        (self.state == HostState::Deployed).then(attempt)
+    }
 }
 
 /// Variables of a host that one operator gives.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use api::conditions::{Condition, ConditionDraft, ConditionStatus, find, first_names, one_line};
 use api::dataplane::condition_types::READINESS_GATES_READY;
-use api::dataplane::{HostState, Node, NodeSet, SeenDeployment, Service};
+use api::dataplane::{Node, NodeDeployment, NodeSet, Service};
 use jiff::Timestamp;
 use kube::ResourceExt;
 
@@ -185,10 +185,8 @@ fn on_host(node: Option<&Node>, type_: &str) -> OnHost {
     let Some(entry) = holders::entry(node, prefix) else { return OnHost::Without };
     let status = node.status.as_ref();
     let last = status.and_then(|it| it.deployment.as_ref());
-    let is_current = last.is_some_and(|it| {
-        let attempt = SeenDeployment { deployment: it.uid.clone(), attempt: it.attempt };
-        it.state == HostState::Deployed && entry.seen.as_ref() == Some(&attempt)
-    });
+    let ended = last.and_then(NodeDeployment::succeeded);
+    let is_current = ended.is_some() && entry.seen == ended;
     let conditions = status.map(|it| it.conditions.as_slice()).unwrap_or_default();
     match find(conditions, type_).filter(|_| is_current) {
         None => OnHost::Old,

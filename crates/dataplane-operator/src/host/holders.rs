@@ -12,8 +12,8 @@ use kube::ResourceExt;
 /// in service; only one that is False counts.
 pub const SERVICE_UP: &str = "/ServiceUp";
 
-/// How long an operator may say nothing of a host before nothing waits for its word, and before a gate
-/// of its is a fault.
+/// How long an operator may say nothing of a host: after that nothing waits for it, and its gate counts
+/// as a fault.
 pub const REPORTED_WITHIN: SignedDuration = SignedDuration::from_mins(5);
 
 /// Returns whether deployments of the host, if it is in service, wait until they may disturb it.

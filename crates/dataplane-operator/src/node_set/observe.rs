@@ -68,7 +68,7 @@ pub async fn observe(caches: &Caches, key: &Key, makes_nodes: bool) -> Result<Op
     let networks = caches.attachments.seen(&caches.api, &namespace, names_any).await?;
     let (runs, neighbours) = around(caches, &namespace, &set);
     let known = [&services, &brought, &certificate_sources];
-    let (issued, bundles) = issued(caches, key, &set, name_certificates(known)).await?;
+    let (issued, bundles) = issued(caches, key, &set, have_certificates(known)).await?;
     let seen = Observed {
         looks: looks(caches, &nodes),
         nodes,
@@ -143,7 +143,7 @@ async fn is_going(
 }
 
 /// Whether some of these services have certificates.
-fn name_certificates(services: [&BTreeMap<String, Arc<Service>>; 3]) -> bool {
+fn have_certificates(services: [&BTreeMap<String, Arc<Service>>; 3]) -> bool {
     services.into_iter().flat_map(BTreeMap::values).any(|it| !it.spec.tls_certs.is_empty())
 }
 

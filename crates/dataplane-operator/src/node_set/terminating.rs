@@ -20,8 +20,8 @@ use crate::node_set::last_looks;
 use crate::node_set::nodes::handover::is_handed_over;
 use crate::node_set::observed::Observed;
 
-/// Returns the names of the hosts whose nodes others hold, and that leave the node set. One whose entry
-/// stands leaves for its node was deleted by hand, and comes back.
+/// Returns the names of the hosts whose nodes others hold, and that leave the node set, or come back
+/// because only their node was deleted, by hand.
 pub fn names(seen: &Observed) -> BTreeSet<String> {
     if seen.is_namespace_terminating {
         return BTreeSet::new();

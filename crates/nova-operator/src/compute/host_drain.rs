@@ -129,8 +129,8 @@ fn is_unread(seen: &Observed) -> bool {
     health.is_none_or(|it| it.service == ServiceHealth::Pending && it.disabled.is_none())
 }
 
-/// Returns the deployment of a node set that waits for the host of a compute which it deploys, or is at
-/// it; `None` where none is.
+/// Returns the deployment of a node set that waits for the host of a compute which it deploys; `None`
+/// where none does.
 pub fn awaited(seen: &Observed) -> Option<&DisruptionTarget> {
     seen.node.as_deref().filter(|_| seen.compute.is_observed())?.disruption_target()
 }

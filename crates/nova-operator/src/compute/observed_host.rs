@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use api::conditions::{self, ConditionDraft, READY};
-use api::dataplane::{HostState, Node, RunState, SeenDeployment, ServiceRun};
+use api::dataplane::{Node, RunState, SeenDeployment, ServiceRun};
 use api::nova::{ExternalCompute, ExternalComputeStatus};
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -93,8 +93,7 @@ fn record<'a>(node: &'a Node, nova: &NovaServices) -> Option<&'a ServiceRun> {
 /// Returns the attempt of the last deployment on the host of a node, if that has ended well; `None` else.
 pub fn last_deployed(node: &Node, nova: &NovaServices) -> Option<SeenDeployment> {
     if let Some(last) = &node.status.as_ref()?.deployment {
-        let mark = SeenDeployment { deployment: last.uid.clone(), attempt: last.attempt };
-        return (last.state == HostState::Deployed).then_some(mark);
+        return last.succeeded();
     }
     // A role has no deployments.
     let last = record(node, nova).filter(|it| it.state == RunState::Succeeded)?;

@@ -9,7 +9,6 @@ use operator_runtime::error::Result;
 
 use crate::caches::Caches;
 use crate::compute_lifecycle::observed::Observed;
-use crate::compute_lifecycle::permission::ended;
 use crate::finalizers;
 use crate::images::Images;
 use crate::indexes::cell_key;
@@ -60,6 +59,6 @@ fn health(caches: &Caches, node: &Node, compute: &ExternalCompute) -> Option<Hos
 /// Returns the last attempt of a deployment, if it has ended well on the host and nova was read twice since.
 fn read_twice_since(caches: &Caches, node: &Node) -> Option<SeenDeployment> {
     let monitor = caches.nova.as_ref()?;
-    let ended = ended(node.status.as_ref()?.deployment.as_ref()?)?;
+    let ended = node.status.as_ref()?.deployment.as_ref()?.succeeded()?;
     monitor.has_read_twice_since(&Key::of(node), &ended).then_some(ended)
 }

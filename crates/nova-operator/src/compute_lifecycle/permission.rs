@@ -60,7 +60,7 @@ pub fn looked_after(seen: &Observed) -> Option<&ExternalCompute> {
 /// Returns the attempt of the deployment that has ended on the host, if the condition that the node repeats
 /// was made after it: nova was read twice since, and the condition says what was read.
 fn settled(seen: &Observed) -> Option<SeenDeployment> {
-    let ended = ended(deployment(seen)?)?;
+    let ended = deployment(seen)?.succeeded()?;
     let status = looked_after(seen)?.status.as_ref()?;
     let said = find(&status.conditions, SERVICE_UP)?.status;
     let read = match seen.health.as_ref()?.service {
@@ -71,12 +71,6 @@ fn settled(seen: &Observed) -> Option<SeenDeployment> {
         }
     };
     (seen.read_twice_since.as_ref() == Some(&ended) && said == read).then_some(ended)
-}
-
-/// Returns the attempt of a deployment if it has ended well on the host.
-pub fn ended(of: &NodeDeployment) -> Option<SeenDeployment> {
-    let attempt = || SeenDeployment { deployment: of.uid.clone(), attempt: of.attempt };
-    (of.state == HostState::Deployed).then(attempt)
 }
 
 fn deployment(seen: &Observed) -> Option<&NodeDeployment> {

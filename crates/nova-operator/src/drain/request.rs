@@ -73,8 +73,8 @@ fn drained_by_set(group: Option<&Group>) -> Option<String> {
     let group = group.filter(|it| matches!(it, Group::NodeSet(_)))?;
     group.annotations().get(DRAIN_HOSTS)?;
     Some(format!(
-        "Annotation {DRAIN_HOSTS} of {} counts for nothing any more, and while it is there no host is \
-         given back: set annotation {DRAIN} on the nodes of those hosts that are to stay drained, then \
+        "Annotation {DRAIN_HOSTS} of {} drains no host any more, and while it is there none is given \
+         back: set annotation {DRAIN} on the nodes of those hosts that are to stay drained, then \
          remove it.",
         group.title()
     ))

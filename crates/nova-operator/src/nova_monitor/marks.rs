@@ -6,7 +6,8 @@ use api::dataplane::SeenDeployment;
 use operator_core::object_key::Key;
 use tokio::time::Instant;
 
-/// How many readings a host needs: the first one may be of before the end, as nova has it.
+/// How many readings a host needs: the first one may still show what nova had before the deployment
+/// ended.
 const NEEDED: u32 = 2;
 
 /// The last deployment of each host that was asked about, and how often the host was read since then. An

@@ -68,8 +68,9 @@ api::reasons! {
         means "A drain is requested, and the operator does not use nova's API."
         heals "No." step "Set `nova.api.enabled` of the chart to true, or remove the annotation.";
     INVALID: error "DrainInvalid"
-        means "An annotation of the drain has no legal value; nothing was changed."
-        heals "No." step "Correct it; the message names the legal values.";
+        means "An annotation of the drain has no legal value, or the node set still has drain-hosts of a \
+            release before; nothing was changed."
+        heals "No." step "Follow the message.";
 
     /// What holds all that is done in nova.
     const NOVA;

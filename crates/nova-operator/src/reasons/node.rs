@@ -54,5 +54,5 @@ api::reasons! {
         means "Annotations of this operator are set on an object where they do not count; the \
             message names them."
         heals "When they are removed."
-        step "Set them where they count; the message has the commands.";
+        step "Set them where they count, as the message says.";
 }

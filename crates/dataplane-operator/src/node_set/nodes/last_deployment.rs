@@ -14,7 +14,7 @@ use crate::node_set::observed::Observed;
 pub struct Recorded<'a> {
     /// The deployment that was last.
     pub deployment: Option<&'a NodeDeployment>,
-    /// Its services.
+    /// The records of the host's services.
     pub services: &'a [ServiceRun],
     /// How far its host is.
     pub state: HostState,
@@ -124,7 +124,8 @@ impl<'a> Begun<'a> {
         self.deployment.creation_timestamp().map(|it| it.0)
     }
 
-    /// Returns whether it is not one of before the recorded one, which may be deleted by now.
+    /// Returns whether it is the recorded deployment, a younger one, or one at work: an older one that has
+    /// ended says nothing new, and the recorded one may be deleted by now.
     fn is_news(&self, recorded: &Recorded<'_>) -> bool {
         let Some(recorded) = recorded.deployment else { return true };
         let is_same = self.deployment.uid().is_some_and(|it| it == recorded.uid);

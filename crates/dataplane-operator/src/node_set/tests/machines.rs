@@ -198,7 +198,7 @@ fn a_node_that_is_deleted_by_hand_keeps_its_machine_while_its_entry_stands() {
 }
 
 #[test]
-fn machines_of_a_deleted_node_set_are_given_back_after_its_host_finalizers_are_removed() {
+fn machines_of_a_deleted_node_set_are_given_back_after_the_finalizers_of_its_nodes_are_removed() {
     let mut world = World::provisioned();
     world.finalize(&["n1"]);
     world.settle();

@@ -39,7 +39,7 @@ fn n1() -> Value {
 }
 
 #[test]
-fn host_finalizers_change_nothing_while_the_hosts_are_in_the_spec() {
+fn finalizers_of_nodes_change_nothing_while_the_hosts_are_in_the_spec() {
     let mut world = World::new();
     world.settle();
     world.deployed("d");

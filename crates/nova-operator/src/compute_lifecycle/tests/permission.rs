@@ -10,7 +10,7 @@ use testkit::set_nodes;
 
 use super::observed::{compute_of, looked_after, node_of, node_set, of_set, report};
 use super::*;
-use crate::compute_lifecycle::permission::{ended, holder};
+use crate::compute_lifecycle::permission::holder;
 use crate::drain::order::{
     Drain, DrainMode, HostOrder, IdentityGoal, IdentityOrder, MARKER, OrderOfHost,
 };
@@ -347,7 +347,7 @@ fn deployed() -> Observed {
 
 /// The attempt of the deployment on the node, which has ended.
 fn last_ended(seen: &Observed) -> Option<SeenDeployment> {
-    ended(seen.node.status.as_ref()?.deployment.as_ref()?)
+    seen.node.status.as_ref()?.deployment.as_ref()?.succeeded()
 }
 
 fn seen_attempt(seen: &Observed) -> Option<i64> {
