@@ -330,8 +330,7 @@ impl DeploymentHistory {
         }
     }
 
-    /// Adds the hosts of these names as terminating, with what is recorded of them. Those that the spec
-    /// has, as of a node set that is being deleted, are terminating once no deployment is under way.
+    /// Adds the hosts of these names as terminating, with what is recorded of them.
     #[must_use]
     pub fn with_terminating<'a>(
         mut self,
@@ -345,9 +344,7 @@ impl DeploymentHistory {
         for name in names {
             self.targets.remove(name);
             if let Some(own) = self.hosts.iter_mut().find(|it| it.name == *name) {
-                if self.under_way.is_empty() {
-                    own.state = HostState::Terminating;
-                }
+                own.state = HostState::Terminating;
                 continue;
             }
             let known = recorded.get(name.as_str());

@@ -169,6 +169,13 @@ fn outcome(
     let mut names = terminating::names(seen);
     names.extend(terminating.keys().cloned());
     names.extend(last_looks::held_names(seen).into_iter().filter(|_| is_terminating(&*seen.set)));
+    // A node set that is being deleted waits for its deployments, which keep the hosts and the places that
+    // they have; they leave a host out whose own node is being deleted.
+    let is_kept =
+        |it: &String| present.hosts.contains(it.as_str()) && !seen.nodes.leaving.contains_key(it);
+    if !outcome.under_way.is_empty() {
+        names.retain(|it| !is_kept(it));
+    }
     outcome.with_terminating(&seen.set, names.iter())
 }
 

@@ -22,6 +22,7 @@ use crate::drain::before::{DrainBefore, drain_before};
 use crate::drain::order::{HostOrder, is_ours};
 use crate::drain::progress::HostProgress;
 use crate::nova_health::{HostHealth, ServiceHealth};
+use crate::registration::has_registered;
 
 /// Returns this operator's entry on the node; `None` where it has no compute of a node set to look after.
 pub fn holder(seen: &Observed) -> Option<DisruptionHolder> {
@@ -30,7 +31,7 @@ pub fn holder(seen: &Observed) -> Option<DisruptionHolder> {
     // What the node inherits is unknown, so nothing that was said changes.
     let Some(group) = &seen.group else { return recorded.cloned() };
     let before = drain_before(Some(group), &seen.node);
-    let holds = before != DrainBefore::No;
+    let holds = before != DrainBefore::No && !is_new(seen);
     let name = OPERATOR.to_owned();
     if looked_after(seen).is_none() {
         // While the compute is missing or another's, nothing says that its host is empty.
@@ -43,6 +44,15 @@ pub fn holder(seen: &Observed) -> Option<DisruptionHolder> {
         allowed: allowed(seen, &before).cloned(),
         seen: settled(seen).or_else(|| recorded?.seen.clone()),
     })
+}
+
+/// Whether nothing of nova can be disturbed on the host: no deployment of it has begun there, also not
+/// before the node had records. So a first deployment that failed earlier is tried again.
+fn is_new(seen: &Observed) -> bool {
+    let status = seen.node.status.as_ref();
+    let was_in_service = status.is_some_and(|it| it.deployed_config_hash.is_some());
+    let is_registered = seen.compute.as_deref().is_some_and(has_registered);
+    seen.nova.deployed.is_none() && !was_in_service && !is_registered
 }
 
 /// Whether the host is to be looked after, and has no compute by which that is done.

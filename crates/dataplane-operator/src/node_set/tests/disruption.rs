@@ -31,6 +31,16 @@ fn waiting() -> World {
 }
 
 #[test]
+fn a_node_set_that_is_deleted_takes_no_place_from_a_deployment_that_waits() {
+    let mut world = waiting();
+    world.finalize(&["n0", "n1"]);
+    Arc::make_mut(&mut world.seen.set).metadata.deletion_timestamp = Some(Time(world.now));
+    world.settle();
+    assert_eq!(world.condition("SetupReady"), is("False", "DeletionWaits"));
+    assert_eq!(world.targets(), [Some("e"), None]);
+}
+
+#[test]
 fn a_host_that_waits_is_published_with_the_deployment_until_that_begins_there() {
     let mut world = waiting();
     assert_eq!(world.targets(), [Some("e"), None]);

@@ -453,6 +453,23 @@ fn a_node_that_is_deleted_by_hand_goes_in_order_and_is_made_anew() {
 }
 
 #[test]
+fn a_host_whose_node_is_deleted_during_a_deployment_is_to_be_deployed_again() {
+    let mut world = deployed();
+    world.finalize(&["n0", "n1"]);
+    // It leaves the host out.
+    world.deploy("e", &json!({}), &[("n1", 0, "Running")]);
+    world.settle();
+    world.delete_node("n0");
+    world.settle();
+    assert_eq!(world.states()[0], HostState::Terminating);
+    world.finalize(&["n1"]);
+    world.settle();
+    assert_eq!(world.states()[0], HostState::Undeployed);
+    assert_eq!(world.services("n0"), [""; 0]);
+    assert_eq!(world.reasons("n0", ["Ready"]), ["NotDeployed"]);
+}
+
+#[test]
 fn a_node_of_a_release_without_finalizers_is_held() {
     let mut world = World::new();
     world.with_node("n0", |it| it.metadata.finalizers = None);

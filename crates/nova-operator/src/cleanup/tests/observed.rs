@@ -63,9 +63,14 @@ fn of_a_host_without_a_proof_nothing_is_changed_in_nova_and_servers_hold_it() {
 
 #[test]
 fn where_novas_api_is_not_read_any_more_a_host_that_leaves_is_let_go_and_nothing_is_stopped() {
-    let mut world = proven(occupied());
+    let mut world = proven(HostProgress::Drained);
     leave(&mut world, Some(true));
     world.nova = None;
+    // Whichever of the two controllers comes first.
+    let mut deleted = world.ending().unwrap();
+    Arc::make_mut(&mut deleted.compute).metadata.deletion_timestamp = Some(Time(world.now));
+    let plan = cleanup::decide(&deleted, None, world.now);
+    assert!(matches!(plan.steps[..], [Step { write: Write::RemoveFinalizer { .. }, .. }]));
     assert_eq!(n_cleanups(&world.settle()), 0);
     assert!(world.compute.is_none());
     let held = finalizers::NODE.to_owned();

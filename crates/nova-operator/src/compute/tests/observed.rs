@@ -265,3 +265,16 @@ fn a_restoration_that_waits_is_withdrawn_when_something_uses_the_identity() {
     assert!(found(&mut world, used).contains(&"delete run".to_owned()));
     assert_eq!(world.reason("Ready"), "IdentityInUse");
 }
+
+#[test]
+fn where_novas_api_is_not_read_any_more_nothing_holds_the_compute() {
+    let mut world = deployed();
+    Arc::make_mut(&mut world.seen.compute).metadata.finalizers = None;
+    let holds = |world: &World| {
+        let plan = crate::compute::observed_host::decide(&world.seen, None, world.now);
+        plan.steps.iter().any(|it| matches!(it.write, Write::AddFinalizer { .. }))
+    };
+    assert!(holds(&world));
+    world.seen.drain = None;
+    assert!(!holds(&world));
+}

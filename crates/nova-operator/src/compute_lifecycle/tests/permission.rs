@@ -25,6 +25,7 @@ fn with_state(before: Option<&str>, state: Option<HostState>) -> Observed {
     let mut seen = looked_after(&["nova-cell1"], Some("nova-cell1"));
     let annotations = before.map_or_else(|| json!({}), |it| json!({ DRAIN_BEFORE: it }));
     seen.group = Some(node_set(&annotations));
+    seen.nova.deployed = Some("nova".to_owned());
     if let Some(state) = state {
         set_nodes::begin(node_of(&mut seen), "d1");
         state_of(&mut seen, state);
@@ -284,6 +285,7 @@ fn without_the_annotation_no_deployment_waits() {
 fn a_host_without_a_compute_of_its_own_is_not_disturbed_where_it_is_to_be_drained() {
     let mut none = of_set(&["nova-cell1"]);
     none.group = Some(node_set(&json!({ DRAIN_BEFORE: "true" })));
+    none.nova.deployed = Some("nova".to_owned());
     let mut theirs = none.clone();
     theirs.compute = Some(Arc::new(by_hand(&json!({ "dataplaneNodeName": "n0" }))));
     let beside = Observed { compute: Some(Arc::new(made("nova-cell1"))), ..none.clone() };
@@ -294,6 +296,16 @@ fn a_host_without_a_compute_of_its_own_is_not_disturbed_where_it_is_to_be_draine
     // Neither where nothing can look after it, nor where a service deploys nothing there.
     assert_eq!(holder(&Observed { reads_nova: false, ..none.clone() }), None);
     assert_eq!(holder(&Observed { nova: NovaServices::default(), ..none }), None);
+}
+
+#[test]
+fn a_host_on_which_no_deployment_of_nova_has_begun_waits_for_nothing() {
+    let mut seen = with_state(Some("true"), Some(HostState::Failed));
+    seen.nova.deployed = None;
+    assert!(!entry(&seen).holds);
+    // One that was in service before the node had records of its services is none of those.
+    node_of(&mut seen).status.as_mut().unwrap().deployed_config_hash = Some("0a1b2c3d".into());
+    assert!(entry(&seen).holds);
 }
 
 #[test]
