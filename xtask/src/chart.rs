@@ -23,12 +23,11 @@ const CHART: &str = "charts/edpm-operators";
 const IMAGE: &str = "image.repository=registry.example/operators";
 /// The largest Secret of a release, in bytes: 0.4 MiB, so that a second version of each kind has room.
 const MAX_RELEASE: u64 = 419_430;
-const KINDS: [&str; 11] = [
+const KINDS: [&str; 10] = [
     "OpenStackAnsibleEE",
     "OpenStackBaremetalSet",
     "OpenStackDataPlane",
     "OpenStackDataPlaneDeployment",
-    "OpenStackDataPlaneHostReadiness",
     "OpenStackDataPlaneNode",
     "OpenStackDataPlaneNodeSet",
     "OpenStackDataPlaneRole",
@@ -63,7 +62,7 @@ const CHECKS: [Check; 27] = [
     ),
     ("the policies have the accounts and namespaces of the values", operator_policies::of_values),
     (
-        "annotations that no operator reads are warned of, and never refused",
+        "annotations that no operator reads, and deletions of nodes, are warned of and never refused",
         annotation_warnings::of_users,
     ),
     ("rights about nova's API are granted only where it is read", nova_api::rights),
@@ -133,7 +132,7 @@ fn defaults() -> Result<()> {
         ("CustomResourceDefinition", KINDS.len()),
         ("MutatingWebhookConfiguration", 1),
         ("ValidatingWebhookConfiguration", 2),
-        ("ValidatingAdmissionPolicy", 5),
+        ("ValidatingAdmissionPolicy", 6),
     ] {
         let n = of_kind(&objects, kind).count();
         ensure!(n == n_expected, "{n} objects {kind}, not {n_expected}");

@@ -11,6 +11,7 @@ use ansibleee_operator::run::settings::Settings;
 use ansibleee_operator::run::{playbook, validate};
 use api::ansibleee::AnsibleEe;
 use api::shared::SourceKind;
+use dataplane_operator::node_set::nodes::observed::SetNodes;
 use dataplane_operator::node_set::observed::Observed;
 use dataplane_operator::node_set::resolve::resolve;
 use jiff::Timestamp;
@@ -198,11 +199,22 @@ fn inventory() -> String {
             } },
         },
     });
+    let node = json!({
+        "apiVersion": "dataplane.openstack.org/v1beta1",
+        "kind": "OpenStackDataPlaneNode",
+        "metadata": { "name": "edpm-compute-0", "namespace": "openstack" },
+        "spec": { "nodeSet": "edpm" },
+    });
+    let node = Arc::new(serde_json::from_value(node).unwrap());
     let key = SourceRef::secret("openstack", "key");
     let keys = BTreeMap::from([("ssh-privatekey".to_owned(), "1".into())]);
     let seen = Observed {
         set: Arc::new(serde_json::from_value(set).unwrap()),
         namespace: "openstack".into(),
+        nodes: SetNodes {
+            own: BTreeMap::from([("edpm-compute-0".to_owned(), node)]),
+            ..SetNodes::default()
+        },
         sources: BTreeMap::from([(key, Digests { keys, ..Digests::default() })]),
         ..Observed::default()
     };

@@ -62,7 +62,6 @@ fn title(resource: &str) -> &str {
         "openstackansibleees" => "OpenStackAnsibleEE",
         "openstackbaremetalsets" => "OpenStackBaremetalSet",
         "openstackdataplanedeployments" => "OpenStackDataPlaneDeployment",
-        "openstackdataplanehostreadinesses" => "OpenStackDataPlaneHostReadiness",
         "openstackdataplanenodes" => "OpenStackDataPlaneNode",
         "openstackdataplanenodesets" => "OpenStackDataPlaneNodeSet",
         "openstackdataplaneroles" => "OpenStackDataPlaneRole",

@@ -38,7 +38,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("e2e", &["api", "operator-core"]),
     ("simulated-cluster", &["api", "ironic", "operator-core"]),
     // Only tests depend on it.
-    ("testkit", &["operator-core"]),
+    ("testkit", &["api", "operator-core"]),
     // A fresh clone compiles it first.
     ("xtask", &[]),
 ];

@@ -7,11 +7,10 @@ use crate::demo::{self, OPERATORS, RELEASE, facts};
 use crate::{controlplane, hosts, images, lab, release, sh};
 
 /// All kinds of the operators' objects, in the order of deletion.
-const KINDS: [&str; 11] = [
+const KINDS: [&str; 10] = [
     "openstackdataplanes.dataplane.openstack.org",
     "openstackdataplanedeployments.dataplane.openstack.org",
     "openstackdataplanenodesets.dataplane.openstack.org",
-    "openstackdataplanehostreadinesses.dataplane.openstack.org",
     "openstackdataplanenodes.dataplane.openstack.org",
     "novaexternalcomputes.nova.openstack.org",
     "novacells.nova.openstack.org",

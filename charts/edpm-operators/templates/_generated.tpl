@@ -56,9 +56,6 @@
   resources: ["openstackdataplanenodesets", "openstackdataplanedeployments"]
   verbs: ["get", "list", "patch", "watch"]
 - apiGroups: ["dataplane.openstack.org"]
-  resources: ["openstackdataplanehostreadinesses"]
-  verbs: ["get", "list", "watch"]
-- apiGroups: ["dataplane.openstack.org"]
   resources: ["openstackdataplaneservices"]
   verbs: ["create", "get", "list", "patch", "watch"]
 - apiGroups: ["dataplane.openstack.org"]
@@ -140,19 +137,19 @@
 {{- define "edpm.definitions.dataplane-operator" -}}
 - apiGroups: ["apiextensions.k8s.io"]
   resources: ["customresourcedefinitions"]
-  resourceNames: ["openstackbaremetalsets.baremetal.openstack.org", "openstackdataplanedeployments.dataplane.openstack.org", "openstackdataplanehostreadinesses.dataplane.openstack.org", "openstackdataplanenodes.dataplane.openstack.org", "openstackdataplanenodesets.dataplane.openstack.org", "openstackdataplaneroles.dataplane.openstack.org", "openstackdataplanes.dataplane.openstack.org", "openstackdataplaneservices.dataplane.openstack.org"]
+  resourceNames: ["openstackbaremetalsets.baremetal.openstack.org", "openstackdataplanedeployments.dataplane.openstack.org", "openstackdataplanenodes.dataplane.openstack.org", "openstackdataplanenodesets.dataplane.openstack.org", "openstackdataplaneroles.dataplane.openstack.org", "openstackdataplanes.dataplane.openstack.org", "openstackdataplaneservices.dataplane.openstack.org"]
   verbs: ["get"]
 {{- end }}
 
 {{- define "edpm.rules.nova-operator" -}}
 - apiGroups: ["dataplane.openstack.org"]
-  resources: ["openstackdataplaneroles", "openstackdataplaneservices"]
+  resources: ["openstackdataplanenodesets", "openstackdataplaneroles", "openstackdataplaneservices"]
   verbs: ["get", "list", "watch"]
 - apiGroups: ["dataplane.openstack.org"]
   resources: ["openstackdataplanenodes"]
   verbs: ["get", "list", "patch", "watch"]
 - apiGroups: ["dataplane.openstack.org"]
-  resources: ["openstackdataplanenodes/status", "openstackdataplaneservices/status"]
+  resources: ["openstackdataplanenodes/status", "openstackdataplanenodesets/status", "openstackdataplaneroles/status", "openstackdataplaneservices/status"]
   verbs: ["patch"]
 - apiGroups: ["dataplane.openstack.org"]
   resources: ["openstackdataplanenodes/finalizers"]
@@ -194,15 +191,6 @@
   resources: ["events"]
   verbs: ["create", "patch"]
 {{- if .Values.nova.api.enabled }}
-- apiGroups: ["dataplane.openstack.org"]
-  resources: ["openstackdataplanenodesets"]
-  verbs: ["get", "list", "watch"]
-- apiGroups: ["dataplane.openstack.org"]
-  resources: ["openstackdataplanehostreadinesses"]
-  verbs: ["create", "delete", "list", "patch", "watch"]
-- apiGroups: ["dataplane.openstack.org"]
-  resources: ["openstackdataplanenodesets/status", "openstackdataplaneroles/status"]
-  verbs: ["patch"]
 - apiGroups: ["batch"]
   resources: ["jobs"]
   verbs: ["create", "delete", "get", "list", "watch"]
@@ -284,7 +272,7 @@ has(oldObject.spec) && (oldObject.spec.?customServiceConfig.orValue('') != '' ||
 {{- end }}
 
 {{- define "edpm.annotations.known" -}}
-{"NovaCell":["nova.openstack.org/release","nova.openstack.org/host-discovery","nova.openstack.org/host-discovery-secret","nova.openstack.org/host-discovery-image","nova.openstack.org/release-credentials","nova.openstack.org/accept-nova","nova.openstack.org/skip-cleanup"],"NovaExternalCompute":["nova.openstack.org/redeploy","nova.openstack.org/skip-cleanup"],"OpenStackDataPlane":[],"OpenStackDataPlaneDeployment":["dataplane.openstack.org/confirm-delete"],"OpenStackDataPlaneNode":["nova.openstack.org/cell","nova.openstack.org/allow-removal","nova.openstack.org/skip-cleanup","nova.openstack.org/drain","nova.openstack.org/drain-reason","nova.openstack.org/drain-before","nova.openstack.org/max-migrations","nova.openstack.org/audit","nova.openstack.org/audit-repair","dataplane.openstack.org/redeploy","dataplane.openstack.org/accept-host-key","dataplane.openstack.org/accept-shared-host-key","dataplane.openstack.org/take-over","dataplane.openstack.org/network-scope","dataplane.openstack.org/adopt","dataplane.openstack.org/skip-cleanup"],"OpenStackDataPlaneNodeSet":["nova.openstack.org/drain-hosts","nova.openstack.org/drain-reason","nova.openstack.org/drain-before","nova.openstack.org/max-migrations","nova.openstack.org/skip-cleanup","dataplane.openstack.org/accept-host-key","dataplane.openstack.org/accept-shared-host-key","dataplane.openstack.org/take-over","dataplane.openstack.org/network-scope","dataplane.openstack.org/skip-cleanup"],"OpenStackDataPlaneRole":["nova.openstack.org/cell","nova.openstack.org/default-config","nova.openstack.org/drain-before","nova.openstack.org/max-migrations","nova.openstack.org/audit","nova.openstack.org/audit-repair","dataplane.openstack.org/redeploy","dataplane.openstack.org/adopt"],"OpenStackDataPlaneService":[]}
+{"NovaCell":["nova.openstack.org/release","nova.openstack.org/host-discovery","nova.openstack.org/host-discovery-secret","nova.openstack.org/host-discovery-image","nova.openstack.org/release-credentials","nova.openstack.org/accept-nova","nova.openstack.org/skip-cleanup"],"NovaExternalCompute":["nova.openstack.org/redeploy","nova.openstack.org/skip-cleanup"],"OpenStackDataPlane":[],"OpenStackDataPlaneDeployment":["dataplane.openstack.org/confirm-delete"],"OpenStackDataPlaneNode":["nova.openstack.org/cell","nova.openstack.org/default-config","nova.openstack.org/drain-reason","nova.openstack.org/drain-before","nova.openstack.org/max-migrations","nova.openstack.org/audit","nova.openstack.org/audit-repair","nova.openstack.org/skip-cleanup","nova.openstack.org/allow-removal","nova.openstack.org/drain","dataplane.openstack.org/redeploy","dataplane.openstack.org/accept-host-key","dataplane.openstack.org/accept-shared-host-key","dataplane.openstack.org/take-over","dataplane.openstack.org/network-scope","dataplane.openstack.org/adopt","dataplane.openstack.org/skip-cleanup"],"OpenStackDataPlaneNodeSet":["nova.openstack.org/cell","nova.openstack.org/default-config","nova.openstack.org/drain-reason","nova.openstack.org/drain-before","nova.openstack.org/max-migrations","nova.openstack.org/audit","nova.openstack.org/audit-repair","nova.openstack.org/skip-cleanup","dataplane.openstack.org/network-scope","dataplane.openstack.org/skip-cleanup"],"OpenStackDataPlaneRole":["nova.openstack.org/cell","nova.openstack.org/default-config","nova.openstack.org/drain-reason","nova.openstack.org/drain-before","nova.openstack.org/max-migrations","nova.openstack.org/audit","nova.openstack.org/audit-repair","nova.openstack.org/skip-cleanup","dataplane.openstack.org/redeploy","dataplane.openstack.org/adopt","dataplane.openstack.org/network-scope","dataplane.openstack.org/skip-cleanup"],"OpenStackDataPlaneService":[]}
 {{- end }}
 
 {{- define "edpm.annotations.written" -}}

@@ -24,7 +24,6 @@ pub fn all() -> Vec<CustomResourceDefinition> {
         ansibleee::AnsibleEe::crd(),
         dataplane::DataPlane::crd(),
         dataplane::Deployment::crd(),
-        dataplane::HostReadiness::crd(),
         dataplane::Node::crd(),
         dataplane::NodeSet::crd(),
         dataplane::Role::crd(),

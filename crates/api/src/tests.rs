@@ -16,7 +16,9 @@ use super::dataplane::{
     DataPlane, DataPlaneSpec, DeploymentSpec, DeploymentStatus, Node, NodeSection, NodeSetSpec,
     NodeSpec, NodeStatus, Role, RoleSpec, RoleStatus, Service, ServiceSpec,
 };
-use super::nova::{Cell, CellSpec, ExternalCompute, ExternalComputeSpec, ExternalComputeStatus};
+use super::nova::{
+    Cell, CellSpec, ExternalCompute, ExternalComputeSpec, ExternalComputeStatus, Management,
+};
 use super::{MANAGED_BY, MANAGED_BY_LABEL, definitions};
 use crate::yaml;
 
@@ -88,8 +90,14 @@ fn every_text_list_mapping_and_number_of_a_spec_has_a_limit() {
 }
 
 /// What the operators bound themselves before they write it.
-const KNOWN_IN_STATUS: [&str; 13] = [
+const KNOWN_IN_STATUS: [&str; 19] = [
     "OpenStackAnsibleEE.status.report",
+    "OpenStackDataPlaneNode.status.disruption.holders",
+    "OpenStackDataPlaneNode.status.disruption.holders[].name",
+    "OpenStackDataPlaneNode.status.hostVars",
+    "OpenStackDataPlaneNode.status.hostVars[].name",
+    "OpenStackDataPlaneNode.status.hostVars[].vars",
+    "OpenStackDataPlaneNode.status.hostVars[].vars{}",
     "OpenStackDataPlaneNode.status.machine.host",
     "OpenStackDataPlaneNode.status.machine.node",
     "OpenStackDataPlaneNodeSet.status.machines",
@@ -149,9 +157,6 @@ fn every_field_of_ours_explains_itself_and_kubernetes_reference_is_not_repeated(
     assert!(fields > 300, "{fields}");
 }
 
-/// The kinds whose spec is what an operator reports: they have no status.
-const REPORTS: [&str; 1] = ["OpenStackDataPlaneHostReadiness"];
-
 #[test]
 fn conditions_are_merged_by_type() {
     let mut lists = 0;
@@ -162,7 +167,7 @@ fn conditions_are_merged_by_type() {
             lists += 1;
         }
     });
-    assert_eq!(lists, definitions::all().len() - REPORTS.len());
+    assert_eq!(lists, definitions::all().len());
 }
 
 #[test]
@@ -172,8 +177,7 @@ fn definitions_are_labelled_ours_and_have_a_status() {
         assert_eq!(crd.metadata.labels.unwrap()[MANAGED_BY_LABEL], MANAGED_BY, "{name}");
         let version = &crd.spec.versions[0];
         let status = version.subresources.as_ref().and_then(|it| it.status.as_ref());
-        let is_report = REPORTS.contains(&&*crd.spec.names.kind);
-        assert_eq!(status.is_none(), is_report, "{name}");
+        assert!(status.is_some(), "{name}");
         for column in version.additional_printer_columns.iter().flatten() {
             assert!(!column.json_path.contains("conditions[0]"), "{name}: {}", column.name);
         }
@@ -200,8 +204,6 @@ fn only_what_upstream_requires_is_required() {
     });
     let expected = [
         "OpenStackDataPlaneDeployment nodeSets",
-        "OpenStackDataPlaneHostReadiness conditionType",
-        "OpenStackDataPlaneHostReadiness nodeSet",
         "OpenStackDataPlaneNodeSet nodeTemplate",
         "OpenStackDataPlaneNodeSet nodes",
         "NovaCell spec",
@@ -214,7 +216,6 @@ fn only_what_upstream_requires_is_required() {
         "NovaCell secret",
         "NovaCell serviceAccount",
         "NovaExternalCompute spec",
-        "NovaExternalCompute cellName",
         "NovaExternalCompute dataplaneNodeName",
         "OpenStackBaremetalSet spec",
     ];
@@ -316,6 +317,81 @@ fn a_compute_stays_in_its_cell_and_on_its_node() {
     assert_eq!(check(old.clone()), "");
     assert!(check(compute("a", "nova-cell2")).contains("between cells"));
     assert!(check(compute("b", "nova-cell1")).contains("node of a compute is immutable"));
+}
+
+#[test]
+fn who_deploys_a_compute_is_set_once_and_no_cell_is_taken_from_it() {
+    let managed = json!({"dataplaneNodeName": "a", "cellName": "nova-cell1"});
+    let said = json!({"dataplaneNodeName": "a", "cellName": "nova-cell1", "management": "Managed"});
+    let observed = json!({"dataplaneNodeName": "a", "management": "Observed"});
+    let found =
+        json!({"dataplaneNodeName": "a", "management": "Observed", "cellName": "nova-cell1"});
+    let check = |old: &Value, new: &Value| broken::<ExternalComputeSpec>(new, Some(old));
+    for (old, new) in [(&managed, &said), (&said, &managed), (&observed, &found)] {
+        assert_eq!(check(old, new), "", "{old} -> {new}");
+    }
+    for (old, new) in [(&managed, &found), (&said, &found), (&found, &managed), (&found, &said)] {
+        assert!(check(old, new).contains("who deploys a compute is set once"), "{old} -> {new}");
+    }
+    let other =
+        json!({"dataplaneNodeName": "a", "management": "Observed", "cellName": "nova-cell2"});
+    for new in [&observed, &other] {
+        assert!(check(&found, new).contains("between cells"), "{new}");
+    }
+}
+
+#[test]
+fn a_compute_that_the_operator_deploys_names_its_cell() {
+    let refused = |value: Value| broken::<ExternalComputeSpec>(&value, None);
+    for spec in [
+        json!({"dataplaneNodeName": "a"}),
+        json!({"dataplaneNodeName": "a", "management": "Managed"}),
+    ] {
+        assert!(refused(spec.clone()).contains("cellName is missing"), "{spec}");
+    }
+    assert_eq!(refused(json!({"dataplaneNodeName": "a", "management": "Observed"})), "");
+}
+
+#[test]
+fn options_of_a_compute_that_a_service_deploys_are_refused() {
+    let with = |management: &str, field: &str, value: &Value| {
+        let spec = json!({
+            "dataplaneNodeName": "a", "cellName": "c", "management": management, field: value,
+        });
+        broken::<ExternalComputeSpec>(&spec, None)
+    };
+    for (field, value) in [
+        ("customServiceConfig", json!("")),
+        ("defaultConfigOverwrite", json!({"provider.yaml": ""})),
+        ("novaComputeContainerImage", json!("image")),
+        ("novaLibvirtContainerImage", json!("image")),
+    ] {
+        let refused = with("Observed", field, &value);
+        assert!(refused.contains("a service of type nova deploys this compute"), "{field}");
+        assert_eq!(with("Managed", field, &value), "", "{field}");
+    }
+    for (field, value) in
+        [("defaultConfigOverwrite", json!({})), ("ansibleEEContainerImage", json!("image"))]
+    {
+        assert_eq!(with("Observed", field, &value), "", "{field}");
+    }
+}
+
+/// The operator's own default is not written, so that objects of before and their golden plans stay.
+#[test]
+fn a_managed_compute_says_nothing_of_its_management() {
+    let managed: ExternalComputeSpec =
+        serde_json::from_value(json!({"dataplaneNodeName": "a", "cellName": "c"})).unwrap();
+    assert_eq!(managed.management, Management::Managed);
+    let spec = serde_json::to_value(&managed).unwrap();
+    assert_eq!(spec, json!({"dataplaneNodeName": "a", "cellName": "c"}));
+    let observed = ExternalComputeSpec {
+        dataplane_node_name: "a".into(),
+        management: Management::Observed,
+        ..ExternalComputeSpec::default()
+    };
+    let spec = serde_json::to_value(&observed).unwrap();
+    assert_eq!(spec, json!({"dataplaneNodeName": "a", "management": "Observed"}));
 }
 
 #[test]
@@ -541,6 +617,16 @@ fn what_upstream_accepts_is_accepted_and_what_of_it_has_no_effect_is_told() {
             assert!(found.starts_with(expected), "{found}");
         }
     }
+}
+
+#[test]
+fn a_readiness_gate_that_no_operator_can_report_is_refused() {
+    let with = |type_: &str| {
+        let spec = json!({"playbook": "a.b.c", "readinessGates": [{"conditionType": type_}]});
+        broken::<ServiceSpec>(&spec, None)
+    };
+    assert_eq!(with("nova.openstack.org/ServiceUp"), "");
+    assert!(with("ServiceUp").contains("take the whole type"), "{}", with("ServiceUp"));
 }
 
 #[test]

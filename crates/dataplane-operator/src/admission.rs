@@ -41,8 +41,8 @@ fn of_node(object: &DynamicObject, known: &ClaimCaches) -> Option<Claim> {
     object.clone().try_parse::<Node>().ok().map(|it| known.of_node(&it))
 }
 
-fn of_node_set(object: &DynamicObject, _: &ClaimCaches) -> Option<Claim> {
-    object.clone().try_parse::<NodeSet>().ok().map(|it| Claim::of_node_set(&it))
+fn of_node_set(object: &DynamicObject, known: &ClaimCaches) -> Option<Claim> {
+    object.clone().try_parse::<NodeSet>().ok().map(|it| known.of_node_set(&it))
 }
 
 /// Allows the request, and warns of each new or changed host that another object describes too.

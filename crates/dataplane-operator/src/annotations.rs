@@ -16,12 +16,12 @@ use crate::host::last_look::SKIP_CLEANUP;
 /// others.
 pub const OF_KINDS: [(&str, &[&str]); 6] = [
     ("OpenStackDataPlane", &[]),
-    ("OpenStackDataPlaneRole", &[REDEPLOY, ADOPT]),
+    ("OpenStackDataPlaneRole", &[REDEPLOY, ADOPT, NETWORK_SCOPE, SKIP_CLEANUP]),
     (
         "OpenStackDataPlaneNode",
         &[REDEPLOY, ACCEPT, ACCEPT_SHARED, TAKE_OVER, NETWORK_SCOPE, ADOPT, SKIP_CLEANUP],
     ),
-    ("OpenStackDataPlaneNodeSet", &[ACCEPT, ACCEPT_SHARED, TAKE_OVER, NETWORK_SCOPE, SKIP_CLEANUP]),
+    ("OpenStackDataPlaneNodeSet", &[NETWORK_SCOPE, SKIP_CLEANUP]),
     ("OpenStackDataPlaneDeployment", &[CONFIRM]),
     ("OpenStackDataPlaneService", &[]),
 ];

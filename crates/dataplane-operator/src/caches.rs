@@ -5,22 +5,19 @@ use std::sync::Arc;
 
 use api::ansibleee::AnsibleEe;
 use api::baremetal::BaremetalSet;
-use api::dataplane::{DataPlane, Deployment, HostReadiness, NodeSet, Service};
+use api::dataplane::{DataPlane, Deployment, Service};
 use baremetal::metal3::{Metal3, list_hosts};
 use ipnet::IpNet;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service as CoreService};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::ResourceExt;
 use operator_core::keyed::Keys;
-use operator_core::node_set_host::is_about;
 use operator_core::object_key::Key;
 use operator_core::run_engine::ssh_secret::KNOWN_HOSTS;
 use operator_runtime::api::Api;
 use operator_runtime::cache::{Cache, MetadataCache};
 use operator_runtime::cache_registry::CacheRegistry;
-use operator_runtime::error::Result;
 use operator_runtime::manager::ManagerBuilder;
-use operator_runtime::optional_informer::OptionalInformer;
 use operator_runtime::source_cache::SourceCache;
 
 use crate::collection::RunnerImage;
@@ -31,7 +28,7 @@ use crate::host::conflicts::ClaimCaches;
 use crate::host::machines::observe::Machines;
 use crate::indexes::{
     BY_HOST_KEY, BY_LABEL, BY_NAMESPACE, BY_NODE_SET, BY_OWNER, BY_ROLE_LABEL, addresses_with_keys,
-    namespace_of, node_set_of_report, node_sets_of, owner_of,
+    namespace_of, node_sets_of, owner_of,
 };
 use crate::node_set::certificates::node_set_of;
 use crate::node_set::external_apis::ExternalApis;
@@ -55,8 +52,6 @@ pub struct Caches {
     pub hosts: ClaimCaches,
     /// All deployments, indexed [`BY_NODE_SET`].
     pub deployments: Arc<Cache<Deployment>>,
-    /// What other operators report of hosts, indexed [`BY_NODE_SET`], if the cluster serves the kind.
-    pub readiness: OptionalInformer<HostReadiness>,
     /// All services.
     pub services: Arc<Cache<Service>>,
     /// All runs, indexed [`BY_OWNER`] and [`BY_HOST_KEY`].
@@ -106,9 +101,6 @@ impl Caches {
         let hosts = ClaimCaches::new(registry);
         let data_planes = registry.owned(vec![(BY_NAMESPACE, Box::new(namespace_of))]);
         let deployments = registry.owned(vec![(BY_NODE_SET, Box::new(node_sets_of))]);
-        let of_report = Box::new(node_set_of_report);
-        let readiness =
-            OptionalInformer::indexed(builder, registry, vec![(BY_NODE_SET, of_report)]);
         let services = registry.owned(vec![]);
         let runs = registry.cache(vec![
             (BY_OWNER, Box::new(owner_of)),
@@ -135,7 +127,6 @@ impl Caches {
             data_planes,
             hosts,
             deployments,
-            readiness,
             services,
             runs,
             exposed,
@@ -157,17 +148,6 @@ impl Caches {
     /// Returns what [`Found`](crate::default_services::Found) is looked up with: all services, and the content of the default ones.
     pub fn known_services(&self) -> (&Cache<Service>, &DefaultServices) {
         (&self.services, &self.defaults)
-    }
-
-    /// Returns what other operators report of the hosts of a node set; a cluster that lacks the
-    /// kind has no reports.
-    pub async fn reports_of(&self, set: &NodeSet) -> Result<Vec<Arc<HostReadiness>>> {
-        if !self.readiness.open(&self.api).await? {
-            return Ok(vec![]);
-        }
-        let mut reports = self.readiness.cache().indexed(BY_NODE_SET, &Key::of(set));
-        reports.retain(|it| is_about(it, set));
-        Ok(reports)
     }
 
     /// Returns the runs to which a host at one of the addresses presented its ssh host key, each

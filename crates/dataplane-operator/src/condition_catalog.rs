@@ -12,6 +12,7 @@ use operator_core::run_engine::outcome::FailureReason;
 
 use crate::endpoints::decide::ENDPOINTS_READY;
 use crate::host::conflicts::shared_keys;
+use crate::ignored_annotations;
 use crate::reasons::catalog::{CERTIFICATES, ISSUERS};
 use crate::reasons::{
     inputs::catalog as inputs, machines::catalog as machine, node_set::catalog as of_set,
@@ -82,6 +83,7 @@ const ROLE: &[ConditionSpec] = &[
          does not depend on it.",
         &[role::DATA_PLANE],
     ),
+    ignored_annotations::CONDITION,
     WRITES,
 ];
 
@@ -119,6 +121,7 @@ const NODE: &[ConditionSpec] = &[
     condition(UP_TO_DATE, "The last deployment used the present inputs.", &[role::CHANGES]),
     shared_keys::CONDITION,
     host_key_checking::CONDITION,
+    ignored_annotations::CONDITION,
     WRITES,
 ];
 

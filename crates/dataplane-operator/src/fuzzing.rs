@@ -3,6 +3,7 @@
 //! It is compiled only for tests, which run it on the committed corpus, and for the fuzzer.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use api::dataplane::{Node, NodeSet, Role};
 use operator_core::data_sources::SourceRef;
@@ -30,6 +31,8 @@ struct Input {
     role: Option<Role>,
     node: Option<Node>,
     set: Option<NodeSet>,
+    /// The nodes of the node set's hosts.
+    nodes: Vec<Node>,
     config_maps: BTreeMap<String, BTreeMap<String, String>>,
     secrets: BTreeMap<String, BTreeMap<String, String>>,
 }
@@ -56,8 +59,10 @@ pub fn hosts(data: &[u8]) {
             canonical(&host_address::with_port(&it.ansible_host, it.ansible_port));
             assert!(!it.name.contains('.'), "a domain in {}", it.name);
         }
-        assert_eq!(Claim::of_node_set(set), Claim::of_node_set(set));
-        let _ = Claim::of_node_set(set).keys();
+        let nodes: Vec<Arc<Node>> = input.nodes.iter().cloned().map(Arc::new).collect();
+        let claim = || Claim::of_node_set(set).with_nodes(&nodes);
+        assert_eq!(claim(), claim());
+        let _ = claim().keys();
     }
 }
 

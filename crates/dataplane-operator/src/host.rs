@@ -3,6 +3,8 @@
 pub mod attachments;
 pub mod conflicts;
 pub mod effective_spec;
+pub mod gates;
+pub mod holders;
 pub mod inputs;
 pub mod inventory_metadata;
 pub mod known_inputs;
@@ -12,5 +14,6 @@ pub mod networks;
 pub mod runs;
 pub mod services;
 pub mod ssh_trust;
+pub mod status;
 pub mod tls;
 pub mod vars;

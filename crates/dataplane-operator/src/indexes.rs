@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use api::ansibleee::AnsibleEe;
-use api::dataplane::{DataPlane, Deployment, HostReadiness, Node, Role};
+use api::dataplane::{DataPlane, Deployment, Node, Role};
 use kube::{Resource, ResourceExt};
 use operator_core::object_key::Key;
 
@@ -21,7 +21,7 @@ pub const BY_HOST_KEY: &str = "host key";
 /// Index of nodes and node sets by the hosts that they describe.
 pub const BY_HOST: &str = "host";
 
-/// Index of deployments by the node sets that they name, and of nodes and reports by theirs.
+/// Index of deployments by the node sets that they name, and of nodes by theirs.
 pub const BY_NODE_SET: &str = "node set";
 
 /// Index of Secrets that hold certificates by the node set that their label names.
@@ -46,11 +46,6 @@ pub fn node_sets_of(deployment: &Deployment) -> Vec<Key> {
 /// Returns the key of a node in the index [`BY_NODE_SET`].
 pub fn node_set_of_node(node: &Node) -> Vec<Key> {
     node.node_set().map(|it| Key::new(namespace(node), it)).into_iter().collect()
-}
-
-/// Returns the key of a report in the index [`BY_NODE_SET`].
-pub fn node_set_of_report(report: &HostReadiness) -> Vec<Key> {
-    vec![Key::new(namespace(report), &report.spec.node_set)]
 }
 
 /// Returns the key of a data plane in the index [`BY_NAMESPACE`]; its name is empty.

@@ -19,6 +19,7 @@ pub mod finalizers;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
 pub mod host;
+pub mod ignored_annotations;
 pub mod indexes;
 pub mod node_set;
 pub mod operator;

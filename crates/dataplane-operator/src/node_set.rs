@@ -24,7 +24,6 @@ pub mod nodes;
 pub mod observe;
 pub mod observed;
 pub mod published_hashes;
-pub mod readiness_gates;
 pub mod resolve;
 pub mod status;
 pub mod terminating;

@@ -154,7 +154,7 @@ async fn work(
     }
     if builder.drives::<NodeSet>().await? {
         let makes_nodes =
-            builder.drives::<Node>().await? && builder.has_spec_field::<Node>("nodeSet").await?;
+            builder.drives::<Node>().await? && builder.has_spec_field::<Node>("leaving").await?;
         let node_sets = NodeSets { caches: all(), makes_nodes };
         manager.run(node_sets, api(), queues.node_sets).await;
         if builder.drives::<Deployment>().await? {

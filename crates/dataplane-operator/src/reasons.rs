@@ -30,4 +30,13 @@ api::reasons! {
 
     super::ISSUING; super::CERT_MANAGER_NOT_FOUND; super::ISSUER_NOT_FOUND;
     super::ISSUER_NOT_PERMITTED;
+
+    /// Annotations that do not count.
+    const ANNOTATIONS;
+
+    ANNOTATIONS_IGNORED: warning "AnnotationsIgnored"
+        means "Annotations of this operator are set on an object where they do not count; the \
+            message names them."
+        heals "When they are removed."
+        step "Set them where they count; the message has the commands.";
 }

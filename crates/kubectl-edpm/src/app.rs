@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use api::dataplane::{Deployment, NODE_SET_UID, Node, NodeSet};
+use api::dataplane::{Deployment, Node};
 use api::nova::ExternalCompute;
 use clap::CommandFactory as _;
 use kube::ResourceExt;
@@ -15,7 +15,6 @@ use crate::clock::now;
 use crate::cluster::Cluster;
 use crate::complete::{self, Next};
 use crate::error::{Error, Result};
-use crate::node_set_host::Member;
 use crate::option_sources::ConfigPath;
 use crate::retry::order::{Order, Target};
 use crate::status::{self, Row, View};
@@ -92,14 +91,9 @@ async fn following(words: &[String], terminal: &mut Terminal<'_>) -> Result<Exit
 
 async fn nodes(words: &[String]) -> Result<Vec<(String, String)>> {
     let cluster = Cluster::connect(&complete::access(words)).await?;
-    // The nodes of node sets are among the members.
-    let single = ListParams::default().labels(&format!("!{NODE_SET_UID}"));
-    let nodes = cluster.api::<Node>().list_metadata(&single).await;
+    let nodes = cluster.api::<Node>().list_metadata(&ListParams::default()).await;
     let nodes = nodes.map_err(|it| cluster.error(&it))?;
-    let node_sets = cluster.list_known::<NodeSet>(false).await?;
-    let members = node_sets.iter().flat_map(|it| Member::all(it, &[])).map(|it| it.name);
-    let names = nodes.items.iter().map(ResourceExt::name_any).chain(members);
-    Ok(names.map(|it| (it, String::new())).collect())
+    Ok(nodes.items.iter().map(|it| (it.name_any(), String::new())).collect())
 }
 
 /// Returns exit code 1 when there are differences, as `kubectl diff` does.
@@ -110,10 +104,10 @@ async fn differences(
 ) -> Result<ExitCode> {
     let snapshot = cluster.snapshot(false).await?;
     let host = cluster.host_in(&snapshot, node)?;
-    let (options, given) = if host.member.is_some() {
-        (None, fetch::listed(cluster, &host).await?)
-    } else {
-        (fetch::options(cluster, &snapshot, &host.name).await?, None)
+    let options = fetch::options(cluster, &snapshot, host.name).await?;
+    let given = match (&options, host.node.node_set()) {
+        (None, Some(_)) => fetch::listed(cluster, &host).await?,
+        (Some(_), _) | (None, None) => None,
     };
     let of_service = given.as_ref().map(ConfigPath::Service);
     let road = options.as_ref().map(ConfigPath::Compute).or(of_service);

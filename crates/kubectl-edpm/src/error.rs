@@ -46,14 +46,12 @@ impl Error {
         Self::Told(text.into())
     }
 
-    /// Returns the server's `NotFound` error for a node; no node set has a host of that name
-    /// either.
+    /// Returns the server's `NotFound` error for a node.
     pub fn no_such_node(name: &str) -> Self {
         Self::Server {
             reason: "NotFound".to_owned(),
             message: format!(
-                "openstackdataplanenodes.dataplane.openstack.org \"{name}\" not found, nor has any \
-                 node set such a host"
+                "openstackdataplanenodes.dataplane.openstack.org \"{name}\" not found"
             ),
             code: 404,
         }

@@ -9,9 +9,9 @@ use kube::ResourceExt;
 
 use crate::color::{Paint, Tone, table};
 use crate::conditions::UP_TO_DATE;
+use crate::deployments::waiting;
 use crate::host::{Host, Progress, Step};
 use crate::kinds::DEPLOYMENT;
-use crate::node_set_host::Member;
 use crate::object_meta::place;
 use crate::run::{job_status, service_of};
 use crate::stage::{Group, Phase, Stage};
@@ -30,11 +30,7 @@ pub struct Link {
 pub fn text(host: &Host<'_>, paint: Paint) -> String {
     let mut out = summary(host, paint);
     for stage in &host.stages {
-        // The summary above covers a host of a node set; the conditions of the node set are about
-        // all of its hosts.
-        if stage.phase != Phase::Deploy {
-            out += &section(&heading(stage.kind, stage.name), &stage.conditions, paint);
-        }
+        out += &section(&heading(stage.kind, stage.name), &stage.conditions, paint);
         if let (Phase::Prepare | Phase::Deploy, Some(group)) = (stage.phase, &host.group) {
             out += &of_group(group, paint);
         }
@@ -68,11 +64,9 @@ pub fn links(host: &Host<'_>) -> Vec<Link> {
         links.push(of_object(below));
         return links;
     }
-    if host.member.as_ref().is_some_and(|it| it.blocked().is_some()) && first.deployment.is_none() {
-        return links;
-    }
     let deployments = deployments(host, first);
-    if let Some(open) = deployments.iter().rfind(|it| !is_ready(it)) {
+    let open = deployments.iter().rfind(|it| !is_ready(it));
+    if let Some(open) = open.filter(|_| waits_for_services(first)) {
         links.push(of_object(open));
         if first.deployment.is_none_or(|it| place(it).1 != open.name) {
             // It has not begun, so the state of its services is unknown.
@@ -82,7 +76,7 @@ pub fn links(host: &Host<'_>) -> Vec<Link> {
     match host.current(first).filter(|it| is_cause(it, first)) {
         Some(current) => {
             links.push(of_service(&current));
-            links.extend(current.run.map(|it| of_run(it, &host.name)));
+            links.extend(current.run.map(|it| of_run(it, host.name)));
         }
         None => links.extend(referred(first)),
     }
@@ -102,9 +96,13 @@ fn decisive(open: &[&Stage<'_>]) -> usize {
 /// Whether a stage is not ready because of a service, and not because of an input or a wait before
 /// its services.
 fn is_cause(service: &Progress<'_>, stage: &Stage<'_>) -> bool {
+    service.state != Step::Pending && waits_for_services(stage)
+}
+
+fn waits_for_services(stage: &Stage<'_>) -> bool {
     let said = |type_| stage.condition(type_).map(|it| (&it.reason, &it.message));
     let deployment = said(DEPLOYMENT_READY);
-    service.state != Step::Pending && (deployment.is_none() || deployment == said(READY))
+    deployment.is_none() || deployment == said(READY)
 }
 
 /// Returns the condition that the message of a stage refers to.
@@ -120,7 +118,7 @@ fn referred(stage: &Stage<'_>) -> Option<Link> {
 /// Returns the deployment that last ran on a host of a node set, and a newer one that has not
 /// begun.
 fn deployments<'a>(host: &Host<'a>, stage: &Stage<'a>) -> Vec<Group<'a>> {
-    let waiting = host.member.as_ref().and_then(Member::waiting);
+    let waiting = Some(host).filter(|_| stage.phase == Phase::Deploy).and_then(waiting);
     let group = |it: &'a Deployment| Group {
         kind: DEPLOYMENT,
         name: place(it).1,
@@ -133,7 +131,7 @@ fn deployments<'a>(host: &Host<'a>, stage: &Stage<'a>) -> Vec<Group<'a>> {
 /// says whether the host is up to date.
 pub fn summary(host: &Host<'_>, paint: Paint) -> String {
     let chain = links(host);
-    let name = paint.text(Tone::Bold, &host.name);
+    let name = paint.text(Tone::Bold, host.name);
     if chain.is_empty() {
         let behind = host.stages.iter().filter_map(|it| it.condition(UP_TO_DATE));
         let behind: Vec<&Condition> =
@@ -211,7 +209,7 @@ fn message(run: &AnsibleEe, host: &str) -> String {
 
 /// Returns the host's group when the host waits for it and it does not exist.
 fn missing<'a, 'b>(host: &'b Host<'a>, first: &Stage<'_>) -> Option<&'b Group<'a>> {
-    host.group.as_ref().filter(|it| first.phase == Phase::Prepare && it.conditions.is_none())
+    host.group.as_ref().filter(|it| first.phase != Phase::Nova && it.conditions.is_none())
 }
 
 fn is_ready(group: &Group<'_>) -> bool {
@@ -300,7 +298,7 @@ fn runs(host: &Host<'_>, stage: &Stage<'_>, paint: Paint) -> String {
         return String::new();
     }
     let heading = paint.text(Tone::Bold, &format!("Runs of phase {}", stage.phase));
-    format!("\n{heading}\n{}", list(&runs, &host.name, paint))
+    format!("\n{heading}\n{}", list(&runs, host.name, paint))
 }
 
 /// Renders open runs that no operator created; the operators' runs wait for them too.
@@ -314,7 +312,7 @@ fn by_hand(host: &Host<'_>, paint: Paint) -> String {
         return String::new();
     }
     let heading = paint.text(Tone::Bold, "Runs made by hand");
-    format!("\n{heading}\n{}", list(&runs, &host.name, paint))
+    format!("\n{heading}\n{}", list(&runs, host.name, paint))
 }
 
 fn list(runs: &[&AnsibleEe], host: &str, paint: Paint) -> String {
@@ -332,6 +330,8 @@ fn list(runs: &[&AnsibleEe], host: &str, paint: Paint) -> String {
 
 #[cfg(test)]
 mod tests {
+    use api::dataplane::Node;
+
     use super::*;
     use crate::snapshot::Snapshot;
     use crate::testdata;
@@ -360,13 +360,28 @@ mod tests {
     #[test]
     fn a_host_of_a_node_set_without_a_deployment_is_told_to_need_one() {
         let mut snapshot = testdata::node_set();
-        snapshot.deployments.clear();
-        snapshot.node_sets[0].status.as_mut().unwrap().hosts.clear();
+        let deployment = snapshot.deployments.remove(0);
+        undeploy(&mut snapshot.nodes[0]);
         let links = super::links(&snapshot.host("openstack", "edpm-compute-5").unwrap());
         let why: Vec<&str> = links.iter().map(|it| it.why.as_str()).collect();
-        let words = "NotDeployed: Nothing is deployed to it: create an \
-                     OpenStackDataPlaneDeployment that lists openstack-edpm in spec.nodeSets.";
-        assert_eq!(why, [words]);
+        assert_eq!(why, ["NotDeployed: Create an OpenStackDataPlaneDeployment."]);
+        // One that waits itself says for what.
+        snapshot.deployments.push(deployment);
+        let status = snapshot.deployments[0].status.as_mut().unwrap();
+        status.conditions = vec![condition(READY, "SourceNotFound", "ConfigMap x is missing.")];
+        let cause = ("OpenStackDataPlaneDeployment openstack-edpm-x7abc", "SourceNotFound: ");
+        let (what, why) = last(&snapshot, "edpm-compute-5");
+        assert_eq!((what.as_str(), why.starts_with(cause.1)), (cause.0, true), "{why}");
+    }
+
+    /// Nothing was deployed to the host yet.
+    fn undeploy(node: &mut Node) {
+        let status = node.status.as_mut().unwrap();
+        (status.deployment, status.deployed_config_hash) = (None, None);
+        status.services.clear();
+        let text = "Create an OpenStackDataPlaneDeployment.";
+        let types = [READY, "DeploymentReady"];
+        status.conditions = types.map(|it| condition(it, "NotDeployed", text)).into();
     }
 
     #[test]
@@ -432,13 +447,16 @@ mod tests {
     #[test]
     fn a_node_set_with_a_host_of_another_owner_is_the_cause_and_no_deployment_that_waits() {
         let mut snapshot = testdata::node_set();
-        let status = snapshot.node_sets[0].status.as_mut().unwrap();
-        status.hosts.clear();
-        status.conditions.retain(|it| it.type_ != "InputReady");
-        status.conditions.push(condition("InputReady", "HostTaken", "The host is another's."));
-        snapshot.deployments[0].status.as_mut().unwrap().progress.clear();
-        let set = "OpenStackDataPlaneNodeSet openstack-edpm".to_owned();
-        let cause = (set, "HostTaken: The host is another's.".to_owned());
+        undeploy(&mut snapshot.nodes[0]);
+        let conditions = &mut snapshot.nodes[0].status.as_mut().unwrap().conditions;
+        conditions.retain(|it| it.type_ != READY);
+        for type_ in [READY, "InputReady"] {
+            conditions.push(condition(type_, "HostTaken", "The host is another's."));
+        }
+        snapshot.deployments[0].status.as_mut().unwrap().deployed = None;
+        snapshot.deployments[0].status.as_mut().unwrap().conditions.clear();
+        let node = "OpenStackDataPlaneNode edpm-compute-5".to_owned();
+        let cause = (node, "HostTaken: The host is another's.".to_owned());
         assert_eq!(last(&snapshot, "edpm-compute-5"), cause);
     }
 

@@ -34,14 +34,16 @@ use crate::trace::inputs::Generated;
 /// The label that the Job controller sets on its pods.
 const JOB_LABEL: &str = "batch.kubernetes.io/job-name";
 
-/// Returns the sources of a node's compute configuration, or `None` when the node has no compute.
+/// Returns the sources of a node's compute configuration, or `None` when the operator deploys no compute
+/// there.
 pub async fn options<'a>(
     cluster: &Cluster,
     caches: &'a Snapshot,
     node: &str,
 ) -> Result<Option<Options<'a>>> {
     let namespace = cluster.namespace.as_str();
-    let Some(compute) = caches.compute(namespace, node) else { return Ok(None) };
+    let compute = caches.compute(namespace, node).filter(|it| !it.is_observed());
+    let Some(compute) = compute else { return Ok(None) };
     let of_node = caches.nodes.iter().find(|it| it.name_any() == node);
     let role = of_node.and_then(|it| caches.role(namespace, it.spec.role.as_deref()?));
     let named = role.and_then(|it| it.annotations().get(DEFAULT_CONFIG));

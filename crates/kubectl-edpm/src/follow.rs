@@ -30,13 +30,13 @@ pub async fn logs(
     let pod = match pod_of(cluster, run).await? {
         Read::Found(pod) => pod,
         Read::Missing => {
-            write!(terminal.out, "{}", recorded(run, &host.name))?;
+            write!(terminal.out, "{}", recorded(run, host.name))?;
             return Err(gone(run));
         }
         Read::Refused(message) => return Err(Error::message(message)),
     };
     let name = pod.name_any();
-    writeln!(terminal.err, "{}", heading(run, &host.name, &name))?;
+    writeln!(terminal.err, "{}", heading(run, host.name, &name))?;
     terminal.err.flush()?;
     if requested.follow && job_status(run) == JobStatus::Running {
         let container = run.spec.name.clone();

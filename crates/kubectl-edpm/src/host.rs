@@ -4,38 +4,40 @@ use std::fmt;
 
 use api::ansibleee::{AnsibleEe, HostOutcome, JobStatus};
 use api::conditions::{ConditionStatus, READY};
-use api::dataplane::{RunState, ServiceRun};
+use api::dataplane::{Deployment, Node, NodeSet, RunState, ServiceRun};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::run_engine::Run;
 
+use crate::conditions::UP_TO_DATE;
 use crate::kinds::DEPLOYMENT;
-use crate::node_set_host::Member;
 use crate::object_meta::place;
 use crate::run::{job_status, owner_of, service_of};
 use crate::stage::{Group, Phase, Stage};
 
-/// A host: one node, or one host of a node set.
+/// A host: one node, which a role or a node set may have.
 #[derive(Clone, Debug)]
 pub struct Host<'a> {
     /// Its namespace.
     pub namespace: &'a str,
     /// Its name in the inventory.
-    pub name: String,
-    /// The object that the host inherits from, such as a role, if any.
+    pub name: &'a str,
+    /// The object that describes it.
+    pub node: &'a Node,
+    /// The object that the host inherits from, a role or a node set, if any.
     pub group: Option<Group<'a>>,
     /// The address for Ansible, as `host:port`.
     pub address: Option<String>,
-    /// When the object that describes it was created.
-    pub created: Option<Timestamp>,
-    /// Whether the object that describes it, or its compute, is being deleted.
+    /// Whether it leaves its node set, or the object that describes it or its compute is being deleted.
     pub is_deleting: bool,
     /// Its stages, in the order in which they run.
     pub stages: Vec<Stage<'a>>,
     /// The runs that target it, oldest first.
     pub runs: Vec<&'a AnsibleEe>,
-    /// Its entry in a node set; `None` for a node.
-    pub member: Option<Member<'a>>,
+    /// The node set whose entry describes it, where that exists.
+    pub node_set: Option<&'a NodeSet>,
+    /// The deployments of that node set that may target it, oldest first.
+    pub deployments: Vec<&'a Deployment>,
 }
 
 /// The progress of a service on a host; its run may be ahead of the recorded status.
@@ -81,12 +83,12 @@ impl fmt::Display for Step {
 impl<'a> Host<'a> {
     /// Returns the sort key: namespace, group, name.
     pub fn place(&self) -> (&str, &str, &str) {
-        (self.namespace, self.group.as_ref().map(|it| it.name).unwrap_or_default(), &self.name)
+        (self.namespace, self.group.as_ref().map(|it| it.name).unwrap_or_default(), self.name)
     }
 
     /// Whether the user may refer to the host by this name.
     pub fn is_called(&self, name: &str) -> bool {
-        self.name == name || self.member.as_ref().is_some_and(|it| it.is_called(name))
+        is_called(self.node, name)
     }
 
     /// Returns the first stage that is not ready, or `None` when all are.
@@ -96,15 +98,14 @@ impl<'a> Host<'a> {
 
     /// Combines a condition over all stages: false if any is false, else unknown if any is unknown.
     pub fn truth(&self, condition: &str) -> ConditionStatus {
-        let truths: Vec<ConditionStatus> =
-            self.stages.iter().map(|it| it.truth(condition)).collect();
-        if truths.contains(&ConditionStatus::False) {
-            ConditionStatus::False
-        } else if truths.contains(&ConditionStatus::Unknown) {
-            ConditionStatus::Unknown
-        } else {
-            ConditionStatus::True
-        }
+        all(self.stages.iter().map(|it| it.truth(condition)))
+    }
+
+    /// Returns whether all that is deployed was deployed with the present inputs. A compute to which
+    /// the operator deploys nothing has no say.
+    pub fn up_to_date(&self) -> ConditionStatus {
+        let is_deployed = |it: &&Stage<'_>| !it.desired.is_empty() || it.name.is_empty();
+        all(self.stages.iter().filter(is_deployed).map(|it| it.truth(UP_TO_DATE)))
     }
 
     /// Returns the progress of the services of a stage, in order.
@@ -129,8 +130,8 @@ impl<'a> Host<'a> {
 
     /// Returns the services that its role or node set lists, in order.
     pub fn listed(&self) -> Vec<&str> {
-        match &self.member {
-            Some(member) => member.node_set.spec.services.iter().map(String::as_str).collect(),
+        match self.node_set {
+            Some(set) => set.spec.services.iter().map(String::as_str).collect(),
             None => self.stages.iter().flat_map(|it| it.desired.iter().copied()).collect(),
         }
     }
@@ -138,9 +139,30 @@ impl<'a> Host<'a> {
     fn of_service<'b>(&self, stage: &'b Stage<'a>, service: &'b str) -> Progress<'b> {
         let recorded = stage.services.iter().find(|it| it.name == service);
         let of_stage = |it: &&&AnsibleEe| belongs(it, stage) && service_of(it) == Some(service);
-        let run = self.runs.iter().filter(of_stage).max_by_key(|it| attempt(it, &self.name));
+        let run = self.runs.iter().filter(of_stage).max_by_key(|it| attempt(it, self.name));
         let run = run.copied();
-        Progress { service, state: step(recorded, run, &self.name), recorded, run }
+        Progress { service, state: step(recorded, run, self.name), recorded, run }
+    }
+}
+
+/// Whether the user may refer to a host by this name: that of its node, its own, or its key in the
+/// node set.
+pub fn is_called(node: &Node, name: &str) -> bool {
+    let status = node.status.as_ref();
+    let key = status.and_then(|it| it.observed_node_set.as_ref()?.key.as_deref());
+    let names = [Some(place(node).1), key, status.and_then(|it| it.host_name.as_deref())];
+    names.contains(&Some(name))
+}
+
+/// Returns false if any is false, else unknown if any is unknown.
+fn all(truths: impl Iterator<Item = ConditionStatus>) -> ConditionStatus {
+    let truths: Vec<ConditionStatus> = truths.collect();
+    if truths.contains(&ConditionStatus::False) {
+        ConditionStatus::False
+    } else if truths.contains(&ConditionStatus::Unknown) {
+        ConditionStatus::Unknown
+    } else {
+        ConditionStatus::True
     }
 }
 

@@ -13,6 +13,7 @@ use nova_config::release;
 
 use crate::args::Trace;
 use crate::cluster::Cluster;
+use crate::deployments::stage_with;
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::kinds::{NODE, NODE_SET};
@@ -49,7 +50,7 @@ pub async fn way(
     let generated = manifests.map(|it| fetch::generated(it, &cluster.namespace)).transpose()?;
     let snapshot = cluster.snapshot(false).await?;
     let host = cluster.host_in(&snapshot, &requested.node)?;
-    let named = OptionNames::new(&section, &key, of_release(cluster, &snapshot, &host.name));
+    let named = OptionNames::new(&section, &key, of_release(cluster, &snapshot, host.name));
     let found = found(cluster, &snapshot, &host, &named, file.as_deref()).await?;
     if let (Found::Compute(_), Some(generated)) = (&found, &generated) {
         return Err(Error::message(format!(
@@ -99,11 +100,12 @@ fn snippet(path: &Path) -> Result<Snippet> {
 fn stage<'a>(host: &Host<'a>, found: &Found<'_>) -> Result<(Stage<'a>, String)> {
     let (phase, service) = match found {
         Found::Compute(_) => (Phase::Nova, nova_config::services::NOVA.to_owned()),
+        Found::Service(given) if host.node.node_set().is_some() => {
+            let service = given.service.name_any();
+            return Ok((stage_with(host, &service), service));
+        }
         Found::Service(given) => (Phase::Prepare, given.service.name_any()),
     };
-    if let Some(member) = &host.member {
-        return Ok((member.stage_with(&service, &host.runs), service));
-    }
     let stage = host.stages.iter().find(|it| it.phase == phase);
     Ok((stage.cloned().ok_or_else(|| no_nova(host))?, service))
 }
@@ -116,8 +118,8 @@ fn of_release(cluster: &Cluster, snapshot: &Snapshot, node: &str) -> Release {
     release::release_of_cell(cell, Release::newest()).release().unwrap_or_else(Release::newest)
 }
 
-/// Finds the sources; a node with a `NovaExternalCompute` gets nova's configuration from that
-/// alone.
+/// Finds the sources; a node with a `NovaExternalCompute` that the operator deploys gets nova's
+/// configuration from that alone.
 async fn found<'a>(
     cluster: &Cluster,
     caches: &'a Snapshot,
@@ -125,9 +127,7 @@ async fn found<'a>(
     named: &OptionNames,
     file: Option<&str>,
 ) -> Result<Found<'a>> {
-    if host.member.is_none()
-        && let Some(options) = fetch::options(cluster, caches, &host.name).await?
-    {
+    if let Some(options) = fetch::options(cluster, caches, host.name).await? {
         return Ok(Found::Compute(Box::new(options)));
     }
     match fetch::given(cluster, host, named, file).await? {
@@ -137,11 +137,10 @@ async fn found<'a>(
 }
 
 fn no_nova(host: &Host<'_>) -> Error {
-    let name = &host.name;
-    Error::message(match &host.member {
-        Some(member) => format!(
-            "{NODE_SET} {} lists no service of type nova: nothing of nova is deployed to {name}",
-            member.set_name()
+    let name = host.name;
+    Error::message(match host.node.node_set() {
+        Some(set) => format!(
+            "{NODE_SET} {set} lists no service of type nova: nothing of nova is deployed to {name}"
         ),
         None => format!(
             "{NODE} {name} has no NovaExternalCompute, and no service of type nova: nothing of \
@@ -158,7 +157,7 @@ async fn answer(
     option: (&str, &str),
     terminal: &mut Terminal<'_>,
 ) -> Result<std::result::Result<Answer, String>> {
-    let made = pattern(host).and_then(|it| question(it, &host.name, option));
+    let made = pattern(host).and_then(|it| question(it, host.name, option));
     let Some(wanted) = made else {
         let text = "cannot be asked: no run of an operator that has reached it is kept";
         return Ok(Err(format!("{} {text}", host.name)));

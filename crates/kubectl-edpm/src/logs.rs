@@ -130,12 +130,12 @@ mod tests {
         let snapshot = testdata::snapshot();
         let host = snapshot.host("openstack", "edpm-compute-2").unwrap();
         let run = chosen(&host, None).unwrap();
-        let text = recorded(run, &host.name);
+        let text = recorded(run, host.name);
         assert!(text.starts_with("edpm-compute-2: Failed, 1 tasks changed something\n"), "{text}");
         assert!(text.contains("task Install packages (/a/install.yml:3)"), "{text}");
         assert!(text.contains("  No package matching 'podmann' is available\n"), "{text}");
         assert_eq!(
-            heading(run, &host.name, "p-1"),
+            heading(run, host.name, "p-1"),
             "# run install-os-edpm-compute-3333333333, service install-os, pod p-1"
         );
     }

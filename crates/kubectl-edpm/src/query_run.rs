@@ -30,7 +30,7 @@ const DEADLINE_SECONDS: i64 = 300;
 pub fn pattern<'a>(host: &Host<'a>) -> Option<&'a AnsibleEe> {
     let is_it = |it: &&&AnsibleEe| {
         let is_asking = it.labels().contains_key(LABEL);
-        it.spec.input_hash.is_some() && !is_asking && of_host(it, &host.name).is_some()
+        it.spec.input_hash.is_some() && !is_asking && of_host(it, host.name).is_some()
     };
     host.runs.iter().rfind(is_it).copied()
 }

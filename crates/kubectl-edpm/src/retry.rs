@@ -30,10 +30,7 @@ pub fn orders(
 ) -> Result<Vec<Order>> {
     let run = snapshot.runs.iter().find(|it| place(*it) == (namespace, name));
     match (snapshot.host(namespace, name), run) {
-        (Some(host), _) => match &host.member {
-            Some(member) => Ok(vec![retry_plan::of_member(&host, member, is_forced)?]),
-            None => Ok(vec![of_host(&host, is_forced)?]),
-        },
+        (Some(host), _) => Ok(vec![of_host(&host, is_forced)?]),
         (None, Some(run)) => of_run(snapshot, namespace, run, is_forced),
         (None, None) => Err(Error::no_such_node(name)),
     }
@@ -44,7 +41,11 @@ fn of_host(host: &Host<'_>, is_forced: bool) -> Result<Order> {
     let has_failed = |it: &&Stage<'_>| host.progress(it).iter().any(|it| it.state == Step::Failed);
     let forced =
         || host.open_stage().filter(|it| !it.name.is_empty()).or_else(|| host.stages.first());
-    let stage = host.stages.iter().find(has_failed).or_else(|| forced().filter(|_| is_forced));
+    let failed = host.stages.iter().find(has_failed);
+    if host.node.node_set().is_some() && failed.is_none_or(|it| it.phase == Phase::Deploy) {
+        return retry_plan::of_host(host, is_forced);
+    }
+    let stage = failed.or_else(|| forced().filter(|_| is_forced));
     let stage = stage.ok_or_else(|| nothing_failed(host))?;
     let target = if stage.phase == Phase::Nova { Target::Compute } else { Target::Node };
     let is_off = stage.deploys == Some(false);

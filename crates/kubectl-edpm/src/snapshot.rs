@@ -10,21 +10,18 @@ use api::nova::{Cell, ExternalCompute};
 use nova_config::conditions::COMPUTE_CONDITION;
 use nova_config::services::{LIBVIRT, NOVA, NOVA_REGISTERED};
 
-use crate::host::Host;
+use crate::deployments::{self, BySet};
+use crate::host::{Host, is_called};
 use crate::kinds::{NODE, NODE_SET};
-use crate::node_set_host::{Member, deployments_of};
 use crate::object_meta::{created, is_deleted, place};
 use crate::stage::{Group, Phase, Stage};
 
 /// The objects of one namespace, or of all.
-///
-/// Another API for hosts adds its kind here and its hosts to [`Snapshot::hosts`]; the commands work on
-/// hosts and stages only.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     /// Roles, which nodes inherit from.
     pub roles: Vec<Role>,
-    /// Single hosts, and those of node sets, which their entries there describe.
+    /// The hosts.
     pub nodes: Vec<Node>,
     /// Sets of hosts that are deployed together.
     pub node_sets: Vec<NodeSet>,
@@ -42,37 +39,17 @@ impl Snapshot {
     /// Returns all hosts, sorted by namespace, group and name.
     pub fn hosts(&self) -> Vec<Host<'_>> {
         let index = Index::of(self);
-        let mut hosts: Vec<Host<'_>> = self.single_nodes().map(|it| index.host(it)).collect();
-        hosts.extend(self.members(|_| true).into_iter().map(|it| index.member(it)));
+        let mut hosts: Vec<Host<'_>> = self.nodes.iter().map(|it| index.host(it)).collect();
         hosts.sort_by(|a, b| a.place().cmp(&b.place()));
         hosts
     }
 
-    /// Returns the host with this name in the namespace. If two objects describe it, the older one
-    /// wins, because the operator rejects the other.
+    /// Returns the host with this name in the namespace; the name of a node comes before other names.
     pub fn host(&self, namespace: &str, name: &str) -> Option<Host<'_>> {
-        let index = Index::of(self);
-        let node = self.single_nodes().find(|it| place(*it) == (namespace, name));
-        let mut members = self.members(|it| place(it).0 == namespace);
-        members.retain(|it| it.is_called(name));
-        members.sort_by_key(Member::is_taken);
-        let member = members.into_iter().next();
-        match (node, member) {
-            (Some(node), Some(member)) if member.is_taken() => Some(index.host(node)),
-            (_, Some(member)) => Some(index.member(member)),
-            (node, None) => node.map(|it| index.host(it)),
-        }
-    }
-
-    /// Returns the nodes that no node set has.
-    fn single_nodes(&self) -> impl Iterator<Item = &Node> {
-        self.nodes.iter().filter(|it| it.node_set().is_none())
-    }
-
-    /// Returns the hosts of the node sets that match.
-    fn members(&self, is_asked: impl Fn(&NodeSet) -> bool) -> Vec<Member<'_>> {
-        let all = self.node_sets.iter().filter(|it| is_asked(it));
-        all.flat_map(|it| Member::all(it, &deployments_of(it, &self.deployments))).collect()
+        let named = self.nodes.iter().find(|it| place(*it) == (namespace, name));
+        let called = |it: &&Node| place(*it).0 == namespace && is_called(it, name);
+        let node = named.or_else(|| self.nodes.iter().find(called))?;
+        Some(Index::of(self).host(node))
     }
 
     /// Returns the compute of a node, or `None` when it has none.
@@ -101,6 +78,8 @@ type Place<'a> = (&'a str, &'a str);
 /// hosts.
 struct Index<'a> {
     roles: BTreeMap<Place<'a>, &'a Role>,
+    node_sets: BTreeMap<Place<'a>, &'a NodeSet>,
+    deployments: BySet<'a>,
     /// By node name.
     computes: BTreeMap<Place<'a>, &'a ExternalCompute>,
     cells: BTreeMap<Place<'a>, &'a Cell>,
@@ -123,6 +102,8 @@ impl<'a> Index<'a> {
         }
         Self {
             roles: snapshot.roles.iter().map(|it| (place(it), it)).collect(),
+            node_sets: snapshot.node_sets.iter().map(|it| (place(it), it)).collect(),
+            deployments: deployments::by_set(&snapshot.deployments),
             computes: snapshot.computes.iter().map(by_node).collect(),
             cells: snapshot.cells.iter().map(|it| (place(it), it)).collect(),
             runs,
@@ -144,54 +125,42 @@ impl<'a> Index<'a> {
         let (namespace, name) = place(node);
         let status = node.status.as_ref();
         let address = status.and_then(|it| it.address.as_deref());
+        let deployments = deployments::of_node(node, &self.deployments);
+        let node_set = node.node_set().and_then(|it| self.node_sets.get(&(namespace, it)).copied());
         let role = node.spec.role.as_deref();
-        let found = role.and_then(|it| self.roles.get(&(namespace, it)).copied());
-        let mut stages = vec![prepare(node, found)];
-        match self.computes.get(&(namespace, name)) {
+        let role = role.map(|it| (it, self.roles.get(&(namespace, it)).copied()));
+        let mut stages = vec![match node.node_set() {
+            Some(_) => deploy(node, node_set, &deployments),
+            None => prepare(node, role.and_then(|it| it.1)),
+        }];
+        let compute = self.computes.get(&(namespace, name)).copied();
+        match compute {
             Some(compute) => {
                 let mut stage = self.nova(namespace, compute);
                 // A compute that a user created may leave it to its node.
-                stage.deploys = stage.deploys.or_else(|| status.and_then(|it| it.deploy));
+                let inherited = status.and_then(|it| it.deploy);
+                stage.deploys = stage.deploys.or(inherited).filter(|_| !compute.is_observed());
                 stages.push(stage);
             }
             None => stages.extend(nova_to_come(node)),
         }
+        let of_role = |(name, found): (&'a str, Option<&'a Role>)| Group {
+            kind: "OpenStackDataPlaneRole",
+            name,
+            conditions: found.map(of_role),
+        };
+        let of_set = |name| Group { kind: NODE_SET, name, conditions: node_set.map(of_node_set) };
         Host {
             namespace,
-            name: name.to_owned(),
-            group: role.map(|name| Group {
-                kind: "OpenStackDataPlaneRole",
-                name,
-                conditions: found.map(of_role),
-            }),
+            name,
+            node,
+            group: node.node_set().map(of_set).or_else(|| role.map(of_role)),
             address: address.map(str::to_owned),
-            created: created(node),
-            is_deleting: is_deleted(node)
-                || self.computes.get(&(namespace, name)).is_some_and(|it| is_deleted(*it)),
+            is_deleting: node.is_leaving() || compute.is_some_and(is_deleted),
             stages,
             runs: self.runs(namespace, name, address),
-            member: None,
-        }
-    }
-
-    fn member(&self, member: Member<'a>) -> Host<'a> {
-        let (namespace, name) = place(member.node_set);
-        let runs = self.runs(namespace, &member.name, Some(&member.address));
-        let status = member.node_set.status.as_ref();
-        Host {
-            namespace,
-            name: member.name.clone(),
-            group: Some(Group {
-                kind: NODE_SET,
-                name,
-                conditions: Some(status.map(|it| it.conditions.as_slice()).unwrap_or_default()),
-            }),
-            address: Some(member.address.clone()),
-            created: created(member.node_set),
-            is_deleting: is_deleted(member.node_set) || member.is_terminating(),
-            stages: vec![member.stage(&runs)],
-            runs,
-            member: Some(member),
+            node_set,
+            deployments,
         }
     }
 
@@ -205,11 +174,16 @@ impl<'a> Index<'a> {
             name: place(compute).1,
             conditions: status.map(|it| it.conditions.clone()).unwrap_or_default(),
             services: recorded(status.map(|it| &it.services)),
-            desired: vec![LIBVIRT, NOVA, NOVA_REGISTERED],
+            desired: if compute.is_observed() {
+                vec![]
+            } else {
+                vec![LIBVIRT, NOVA, NOVA_REGISTERED]
+            },
             deployed_inputs: status.map(|it| &it.deployed_inputs),
             deploys: compute.spec.deploy,
             deployment: None,
-            below: Some(Group {
+            // That of an observed compute may be unknown.
+            below: (!cell.is_empty()).then(|| Group {
                 kind: "NovaCell",
                 name: cell,
                 conditions: of_cell.map(|it| match &it.status {
@@ -239,6 +213,26 @@ fn prepare<'a>(node: &'a Node, role: Option<&'a Role>) -> Stage<'a> {
     }
 }
 
+/// Returns the stage of a host of a node set, with the deployment that is there or was last.
+fn deploy<'a>(
+    node: &'a Node,
+    node_set: Option<&'a NodeSet>,
+    deployments: &[&'a Deployment],
+) -> Stage<'a> {
+    let status = node.status.as_ref();
+    let deployment = deployments.iter().copied().find(|it| deployments::is_last(node, it));
+    let was_deployed = status.is_some_and(|it| it.deployed_config_hash.is_some());
+    let of_set = node_set.and_then(|it| it.status.as_ref()).filter(|_| was_deployed);
+    Stage {
+        phase: Phase::Deploy,
+        desired: deployments::services(deployment, node_set),
+        deployed_inputs: of_set.map(|it| &it.deployed_inputs),
+        deploys: None,
+        deployment,
+        ..prepare(node, None)
+    }
+}
+
 /// Returns the stage of a compute that is requested but not created yet; nova-operator reports the
 /// reason in a condition of the node.
 fn nova_to_come(node: &Node) -> Option<Stage<'_>> {
@@ -264,4 +258,8 @@ fn recorded(services: Option<&Vec<ServiceRun>>) -> Cow<'_, [ServiceRun]> {
 
 fn of_role(role: &Role) -> &[Condition] {
     role.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
+}
+
+fn of_node_set(node_set: &NodeSet) -> &[Condition] {
+    node_set.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
 }

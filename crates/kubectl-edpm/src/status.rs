@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use crate::args::{Output, Status};
 use crate::color::{Paint, Tone, table};
-use crate::conditions::UP_TO_DATE;
 use crate::host::Host;
+use crate::object_meta::created;
 use crate::snapshot::Snapshot;
 use crate::words::age;
 
@@ -21,7 +21,7 @@ pub struct Row {
     pub namespace: String,
     /// The name of the host.
     pub node: String,
-    /// The role of a node.
+    /// The role of the host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
     /// The node set of the host.
@@ -35,8 +35,7 @@ pub struct Row {
     /// The state of that service.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
-    /// Whether node and compute are ready; for a host of a node set, whether the last deployment
-    /// succeeded.
+    /// Whether node and compute are ready.
     pub ready: ConditionStatus,
     /// The reason of `Ready` in the first stage that is not ready, else in the last stage.
     pub reason: String,
@@ -57,7 +56,7 @@ pub struct Row {
     /// differences; the reasons of their conditions.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// When the node or node set was created.
+    /// When the node was created.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub created: Option<Timestamp>,
     #[serde(skip)]
@@ -78,13 +77,11 @@ fn row(host: &Host<'_>) -> Row {
     let ready = telling.and_then(|it| it.condition(READY));
     let current = open.or(at_work).and_then(|it| host.current(it));
     let name = |it: &crate::host::Progress<'_>| it.run.map(ResourceExt::name_any);
-    let group = host.group.as_ref().map(|it| it.name.to_owned());
-    let (role, node_set) = if host.member.is_some() { (None, group) } else { (group, None) };
     Row {
         namespace: host.namespace.to_owned(),
-        node: host.name.clone(),
-        role,
-        node_set,
+        node: host.name.to_owned(),
+        role: host.node.spec.role.clone(),
+        node_set: host.node.node_set().map(str::to_owned),
         phase: open.or(at_work).map_or_else(|| "Done".to_owned(), |it| it.phase.to_string()),
         service: current.as_ref().map(|it| it.service.to_owned()),
         state: current.as_ref().map(|it| it.state.to_string()),
@@ -94,12 +91,12 @@ fn row(host: &Host<'_>) -> Row {
             || "No operator has reconciled it yet.".to_owned(),
             |it| it.message.clone(),
         ),
-        up_to_date: host.truth(UP_TO_DATE),
+        up_to_date: host.up_to_date(),
         address: host.address.clone(),
         cell: host.stages.iter().find_map(|it| Some(it.below.as_ref()?.name.to_owned())),
         run: current.as_ref().and_then(name),
         notes: notes(host),
-        created: host.created,
+        created: created(host.node),
         tone: ready.map(Tone::of),
     }
 }
@@ -252,6 +249,9 @@ mod tests {
             let found = one.iter().map(|it| (it.node.as_str(), it.node_set.as_deref()));
             assert_eq!(found.collect::<Vec<_>>(), [("edpm-compute-6", Some("openstack-edpm"))]);
         }
+        let mut snapshot = snapshot;
+        snapshot.nodes[1].spec.leaving = Some(true);
+        assert_eq!(rows(&snapshot, &["compute-6".to_owned()])[0].notes, ["Deleting"]);
     }
 
     #[test]

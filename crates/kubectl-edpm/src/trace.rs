@@ -58,7 +58,7 @@ pub fn render(
     let (section, key) = asked;
     let file = seen.file.as_deref().unwrap_or("nova.conf");
     let mut out =
-        format!("{file} [{section}] {key} on {}\n", paint.text(Tone::Bold, &seen.host.name));
+        format!("{file} [{section}] {key} on {}\n", paint.text(Tone::Bold, seen.host.name));
     out += &named.note.as_ref().map(|it| format!("note: {it}\n")).unwrap_or_default();
     let mut lines = Vec::new();
     for (idx, step) in steps.iter().enumerate() {
@@ -99,7 +99,7 @@ fn steps(
     let mut steps = Vec::new();
     steps.extend(match &seen.snippet {
         Some(snippet) => Some(in_snippet(snippet, named)),
-        None => seen.host.member.as_ref().map(|_| no_snippet()),
+        None => seen.host.node.node_set().map(|_| no_snippet()),
     });
     steps.extend(effective.file_steps.steps.iter().cloned());
     steps.extend([

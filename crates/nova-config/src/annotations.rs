@@ -1,14 +1,16 @@
 //! The annotations through which a user instructs nova-operator.
 
-/// On a role or a node: name of the `NovaCell` of its computes; empty on a node means no compute.
+/// On a node, its role or its node set: name of the `NovaCell` of the computes that the operator
+/// deploys; empty on a node means none.
 pub const CELL: &str = "nova.openstack.org/cell";
 /// On a node: `true` allows that its compute is deleted when the node has no cell any more.
 pub const ALLOW_REMOVAL: &str = "nova.openstack.org/allow-removal";
-/// On a compute or its node: `true` lets the compute be deleted without a cleanup of its host; on a
-/// node set: lets hosts leave it without their removal from nova; on a `NovaCell`: lets the cell be
-/// deleted although its hosts have servers, or may have.
+/// On a compute, its node, or the role or node set of that: `true` lets the compute be deleted without
+/// a cleanup of its host; on a `NovaCell`: lets the cell be deleted although its hosts have servers, or
+/// may have.
 pub const SKIP_CLEANUP: &str = "nova.openstack.org/skip-cleanup";
-/// On a role: name of the ConfigMap that becomes `02-nova-default.conf` of its computes.
+/// On a node, its role or its node set: name of the ConfigMap that becomes `02-nova-default.conf` of the
+/// computes that the operator deploys.
 pub const DEFAULT_CONFIG: &str = "nova.openstack.org/default-config";
 /// On a `NovaCell`: the release of OpenStack whose options its computes know.
 pub const RELEASE: &str = "nova.openstack.org/release";
@@ -29,48 +31,40 @@ pub const ACCEPT_NOVA: &str = "nova.openstack.org/accept-nova";
 pub const REDEPLOY: &str = "nova.openstack.org/redeploy";
 /// On a node: `wait` or `migrate` drains its host.
 pub const DRAIN: &str = "nova.openstack.org/drain";
-/// On a node set: JSON object of hosts, each by its key in `spec.nodes` or one of its names, with
-/// `wait` or `migrate`: these are drained.
-pub const DRAIN_HOSTS: &str = "nova.openstack.org/drain-hosts";
-/// On a node or a node set: why its hosts are drained, which becomes the reason of the disabled
+/// On a node, its role or its node set: why hosts are drained, which becomes the reason of the disabled
 /// service.
 pub const DRAIN_REASON: &str = "nova.openstack.org/drain-reason";
-/// On a role or a node: the interval at which its hosts are compared with what was deployed.
+/// On a node, its role or its node set: the interval at which hosts are compared with what was deployed.
 pub const AUDIT: &str = "nova.openstack.org/audit";
-/// On a role or a node: `true` deploys a host again that an audit found out of sync.
+/// On a node, its role or its node set: `true` deploys a host again that an audit found out of sync,
+/// where the operator deploys it.
 pub const AUDIT_REPAIR: &str = "nova.openstack.org/audit-repair";
-/// On a role or a node: `true` drains a host before a deployment of its compute, reboots it
-/// afterwards where that is needed, and gives it back; `false` on a node takes that back for it.
-/// On a node set: the same before a deployment begins on a host that is in service.
+/// On a node, its role or its node set: `true` drains a host that is in service before a deployment of
+/// its compute, reboots it afterwards where that is needed, and gives it back; `false` on a node takes
+/// that back for it.
 pub const DRAIN_BEFORE: &str = "nova.openstack.org/drain-before";
-/// On a role, a node or a node set: how many servers of a drained host migrate at a time.
+/// On a node, its role or its node set: how many servers of a drained host migrate at a time.
 pub const MAX_MIGRATIONS: &str = "nova.openstack.org/max-migrations";
+
+/// The annotations that a node inherits from its role or node set.
+const INHERITED: [&str; 8] = [
+    CELL,
+    DEFAULT_CONFIG,
+    DRAIN_REASON,
+    DRAIN_BEFORE,
+    MAX_MIGRATIONS,
+    AUDIT,
+    AUDIT_REPAIR,
+    SKIP_CLEANUP,
+];
 
 /// Which annotations users set on which kind, for nova-operator to read; the API server warns of
 /// others.
-pub const OF_KINDS: [(&str, &[&str]); 5] = [
-    (
-        "OpenStackDataPlaneRole",
-        &[CELL, DEFAULT_CONFIG, DRAIN_BEFORE, MAX_MIGRATIONS, AUDIT, AUDIT_REPAIR],
-    ),
-    (
-        "OpenStackDataPlaneNode",
-        &[
-            CELL,
-            ALLOW_REMOVAL,
-            SKIP_CLEANUP,
-            DRAIN,
-            DRAIN_REASON,
-            DRAIN_BEFORE,
-            MAX_MIGRATIONS,
-            AUDIT,
-            AUDIT_REPAIR,
-        ],
-    ),
-    (
-        "OpenStackDataPlaneNodeSet",
-        &[DRAIN_HOSTS, DRAIN_REASON, DRAIN_BEFORE, MAX_MIGRATIONS, SKIP_CLEANUP],
-    ),
+pub const OF_KINDS: [(&str, &[&str]); 6] = [
+    ("OpenStackDataPlaneRole", &INHERITED),
+    ("OpenStackDataPlaneNodeSet", &INHERITED),
+    ("OpenStackDataPlaneNode", &INHERITED),
+    ("OpenStackDataPlaneNode", &[ALLOW_REMOVAL, DRAIN]),
     (
         "NovaCell",
         &[

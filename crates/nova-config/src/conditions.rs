@@ -3,16 +3,12 @@
 
 // OpenStackDataPlaneNode, Role, NodeSet and Service
 
-/// Type of the condition that this operator writes on a node with a cell.
+/// Type of the condition that this operator writes on a node with a compute.
 pub const COMPUTE_CONDITION: &str = "nova.openstack.org/Compute";
 /// Type of the condition on a node that repeats [`SERVICE_UP`] of its compute.
 pub const NODE_SERVICE_UP: &str = "nova.openstack.org/ServiceUp";
-/// Type of the condition on a node that repeats [`DRAINED`] of its compute; on a node set: every
-/// host that its annotation names is drained.
+/// Type of the condition on a node that repeats [`DRAINED`] of its compute.
 pub const NODE_DRAINED: &str = "nova.openstack.org/Drained";
-/// Type of the condition on a node set: what nova has of hosts that leave it is removed; only while
-/// there are such hosts.
-pub const HOSTS_REMOVED: &str = "nova.openstack.org/HostsRemoved";
 /// Type of the condition on a node that repeats [`CONFIGURATION_IN_SYNC`] of its compute.
 pub const NODE_CONFIGURATION_IN_SYNC: &str = "nova.openstack.org/ConfigurationInSync";
 /// Type of the condition on a node that repeats [`REDEPLOY_REQUESTED`] of its compute;
@@ -22,6 +18,9 @@ pub const NODE_REDEPLOY_REQUESTED: &str = "nova.openstack.org/RedeployRequested"
 /// Type of the condition on a role or a node set: every compute of its hosts reports to nova;
 /// absent where there is none, or nova's API is not read.
 pub const HOSTS_COMPUTES_UP: &str = "nova.openstack.org/ComputesUp";
+/// Type of the condition on a node, a role or a node set: an annotation there counts for nothing;
+/// present only while there is one.
+pub const ANNOTATIONS_IGNORED: &str = "nova.openstack.org/AnnotationsIgnored";
 /// Type of the condition that this operator writes on a service of type nova.
 pub const CONFIG_CONDITION: &str = "nova.openstack.org/Config";
 

@@ -83,6 +83,7 @@ fn spec(object: Option<&kube::core::DynamicObject>) -> Option<Value> {
 /// Fills the images that are unset.
 fn mutate(spec: &Value, images: &Images) -> AdmissionDecision {
     let mut named = ExternalComputeSpec {
+        management: serde_json::from_value(spec["management"].clone()).unwrap_or_default(),
         nova_compute_container_image: text(spec, "novaComputeContainerImage"),
         nova_libvirt_container_image: text(spec, "novaLibvirtContainerImage"),
         ansible_ee_container_image: text(spec, "ansibleEEContainerImage"),
@@ -148,6 +149,14 @@ mod tests {
             nova_libvirt: "a/libvirt:1".into(),
             ansible_ee: String::new(),
         }
+    }
+
+    #[test]
+    fn a_compute_that_a_service_deploys_gets_no_image_of_nova() {
+        let images = Images { ansible_ee: "a/runner:1".into(), ..images() };
+        let patches = mutate(&json!({ "management": "Observed" }), &images).patches;
+        let path = "/spec/ansibleEEContainerImage";
+        assert_eq!(patches, [json!({ "op": "add", "path": path, "value": "a/runner:1" })]);
     }
 
     #[test]

@@ -24,9 +24,10 @@ use operator_runtime::source_cache::SourceCache;
 
 use crate::audit::limits::AuditLimits;
 use crate::cell::discovery;
-use crate::conflicting_service::{self, ConflictingService};
+use crate::compute_lifecycle::mounted_cell::{self, NovaServices};
+use crate::conflicting_service::listed;
+use crate::group::Group;
 use crate::indexes::{BY_APPLICATION_CREDENTIAL, BY_CELL_UID, application_credential_key};
-use crate::node_set_caches::NodeSetCaches;
 use crate::nova_monitor::objects::MonitoredObjects;
 use crate::nova_monitor::{ClientSettings, MonitorQueues, NovaMonitor};
 use crate::queues::Queues;
@@ -45,10 +46,12 @@ pub struct NovaApi<'a> {
 
 /// All caches of the operator.
 pub struct Caches {
-    /// All nodes, indexed [`BY_ROLE`].
+    /// All nodes, indexed [`BY_ROLE`] and [`BY_NODE_SET`].
     pub nodes: Arc<Cache<Node>>,
     /// All roles.
     pub roles: Arc<Cache<Role>>,
+    /// All node sets.
+    pub node_sets: Arc<Cache<NodeSet>>,
     /// All services of phase 0.
     pub services: Arc<Cache<Service>>,
     /// All cells.
@@ -75,8 +78,6 @@ pub struct Caches {
     pub audit_limits: AuditLimits,
     /// The readers of nova's APIs, or `None` where they are not read.
     pub nova: Option<Arc<NovaMonitor>>,
-    /// All node sets and the reports about them, or `None` where nova's API is not read.
-    pub node_sets: Option<Arc<NodeSetCaches>>,
     /// The Jobs that discover hosts or read their mappings, indexed [`BY_CELL_UID`]; `None` where
     /// nova's API is not read.
     pub discovery_jobs: Option<Arc<Cache<Job>>>,
@@ -119,25 +120,18 @@ impl Caches {
         let (services, cells) = (registry.cache::<Service>(vec![]), registry.owned(vec![]));
         let coordinator = RolloutCoordinator::new(shared.clone());
         let discovery_jobs = nova_api.is_some().then(|| discovery_jobs(registry));
-        let node_sets = nova_api.map(|_| Arc::new(NodeSetCaches::new(builder, registry)));
-        let nova = nova_api.zip(node_sets.as_ref()).map(|(nova_api, of_sets)| {
-            let objects = MonitoredObjects {
-                caches: shared.clone(),
-                node_sets: Arc::clone(of_sets.node_sets.cache()),
-                reports: Arc::clone(of_sets.reports.cache()),
-                services: Arc::clone(&services),
-                cells: Arc::clone(&cells),
-                cells_are_ours,
-            };
+        let nova = nova_api.map(|nova_api| {
+            let objects = MonitoredObjects { caches: shared.clone(), cells_are_ours };
             monitor(builder, nova_api, objects)
         });
         let rabbitmq_users = Arc::new(OptionalInformer::new(builder, registry));
         let cert_manager = CertManager::new(builder, registry);
-        let SharedCaches { nodes, roles, computes, runs } = shared;
+        let SharedCaches { nodes, roles, node_sets, computes, runs } = shared;
         let api = builder.api(registry);
         Arc::new(Self {
             nodes,
             roles,
+            node_sets,
             services,
             cells,
             computes,
@@ -151,7 +145,6 @@ impl Caches {
             cells_are_ours,
             audit_limits,
             nova,
-            node_sets,
             discovery_jobs,
         })
     }
@@ -161,23 +154,10 @@ impl Caches {
         SharedCaches {
             nodes: Arc::clone(&self.nodes),
             roles: Arc::clone(&self.roles),
+            node_sets: Arc::clone(&self.node_sets),
             computes: Arc::clone(&self.computes),
             runs: Arc::clone(&self.runs),
         }
-    }
-
-    /// Returns the service of type nova among those of a node, or `None` when there is none.
-    pub fn conflicting_service(
-        &self,
-        role: Option<&Role>,
-        node: &Node,
-    ) -> Option<ConflictingService> {
-        let namespace = node.namespace().unwrap_or_default();
-        let known: BTreeMap<&str, Arc<Service>> = conflicting_service::listed(role, node)
-            .iter()
-            .filter_map(|it| Some((it.as_str(), self.services.get(&Key::new(&namespace, it))?)))
-            .collect();
-        conflicting_service::conflicting_service(role, node, |name| known.get(name).map(|it| &**it))
     }
 
     /// Returns the cells of a namespace.
@@ -186,24 +166,25 @@ impl Caches {
         Key::of_each(all.filter(|it| it.metadata.namespace.as_deref() == Some(namespace)))
     }
 
-    /// Returns the node sets of a namespace; none where nova's API is not read.
-    pub fn node_sets_of(&self, namespace: &str) -> Vec<Arc<NodeSet>> {
-        let all = self.node_sets.as_ref().map(|it| it.node_sets.cache().all()).unwrap_or_default();
-        let all = all.into_iter();
-        all.filter(|it| it.metadata.namespace.as_deref() == Some(namespace)).collect()
+    /// Returns the services of type nova of a node; `group` is what it belongs to, `None` where that does not
+    /// exist.
+    pub fn nova_services(&self, group: Option<&Group>, node: &Node) -> NovaServices {
+        let namespace = node.namespace().unwrap_or_default();
+        let known = |it: &String| self.services.get(&Key::new(&namespace, it));
+        let known: BTreeMap<&str, Arc<Service>> = mounted_cell::names(group, node)
+            .filter_map(|it| Some((it.as_str(), known(it)?)))
+            .collect();
+        mounted_cell::of_node(group, node, &known, &self.cells_of(&namespace))
     }
 
-    /// Returns the nodes that list a service.
+    /// Returns the nodes that list a service, or on whose hosts it was run.
     pub fn listing(&self, service: &Service) -> Vec<Arc<Node>> {
         let (name, namespace) = (service.name_any(), service.namespace());
+        let watched = self.watched();
         let lists = |node: &Arc<Node>| {
-            let key = node
-                .spec
-                .role
-                .as_ref()
-                .map(|it| Key::new(namespace.clone().unwrap_or_default(), it));
-            let role = key.and_then(|it| self.roles.get(&it));
-            conflicting_service::listed(role.as_deref(), node).contains(&name)
+            let group = watched.group_of(node);
+            let mut recorded = node.status.iter().flat_map(|it| &it.services);
+            listed(group.as_ref(), node).contains(&name) || recorded.any(|it| it.name == name)
         };
         let here = |it: &Arc<Node>| it.namespace() == namespace;
         self.nodes.all().into_iter().filter(|it| here(it) && lists(it)).collect()

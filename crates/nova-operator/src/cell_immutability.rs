@@ -10,7 +10,9 @@ use kube::ResourceExt;
 use nova_config::annotations::{ALLOW_REMOVAL, CELL};
 use operator_core::object_key::Key;
 
-use crate::compute_lifecycle::effective::{DesiredCompute, desired, desired_of_role};
+use crate::compute_lifecycle::effective::{DesiredCompute, annotated, desired, desired_of_group};
+use crate::compute_lifecycle::mounted_cell::{NovaServices, ObservedCell};
+use crate::group::Group;
 use crate::indexes::BY_ROLE;
 use crate::shared_caches::SharedCaches;
 
@@ -28,11 +30,13 @@ const NAMED: usize = 5;
 pub enum CellBinding {
     /// The compute is in the requested cell.
     Agrees,
-    /// The named role does not exist, so the requested cell is unknown and nothing changes.
+    /// The named group does not exist, so the requested cell is unknown and nothing changes.
     Unknown {
-        /// The role that the node names.
-        role: String,
+        /// The group that the node names, by kind and name.
+        group: String,
     },
+    /// Services do not tell the cell of a compute that they deploy, and none is recorded.
+    CellUnknown(ObservedCell),
     /// Another cell or none is requested; the compute holds nothing that deleting it would lose.
     Replaceable,
     /// No cell is requested, and the user's annotation allows the deletion of the compute.
@@ -41,20 +45,51 @@ pub enum CellBinding {
     Bound(Mismatch),
 }
 
-/// Compares a node with the compute that it owns; the compute must not be terminating.
-pub fn binding(
+/// Compares what a node requests with the compute that it owns, which must not be terminating; `has_runs`
+/// is whether a run of it exists.
+pub fn binding_of(
+    group: Option<&Group>,
+    node: &Node,
+    compute: &ExternalCompute,
+    nova: &NovaServices,
+    has_runs: bool,
+) -> CellBinding {
+    // Beside a service of type nova, a managed compute stays as it is and runs nothing.
+    if !compute.is_observed() {
+        return binding(&annotated(group, node), node, compute, has_runs);
+    }
+    // What the services of the node have deployed is known to the node.
+    let has_run = has_runs || nova.deployed.is_some();
+    binding(&desired(group, node, nova), node, compute, has_run)
+}
+
+/// Compares what is requested with the compute that a node owns.
+fn binding(
     requested: &DesiredCompute,
     node: &Node,
     compute: &ExternalCompute,
     has_runs: bool,
 ) -> CellBinding {
+    let own = &compute.spec.cell_name;
     let asked = match requested {
-        DesiredCompute::Cell(cell) if *cell == compute.spec.cell_name => {
+        DesiredCompute::Managed(cell) if cell == own && !compute.is_observed() => {
             return CellBinding::Agrees;
         }
-        DesiredCompute::Cell(cell) => Some(cell.clone()),
-        DesiredCompute::Nothing => None,
-        DesiredCompute::Unknown { role } => return CellBinding::Unknown { role: role.clone() },
+        DesiredCompute::Observed { cell } if compute.is_observed() => match cell {
+            ObservedCell::Mounted(cell) if cell != own && !own.is_empty() => Some(cell.clone()),
+            ObservedCell::Several(cells) if !own.is_empty() && !cells.contains(own) => {
+                Some(cells.join(" and "))
+            }
+            ObservedCell::None | ObservedCell::Several(_) if own.is_empty() => {
+                return CellBinding::CellUnknown(cell.clone());
+            }
+            ObservedCell::Mounted(_) | ObservedCell::None | ObservedCell::Several(_) => {
+                return CellBinding::Agrees;
+            }
+        },
+        DesiredCompute::Managed(cell) => Some(cell.clone()),
+        DesiredCompute::Nothing | DesiredCompute::Observed { .. } => None,
+        DesiredCompute::Unknown { group } => return CellBinding::Unknown { group: group.clone() },
         // Reported separately; an invalid cell name does not move the compute.
         DesiredCompute::Refused(_) => return CellBinding::Agrees,
     };
@@ -68,9 +103,11 @@ pub fn binding(
     CellBinding::Bound(Mismatch::of(compute, asked, has_run))
 }
 
-/// Whether the compute has ever had a run: its status records an attempt before the run is created.
+/// Whether the compute has ever had a run, or was found in nova: its status records an attempt before the
+/// run is created.
 pub fn has_run(compute: &ExternalCompute, has_runs: bool) -> bool {
-    has_runs || compute.status.as_ref().is_some_and(|it| !it.services.is_empty())
+    let status = compute.status.as_ref();
+    has_runs || status.is_some_and(|it| !it.services.is_empty() || it.service_id.is_some())
 }
 
 /// Whether this node is the compute's controller; an earlier node of the same name is not.
@@ -94,12 +131,12 @@ pub enum CellChangeFault {
     },
     /// The change requests another cell, or none, for a compute that has run.
     Bound(Mismatch),
-    /// The change makes the cell of a compute that has run depend on a role that does not exist.
-    RoleUnknown {
+    /// The change makes the cell of a compute that has run depend on a group that does not exist.
+    GroupUnknown {
         /// The compute, and the requested cell, which is still `None`.
         mismatch: Mismatch,
-        /// The role.
-        role: String,
+        /// The group, by kind and name.
+        group: String,
     },
 }
 
@@ -109,7 +146,7 @@ pub fn faults_of_node(
     new: &Node,
     caches: &SharedCaches,
 ) -> Vec<CellChangeFault> {
-    let asked = |it: &Node| desired(caches.role_of(it).as_deref(), it);
+    let asked = |it: &Node| annotated(caches.group_of(it).as_ref(), it);
     fault(old.map(asked), &asked(new), new, caches).into_iter().collect()
 }
 
@@ -119,8 +156,8 @@ pub fn faults_of_role(
     new: &Role,
     caches: &SharedCaches,
 ) -> Vec<CellChangeFault> {
-    let before = old.map(desired_of_role);
-    let after = desired_of_role(new);
+    let asked = |it: &Role| desired_of_group(&Group::Role(Arc::new(it.clone())));
+    let (before, after) = (old.map(asked), asked(new));
     if before.as_ref() == Some(&after) || new.metadata.deletion_timestamp.is_some() {
         return vec![];
     }
@@ -152,17 +189,20 @@ fn fault(
     // A new node has no compute, or one that is restored from a backup together with it.
     before?;
     let (compute, has_runs) = caches.compute_of(node)?;
-    if !owns(node, &compute) || compute.metadata.deletion_timestamp.is_some() {
+    // A service has the cell of a compute that it deploys.
+    let is_bound = owns(node, &compute) && !compute.is_observed();
+    if !is_bound || compute.metadata.deletion_timestamp.is_some() {
         return None;
     }
     match binding(after, node, &compute, has_runs) {
         CellBinding::Bound(mismatch) if mismatch.has_run => Some(CellChangeFault::Bound(mismatch)),
-        CellBinding::Unknown { role } if has_run(&compute, has_runs) && !allows_removal(node) => {
+        CellBinding::Unknown { group } if has_run(&compute, has_runs) && !allows_removal(node) => {
             let mismatch = Mismatch::of(&compute, None, true);
-            Some(CellChangeFault::RoleUnknown { mismatch, role })
+            Some(CellChangeFault::GroupUnknown { mismatch, group })
         }
         CellBinding::Agrees
         | CellBinding::Unknown { .. }
+        | CellBinding::CellUnknown(_)
         | CellBinding::Replaceable
         | CellBinding::MayGo
         | CellBinding::Bound(_) => None,
@@ -186,8 +226,8 @@ impl CellChangeFault {
         match self {
             Self::Invalid { message } => message.clone(),
             Self::Bound(mismatch) => mismatch.cause(),
-            Self::RoleUnknown { mismatch, role } => format!(
-                "NovaExternalCompute {} has run in cell {}, and OpenStackDataPlaneRole {role}, \
+            Self::GroupUnknown { mismatch, group } => format!(
+                "NovaExternalCompute {} has run in cell {}, and {group}, \
                  which would name its cell, does not exist.",
                 mismatch.compute, mismatch.own
             ),
@@ -198,10 +238,9 @@ impl CellChangeFault {
         match self {
             Self::Invalid { .. } => None,
             Self::Bound(mismatch) => Some(mismatch.way()),
-            Self::RoleUnknown { mismatch, role } => Some(format!(
-                "Create OpenStackDataPlaneRole {role} first, with annotation {CELL}: {}.",
-                mismatch.own
-            )),
+            Self::GroupUnknown { mismatch, group } => {
+                Some(format!("Create {group} first, with annotation {CELL}: {}.", mismatch.own))
+            }
         }
     }
 }

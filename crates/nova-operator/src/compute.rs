@@ -1,5 +1,6 @@
 //! `NovaExternalCompute`: waits for its node and its cell, renders nova's configuration, and runs
-//! libvirt, nova-compute and the check that the compute has registered.
+//! libvirt, nova-compute and the check that the compute has registered. One that a service of type nova
+//! deploys is only looked after.
 //!
 //! The controller watches computes, nodes, roles, cells, the runs that it created, and the Secrets
 //! and ConfigMaps that the configuration is made from.
@@ -22,6 +23,7 @@ pub mod migration_key;
 pub mod nova_matches;
 pub mod observe;
 pub mod observed;
+pub mod observed_host;
 pub mod preconditions;
 pub mod repair;
 pub mod status;
@@ -77,8 +79,9 @@ impl Controller<OrderOfHost> for ComputeDeployment {
             caches.sources.depends(COMPUTE, key, BTreeSet::new());
             return Ok(None);
         };
-        let seen = if is_terminating(&*compute) {
-            Seen::Terminating(Box::new(cleanup::observe::observe(caches, compute).await?))
+        let is_ending = is_terminating(&*compute) || cleanup::observe::is_leaving(caches, &compute);
+        let seen = if is_ending {
+            Seen::Ending(Box::new(cleanup::observe::observe(caches, compute).await?))
         } else {
             let present = observe::observe(caches, &self.images, self.release, compute).await?;
             Seen::Present(Box::new(present))
@@ -94,8 +97,11 @@ impl Controller<OrderOfHost> for ComputeDeployment {
     ) -> Plan<OrderOfHost> {
         let found = &seen.found;
         match &seen.seen {
+            Seen::Present(seen) if seen.compute.is_observed() => {
+                observed_host::decide(&with_progress(seen, found), rejected, now)
+            }
             Seen::Present(seen) => decide(&with_progress(seen, found), rejected, now),
-            Seen::Terminating(seen) => {
+            Seen::Ending(seen) => {
                 cleanup::decide(&cleanup::with_progress(seen, found), rejected, now)
             }
         }

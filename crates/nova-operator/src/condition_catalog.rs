@@ -1,34 +1,26 @@
 //! Every condition and reason that nova-operator writes, as the table in the documentation lists
 //! them.
 
-use api::conditions::Reason;
 use nova_config::conditions::{
-    COMPUTE_CONDITION, COMPUTES_UP, COMPUTES_UP_TO_DATE, CONDUCTOR_ANSWERS, CONFIG_CONDITION,
-    HOST_DISCOVERED, HOSTS_COMPUTES_UP, HOSTS_REMOVED, INPUT_READY, KEYSTONE_READY,
+    ANNOTATIONS_IGNORED, COMPUTE_CONDITION, COMPUTES_UP, COMPUTES_UP_TO_DATE, CONDUCTOR_ANSWERS,
+    CONFIG_CONDITION, HOST_DISCOVERED, HOSTS_COMPUTES_UP, INPUT_READY, KEYSTONE_READY,
     MESSAGE_BUS_READY, NODE_CONFIGURATION_IN_SYNC, NODE_DRAINED, NODE_REDEPLOY_REQUESTED,
     NODE_SERVICE_UP, NOVA_API_READY, NOVA_MATCHES, RELEASED, SERVICE_CONFIG_READY,
 };
 use operator_core::condition_catalog::{
     ConditionSpec, KindConditions, Repeats, WRITES, condition, summary,
 };
-use operator_core::run_engine::outcome::FailureReason;
 
-use crate::reasons::catalog::{
-    NODE_SET_COMPUTES, NOVA_SERVICE, REJECTED_WRITES, RENDERING, ROLE_COMPUTES,
-};
-use crate::reasons::{
-    audit::catalog as audit, cell::catalog as cell, cleanup::catalog as cleanup,
-    compute::catalog as of_compute, drain::catalog as drain, node::catalog as node,
-    removal::catalog as removal, service::catalog as service,
-};
+use crate::reasons::catalog::{COMPUTES, NOVA_SERVICE, REJECTED_WRITES, RENDERING};
+use crate::reasons::{cell::catalog as cell, node::catalog as node, service::catalog as service};
 
 mod compute;
 
 /// The kinds and their conditions, in reading order.
 pub const KINDS: &[KindConditions] = &[
     KindConditions { name: "OpenStackDataPlaneNode", conditions: NODE },
-    KindConditions { name: "OpenStackDataPlaneRole", conditions: ROLE },
-    KindConditions { name: "OpenStackDataPlaneNodeSet", conditions: NODE_SET },
+    KindConditions { name: "OpenStackDataPlaneRole", conditions: GROUP },
+    KindConditions { name: "OpenStackDataPlaneNodeSet", conditions: GROUP },
     KindConditions { name: "NovaExternalCompute", conditions: compute::CONDITIONS },
     KindConditions { name: "NovaCell", conditions: CELL },
     KindConditions { name: "OpenStackDataPlaneService", conditions: SERVICE },
@@ -46,8 +38,8 @@ const SERVICE: &[ConditionSpec] = &[condition(
 const NODE: &[ConditionSpec] = &[
     condition(
         COMPUTE_CONDITION,
-        "The node's compute is ready; absent where the node has no cell, and without effect on the \
-         node's `Ready`.",
+        "The node's compute is ready; absent where the node has neither a cell nor a service of type \
+         nova, and without effect on the node's `Ready`.",
         &[node::COMPUTE, NOVA_SERVICE, REJECTED_WRITES],
     )
     .repeating(Repeats::Kind("NovaExternalCompute")),
@@ -81,79 +73,27 @@ const NODE: &[ConditionSpec] = &[
         &[],
     )
     .repeating(Repeats::Kind("NovaExternalCompute")),
+    IGNORED,
 ];
 
-/// The condition on roles, so that the object that the user wrote also reports its computes.
-const ROLE: &[ConditionSpec] = &[condition(
-    HOSTS_COMPUTES_UP,
-    "nova-compute of every compute of the role's nodes is up; absent where there is none or nova's \
-     API is not read, and without effect on the role's `Ready`.",
-    &[ROLE_COMPUTES],
-)];
+/// The condition on whatever has annotations that count for nothing there.
+const IGNORED: ConditionSpec = condition(
+    ANNOTATIONS_IGNORED,
+    "Never said: the condition is there only while annotations of this operator are set on the object \
+     that count for nothing there; without effect on `Ready`.",
+    &[node::ANNOTATIONS],
+);
 
-/// The same on node sets, and what they request of their hosts.
-const NODE_SET: &[ConditionSpec] = &[
+/// The conditions on roles and node sets, so that the object that the user wrote also reports its
+/// computes.
+const GROUP: &[ConditionSpec] = &[
     condition(
         HOSTS_COMPUTES_UP,
-        "nova-compute of every host is up in a cell of the namespace; absent where the node set \
-         lists no service of type nova or nova's API is not read, and without effect on the node \
-         set's `Ready`.",
-        &[NODE_SET_COMPUTES],
+        "nova-compute of every compute of the nodes is up; absent where there is none or nova's API \
+         is not read, and without effect on `Ready`.",
+        &[COMPUTES],
     ),
-    condition(
-        NODE_DRAINED,
-        "Every host that annotation `nova.openstack.org/drain-hosts` names, or that a deployment \
-         waits for because of `nova.openstack.org/drain-before`, is drained; absent where there is \
-         none and none has to be enabled again, and without effect on the node set's `Ready`.",
-        &[drain::NODE_SET, &[of_compute::DRAIN_BEFORE_INVALID]],
-    ),
-    condition(
-        HOSTS_REMOVED,
-        "Never said: the condition is there only while hosts that leave the node set are being \
-         removed from nova, and says what each waits for; without effect on the node set's \
-         `Ready`.",
-        HOSTS,
-    )
-    .repeating(Repeats::Attempts(&FailureReason::ALL)),
-    condition(
-        NODE_CONFIGURATION_IN_SYNC,
-        "Never said: the condition is there only where an annotation requests audits, which hosts \
-         of node sets do not have; without effect on the node set's `Ready`.",
-        &[audit::NODE_SET],
-    ),
-];
-
-/// What may hold a host that leaves a node set, in the order of its removal.
-const HOSTS: &[&[Reason]] = &[
-    removal::NODE_SET,
-    &[
-        drain::HOST_CONTESTED,
-        drain::NOT_READ,
-        removal::NEVER_LISTED,
-        removal::OTHER_HOST,
-        drain::WAITING,
-        drain::MIGRATING,
-        drain::SERVERS_STUCK,
-        drain::DISABLED_BY_NOVA,
-        drain::CELL_NOT_ANSWERING,
-        drain::NOVA_NOT_ANSWERING,
-        drain::OTHER_IDENTITY,
-    ],
-    cleanup::RUN,
-    &[
-        removal::WAITING,
-        removal::STILL_UP,
-        removal::SERVICE_KEPT,
-        removal::OTHER_SERVICE,
-        removal::PROVIDER_KEPT,
-        removal::IN_AGGREGATES,
-        removal::READING_MAPPINGS,
-        removal::STILL_MAPPED,
-        removal::AGENTS_REPORT,
-        cleanup::CLEANUP_SKIPPED,
-    ],
-    cleanup::LEFTOVERS,
-    REJECTED_WRITES,
+    IGNORED,
 ];
 
 const CELL: &[ConditionSpec] = &[
@@ -183,9 +123,9 @@ const CELL: &[ConditionSpec] = &[
     ),
     condition(
         COMPUTES_UP,
-        "nova-compute is up on every compute, and on every host of a node set that the cell has; \
-         absent where nova's API is not read. `Ready` ignores it.",
-        &[ROLE_COMPUTES],
+        "nova-compute is up on every compute; absent where nova's API is not read. `Ready` ignores \
+         it.",
+        &[COMPUTES],
     ),
     condition(
         HOST_DISCOVERED,

@@ -1,9 +1,11 @@
 //! A service of type nova among those of a node, which would write the same files as the compute.
 
-use api::dataplane::{Node, Role, Service};
+use api::dataplane::{Node, Service};
 use kube::ResourceExt;
 use nova_config::annotations::CELL;
 use nova_config::services::NOVA_TYPE;
+
+use crate::group::{Group, group_key};
 
 /// A service of type nova, and the object that lists it.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -14,10 +16,10 @@ pub struct ConflictingService {
     pub service: String,
 }
 
-/// Returns the names of the services of a node: those of its role, or its own without a role.
-pub fn listed<'a>(role: Option<&'a Role>, node: &'a Node) -> &'a [String] {
-    match (&node.spec.role, role) {
-        (Some(_), role) => role.map(|it| it.spec.services.as_slice()).unwrap_or_default(),
+/// Returns the names of the services of a node: those of its group, or its own without one.
+pub fn listed<'a>(group: Option<&'a Group>, node: &'a Node) -> &'a [String] {
+    match (group_key(node), group) {
+        (Some(_), group) => group.map(Group::services).unwrap_or_default(),
         (None, _) => &node.spec.services,
     }
 }
@@ -30,13 +32,13 @@ pub fn is_nova(name: &str, service: Option<&Service>) -> bool {
 
 /// Returns the first service of type nova of a node; `find` looks up the services that exist.
 pub fn conflicting_service<'a>(
-    role: Option<&Role>,
+    group: Option<&Group>,
     node: &Node,
     find: impl Fn(&str) -> Option<&'a Service>,
 ) -> Option<ConflictingService> {
-    let service = listed(role, node).iter().find(|it| is_nova(it, find(it)))?.clone();
-    let lister = match role.filter(|_| node.spec.role.is_some()) {
-        Some(role) => format!("OpenStackDataPlaneRole {}", role.name_any()),
+    let service = listed(group, node).iter().find(|it| is_nova(it, find(it)))?.clone();
+    let lister = match group.filter(|_| group_key(node).is_some()) {
+        Some(group) => group.title(),
         None => format!("OpenStackDataPlaneNode {}", node.name_any()),
     };
     Some(ConflictingService { lister, service })
@@ -53,17 +55,31 @@ impl ConflictingService {
              {CELL} off the node."
         )
     }
+
+    /// Returns the condition message about the annotation of `origin`, which counts for nothing beside
+    /// the service.
+    pub fn message_of_annotation(&self, origin: &str) -> String {
+        let Self { lister, service } = self;
+        format!(
+            "Annotation {CELL} of {origin} counts for nothing, because OpenStackDataPlaneService \
+             {service} of type {NOVA_TYPE}, listed in spec.services of {lister}, deploys nova-compute: \
+             take the annotation off, or the service off the list."
+        )
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use api::dataplane::{NodeSpec, RoleSpec, ServiceSpec};
+    use std::sync::Arc;
+
+    use api::dataplane::{NodeSpec, Role, RoleSpec, ServiceSpec};
 
     use super::*;
 
-    fn role(services: &[&str]) -> Role {
+    fn role(services: &[&str]) -> Group {
         let services = services.iter().map(|it| (*it).to_owned()).collect();
-        Role::new("compute", RoleSpec { services, ..RoleSpec::default() })
+        let spec = RoleSpec { services, ..RoleSpec::default() };
+        Group::Role(Arc::new(Role::new("compute", spec)))
     }
 
     fn node(role: Option<&str>, services: &[&str]) -> Node {

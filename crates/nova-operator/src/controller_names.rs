@@ -7,7 +7,5 @@ pub const CELL: &str = "cell";
 pub const CELL_READINGS: &str = "cell-readings";
 /// The controller of computes.
 pub const COMPUTE: &str = "compute";
-/// The controller of node sets.
-pub const NODE_SET: &str = "node-set-computes";
 /// The controller of services of type nova.
 pub const SERVICE_CONFIG: &str = "service-config";

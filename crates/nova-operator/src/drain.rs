@@ -6,7 +6,6 @@ pub mod condition;
 pub mod few;
 pub mod findings;
 pub mod held;
-pub mod hosts_request;
 pub mod identity;
 pub mod leftover;
 pub mod migrations;

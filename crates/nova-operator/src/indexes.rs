@@ -9,9 +9,12 @@ use kube::core::PartialObjectMeta;
 use operator_core::object_key::Key;
 
 use crate::cleanup::labels::cleans_up_after;
+use crate::group::{GroupKey, group_key};
 
 /// Index of nodes by the role that they name.
 pub const BY_ROLE: &str = "role";
+/// Index of nodes by the node set that they name.
+pub const BY_NODE_SET: &str = "node-set";
 /// Index of computes by the node that they name.
 pub const BY_NODE: &str = "node";
 /// Index of computes by the cell that they name.
@@ -33,11 +36,6 @@ pub const BY_AUDITED_NODE: &str = "audited-node";
 /// Index of runs by the UID of their owner, or of the compute that they clean up after.
 pub const BY_OWNER: &str = "owner";
 
-/// Index of runs by the node set whose hosts a deployment targets.
-pub const BY_NODE_SET: &str = "node-set";
-/// The label of a deployment's run that names its node set, as in upstream.
-const NODE_SET_LABEL: &str = "openstackdataplanenodeset";
-
 /// Returns the namespace of a Secret with an application credential; nothing for any other Secret.
 pub fn application_credential_key(secret: &PartialObjectMeta<Secret>) -> Vec<Key> {
     let is_one = secret.labels().get(AC_LABEL).is_some_and(|it| it == "true");
@@ -47,8 +45,12 @@ pub fn application_credential_key(secret: &PartialObjectMeta<Secret>) -> Vec<Key
 
 /// Returns the role that a node names, or `None` for a node without a role.
 pub fn role_key(node: &Node) -> Option<Key> {
-    let role = node.spec.role.as_ref()?;
-    Some(Key::new(node.namespace().unwrap_or_default(), role))
+    if let GroupKey::Role(key) = group_key(node)? { Some(key) } else { None }
+}
+
+/// Returns the node set that a node names, or `None` for a node without one.
+pub fn node_set_key(node: &Node) -> Option<Key> {
+    if let GroupKey::NodeSet(key) = group_key(node)? { Some(key) } else { None }
 }
 
 /// Returns the node that a compute names.
@@ -59,12 +61,6 @@ pub fn node_key(compute: &ExternalCompute) -> Key {
 /// Returns the cell that a compute names.
 pub fn cell_key(compute: &ExternalCompute) -> Key {
     Key::new(compute.namespace().unwrap_or_default(), &compute.spec.cell_name)
-}
-
-/// Returns the node set whose hosts a deployment's run targets, or `None` for every other run.
-pub fn node_set_key(run: &AnsibleEe) -> Option<Key> {
-    let name = run.labels().get(NODE_SET_LABEL)?;
-    Some(Key::new(run.namespace().unwrap_or_default(), name))
 }
 
 /// Returns the owners of a run and the compute that it cleans up after, each by namespace and UID.

@@ -193,10 +193,6 @@ pub struct Readings {
     failure: Option<Failure>,
     /// The hypervisors, `None` unless the last reading succeeded.
     mapped: Option<Arc<Mapped>>,
-    /// Each host that nova lists a service of and no hypervisor, since the reading that found it so
-    /// first: `Timestamp::MIN` for the first reading of all, which does not know since when. `None`
-    /// before that.
-    unmapped: Option<Arc<BTreeMap<String, Timestamp>>>,
     /// Why the last readings of hypervisors alone failed, and how many did.
     unlisted: Option<Failure>,
     /// How many readings in a row were not whole, whatever time they took.
@@ -232,35 +228,9 @@ impl Readings {
                 let states = services.into_iter().map(|it| (it.host, it.state)).collect();
                 self.before = self.last.replace(Arc::new(Reading { begun, states, _kept: kept }));
                 self.failure = None;
-                self.take_unmapped(begun);
             }
             Err(fault) => self.fail(Some(fault), n_intervals.max(1)),
         }
-    }
-
-    fn take_unmapped(&mut self, begun: Timestamp) {
-        let (Some(mapped), Some(last)) = (&self.mapped, &self.last) else { return };
-        let earlier = self.unmapped.take();
-        let since = |host: &String| match &earlier {
-            Some(earlier) => earlier.get(host).copied().unwrap_or(begun),
-            None => Timestamp::MIN,
-        };
-        let is_unmapped = |(host, state): &(&String, &ServiceState)| match state {
-            ServiceState::Known(_) => !mapped.hosts.contains_key(*host),
-            // Hypervisors of a cell that does not answer are not listed.
-            ServiceState::Unknown => earlier.as_ref().is_some_and(|it| it.contains_key(*host)),
-        };
-        let unmapped = last.states.iter().filter(is_unmapped);
-        let unmapped = unmapped.map(|(host, _)| (host.clone(), since(host))).collect();
-        self.unmapped = Some(Arc::new(unmapped));
-    }
-
-    /// Returns since when a host is not mapped to its cell, which is named as its service is
-    /// registered: `Timestamp::MIN` where it was so in the first reading of all. `None` where it is
-    /// mapped, or that is not known.
-    pub fn unmapped_since(&self, host: &str) -> Option<Timestamp> {
-        let since = self.unmapped.as_ref()?.get(host).copied()?;
-        (self.mapping(host) == MappingHealth::NotMapped).then_some(since)
     }
 
     /// Takes in that nothing could be read for an interval, because inputs are missing.
@@ -341,6 +311,27 @@ impl Readings {
             missing_since,
             read_at,
             cause: None,
+        }
+    }
+
+    /// Returns whether the last reading says something of a host that the one before does not say
+    /// already: that it has no service, that its service is down, or that it has reported in between.
+    pub fn has_news(&self, host: &str) -> bool {
+        let (Some(last), Some(before), None) = (&self.last, &self.before, &self.failure) else {
+            return false;
+        };
+        let apart = last.begun.duration_since(before.begun).unsigned_abs();
+        match (last.states.get(host), before.states.get(host)) {
+            (None, _) | (Some(ServiceState::Known(_)), None) => true,
+            (Some(ServiceState::Known(known)), Some(ServiceState::Known(earlier))) => {
+                let by_reports = known.by_reports(earlier, apart);
+                match known.liveness {
+                    Liveness::Up => by_reports == Liveness::Up,
+                    Liveness::Late => by_reports != Liveness::Late,
+                    Liveness::Down => true,
+                }
+            }
+            (Some(_), Some(ServiceState::Unknown)) | (Some(ServiceState::Unknown), _) => false,
         }
     }
 

@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use api::ansibleee::AnsibleEe;
-use api::dataplane::ServiceRun;
 use api::dataplane::service_run::RunState;
+use api::dataplane::{Node, ServiceRun};
 use api::nova::{Cell, ExternalCompute, RegisteredNova};
 use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt;
 use nova_config::annotations::ACCEPT_NOVA;
-use nova_config::services::NOVA_REGISTERED;
 use openstack_client::keystone::root_url;
 use operator_core::run_engine::outcome::FailureReason;
 
 use crate::nova_health::{HostHealth, ServiceHealth};
+use crate::registration::proof;
 
 /// How long after a registration the same nova may show the host under UUIDs that it has made for it.
 const REGISTRATION: SignedDuration = SignedDuration::from_mins(5);
@@ -34,12 +34,25 @@ pub struct Identity {
 pub struct IdentitySources<'a> {
     /// The compute.
     pub compute: &'a ExternalCompute,
+    /// The node, or `None` when it does not exist.
+    pub node: Option<&'a Node>,
     /// The cell, or `None` when it does not exist.
     pub cell: Option<&'a Cell>,
     /// The runs of the compute.
     pub runs: &'a [Arc<AnsibleEe>],
     /// What nova's API says of the host, or `None` where that API is not read.
     pub health: Option<&'a HostHealth>,
+    /// Whether nova was read twice since a deployment by others has ended well; see
+    /// [`Self::is_confirmed`].
+    pub read_since_deployment: Option<bool>,
+}
+
+impl IdentitySources<'_> {
+    /// Whether what nova has of the host by now is what its last deployment has registered. Of one by the
+    /// operator itself, its own check says so.
+    pub fn is_confirmed(&self) -> bool {
+        !self.compute.is_observed() || self.read_since_deployment == Some(true)
+    }
 }
 
 /// How a reading stands to a recorded identity.
@@ -109,7 +122,8 @@ impl Identity {
         }
     }
 
-    const fn has_ids(&self) -> bool {
+    /// Whether it has a UUID.
+    pub const fn has_ids(&self) -> bool {
         self.service_id.is_some() || self.compute_id.is_some()
     }
 
@@ -163,26 +177,26 @@ fn differ<T: PartialEq>(recorded: Option<&T>, found: Option<&T>) -> bool {
 
 /// Returns what lets a compute with these services take another identity from a reading.
 pub fn consent(
-    cell: Option<&Cell>,
+    of: IdentitySources<'_>,
     services: &[ServiceRun],
     health: &HostHealth,
     now: Timestamp,
 ) -> Consent {
-    let accepted = cell.and_then(|it| it.annotations().get(ACCEPT_NOVA));
+    let accepted = of.cell.and_then(|it| it.annotations().get(ACCEPT_NOVA));
     let is_accepted = |it: &String| health.nova.as_ref().is_some_and(|nova| names(it, nova));
     if accepted.is_some_and(is_accepted) {
         return Consent::User;
     }
-    let has_registered =
-        services.iter().any(|it| registers(it) && now.duration_since(it.since.0) < REGISTRATION);
-    if has_registered { Consent::Registration } else { Consent::None }
+    let attempt = proof(of.compute, services).filter(|it| registers(it));
+    let is_new = attempt.is_some_and(|it| now.duration_since(it.since.0) < REGISTRATION);
+    if is_new && of.is_confirmed() { Consent::Registration } else { Consent::None }
 }
 
 /// Whether the newest attempt to register has found that nova-compute reports: also where placement
 /// then has its name under another UUID, which is freed for the one that it has now.
 fn registers(run: &ServiceRun) -> bool {
     let has_own = run.reason.as_deref() == Some(FailureReason::ProviderNameTaken.as_str());
-    run.name == NOVA_REGISTERED && (run.state == RunState::Succeeded || has_own)
+    run.state == RunState::Succeeded || has_own
 }
 
 /// Whether the annotation names a nova: the URL of its Keystone, in any spelling, and its region.

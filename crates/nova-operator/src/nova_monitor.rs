@@ -4,17 +4,16 @@
 
 mod access;
 mod followed;
+mod marks;
 pub mod objects;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use jiff::Timestamp;
-use kube::ResourceExt;
+use api::dataplane::SeenDeployment;
 use nova_config::conf::CellView;
 use openstack_client::{Compute, ComputeService, Fault, Hypervisor};
-use operator_core::node_set_host::{canonical_host_name, hosts};
 use operator_core::object_key::Key;
 use operator_runtime::answer_memory::Held;
 use operator_runtime::clock;
@@ -27,7 +26,8 @@ use crate::nova_monitor::access::Access;
 pub use crate::nova_monitor::access::ClientSettings;
 pub use crate::nova_monitor::followed::{ApiHosts, SharedApi};
 use crate::nova_monitor::followed::{Followed, FollowedCells, Lost, Reader};
-use crate::nova_monitor::objects::{MonitoredObjects, Registered, SetHost};
+use crate::nova_monitor::marks::Marks;
+use crate::nova_monitor::objects::{MonitoredObjects, Registered};
 use crate::nova_reading;
 use crate::queues::Queues;
 
@@ -58,8 +58,8 @@ pub struct MonitorQueues {
     pub cells: Arc<WorkQueue>,
     /// The queue of cells, for what is reported of those of other operators.
     pub cell_readings: Arc<WorkQueue>,
-    /// The queue of node sets.
-    pub node_sets: Arc<WorkQueue>,
+    /// The queue of nodes, for what they say about deployments.
+    pub nodes: Arc<WorkQueue>,
 }
 
 impl MonitorQueues {
@@ -69,7 +69,7 @@ impl MonitorQueues {
             computes: Arc::clone(&queues.computes),
             cells: Arc::clone(&queues.cells),
             cell_readings: Arc::clone(&queues.cell_readings),
-            node_sets: Arc::clone(&queues.node_sets),
+            nodes: Arc::clone(&queues.nodes),
         }
     }
 }
@@ -81,6 +81,7 @@ pub struct NovaMonitor {
     objects: MonitoredObjects,
     queues: MonitorQueues,
     cells: Mutex<FollowedCells>,
+    marks: Mutex<Marks>,
 }
 
 impl NovaMonitor {
@@ -91,8 +92,8 @@ impl NovaMonitor {
         objects: MonitoredObjects,
         queues: MonitorQueues,
     ) -> Arc<Self> {
-        let cells = Mutex::default();
-        Arc::new(Self { interval, settings, objects, queues, cells })
+        let (cells, marks) = (Mutex::default(), Mutex::default());
+        Arc::new(Self { interval, settings, objects, queues, cells, marks })
     }
 
     /// Reads for a cell from now on, as its inputs say. The first reading begins at once, and nothing
@@ -139,17 +140,11 @@ impl NovaMonitor {
         }
     }
 
-    /// Enqueues all objects with hosts that may be in a cell.
+    /// Enqueues all computes that may be in a cell.
     fn enqueue_hosts(&self, cell: &Key) {
-        for it in &self.objects.of_cells(&BTreeSet::from([cell.clone()])) {
-            self.enqueue(it);
+        for it in self.objects.of_cells(&BTreeSet::from([cell.clone()])) {
+            self.queues.computes.push(it.key);
         }
-    }
-
-    fn enqueue(&self, concerned: &Registered) {
-        let queues = &self.queues;
-        let queue = if concerned.cell.is_some() { &queues.computes } else { &queues.node_sets };
-        queue.push(concerned.key.clone());
     }
 
     fn watch(self: &Arc<Self>, cell: &Key, view: &CellView, secret: &str) {
@@ -219,16 +214,11 @@ impl NovaMonitor {
 
     /// Returns another host of a cell, by which a task finds out whether the cell's database
     /// answers: one whose service the last reading has, as unknown too; `None` without one.
-    ///
-    /// Where several cells share a nova, it does not say in which of them a host of a node set is. A cell
-    /// that no `NovaCell` describes is not known to share it.
     pub fn witness(&self, cell: &Key, host: &str) -> Option<String> {
         let reader = self.reader(cell)?;
         let is_another = |it: &String| it != host && reader.readings.lock().has_service(it);
         let computes = self.objects.computes(cell).into_iter().map(|it| it.host);
-        computes.into_iter().find(is_another).or_else(|| {
-            self.is_alone(cell).then(|| self.objects.first_host(cell, is_another)).flatten()
-        })
+        computes.into_iter().find(is_another)
     }
 
     /// Whether a cell has other hosts than this one that stay, and the last reading has a service of none
@@ -239,12 +229,6 @@ impl NovaMonitor {
         let is_listed =
             |it: &String| reader.as_ref().is_some_and(|of| of.readings.lock().has_service(it));
         others.peek().is_some() && !others.any(|it| is_listed(&it))
-    }
-
-    /// Whether no other cell uses the API of a cell, which is known once all of them were looked at.
-    fn is_alone(&self, cell: &Key) -> bool {
-        let (cells, all) = (self.cells.lock(), Key::of_each(self.objects.cells.all()));
-        cells.sharing(cell).len() == 1 && !all.iter().any(|it| cells.is_pending(it))
     }
 
     /// Returns the time between two readings.
@@ -277,48 +261,22 @@ impl NovaMonitor {
         }
     }
 
-    /// Returns the first of these cells whose nova had a service of the host in the last reading
-    /// that succeeded; `None` where none had.
-    pub fn cell_with(&self, cells: &[Key], host: &str) -> Option<Key> {
-        let has =
-            |cell: &&Key| self.reader(cell).is_some_and(|it| it.readings.lock().has_service(host));
-        cells.iter().find(has).cloned()
+    /// Whether a host was read twice since a deployment on it has ended, so that what is known of it is of
+    /// after that. A reading counts that says something new: a service that nova has as up has reported
+    /// since the reading before, for nova goes on to have it as up for a while after it has died.
+    pub fn has_read_twice_since(&self, compute: &Key, deployment: &SeenDeployment) -> bool {
+        self.marks.lock().has_read_twice(compute, deployment)
     }
 
-    /// Returns since when nova lists a service of a host of a cell and no hypervisor, see
-    /// [`Readings::unmapped_since`].
-    pub fn unmapped_since(&self, cell: &Key, host: &str) -> Option<Timestamp> {
-        self.reader(cell)?.readings.lock().unmapped_since(host)
-    }
-
-    /// Returns the cells that use the same API as a cell, as any user, and the cell itself.
-    pub fn sharing(&self, cell: &Key) -> BTreeSet<Key> {
-        self.cells.lock().sharing(cell)
-    }
-
-    /// Returns a digest of what identifies the nova of a cell: Keystone's address and the region.
-    pub fn nova_of(&self, cell: &Key) -> Option<String> {
-        Some(self.cells.lock().access(cell)?.nova())
-    }
-
-    /// Returns the computes that have registered in the nova of a cell, by the names of their hosts.
-    pub fn computes_by_host(&self, cell: &Key) -> BTreeMap<String, Key> {
-        let cells = self.sharing(cell);
-        let registered = cells.iter().flat_map(|it| self.objects.computes(it));
-        registered.map(|it| (it.host, it.key)).collect()
-    }
-
-    /// Returns the compute that has registered under a host's name in the nova of a cell; `None`
-    /// without one.
-    pub fn compute_on(&self, cell: &Key, host: &str) -> Option<Key> {
-        self.computes_by_host(cell).remove(host)
-    }
-
-    /// Returns the node set with a host of that name, among those in the namespaces of all cells that
-    /// share the nova of a cell; `None` without one.
-    pub fn node_set_on(&self, cell: &Key, host: &str) -> Option<Key> {
-        let mut of_sets = self.objects.hosts(&self.sharing(cell)).into_iter();
-        of_sets.find(|it| it.host == host).map(|it| it.key)
+    /// Returns the computes that a reading of their own cell shows to have registered under a host's name
+    /// in the nova of a cell: their records have the UUID of the service that it shows.
+    pub fn confirmed_on(&self, cell: &Key, host: &str) -> Vec<Key> {
+        let cells = self.cells.lock().sharing(cell);
+        let confirmed = |cell: &Key| {
+            let service_id = self.reader(cell)?.readings.lock().of_host(host).service_id?;
+            Some(self.objects.recorded_on(cell, host, &service_id))
+        };
+        cells.iter().filter_map(confirmed).flatten().collect()
     }
 
     fn reader(&self, cell: &Key) -> Option<Arc<Reader>> {
@@ -327,7 +285,7 @@ impl NovaMonitor {
 
     /// Reads the API once, and enqueues the objects that the reading concerns.
     async fn refresh(&self, reader: &Reader) {
-        let begun = clock::now();
+        let (begun, started) = (clock::now(), Instant::now());
         let found = match &reader.apis {
             Some(apis) => Some(self.ask(&apis.compute).await),
             None => None,
@@ -347,36 +305,43 @@ impl NovaMonitor {
         }
         let (after, api_after) = (health(&readings), readings.api());
         let (failed, is_judged) = (readings.failed(), readings.is_judged());
+        self.count_readings(&readings, &registered, started);
         drop(readings);
         let is_other_api = api_before != api_after;
         // The objects have the cause where the cell does not report it.
         let is_unreported = is_other_api && !self.objects.cells_are_ours;
-        let mut counted_in = BTreeSet::new();
         for (it, (before, after)) in registered.iter().zip(before.iter().zip(&after)) {
-            let is_concerned = it.is_concerned(before, after);
-            if is_concerned || (is_unreported && after.has_cause()) {
-                self.enqueue(it);
-            }
-            if is_concerned && it.cell.is_none() {
-                counted_in.insert(&it.key.namespace);
+            if it.is_concerned(before, after) || (is_unreported && after.has_cause()) {
+                self.queues.computes.push(it.key.clone());
             }
         }
-        for cell in &cells {
-            if is_other_api || counted_in.contains(&cell.namespace) {
-                self.queues.cells.push(cell.clone());
-            }
-            if is_other_api {
-                self.queues.cell_readings.push(cell.clone());
-            }
+        for cell in cells.iter().filter(|_| is_other_api) {
+            self.queues.cells.push(cell.clone());
+            self.queues.cell_readings.push(cell.clone());
         }
-        let counts =
-            if is_judged { self.counts(reader, &registered, &after) } else { BTreeMap::new() };
+        let counts = if is_judged { counts(&cells, &registered, &after) } else { BTreeMap::new() };
         // Those of a cell that goes meanwhile go with it.
         let present = reader.cells.lock();
         for cell in present.keys() {
             self.settings.metrics.nova_failed_readings(cell, Some(failed));
             if let Some(counts) = counts.get(cell) {
                 self.settings.metrics.nova_computes(cell, Some(*counts));
+            }
+        }
+    }
+
+    /// Counts a reading that began then for the hosts on which deployments have ended, and enqueues those
+    /// of which enough is read.
+    fn count_readings(&self, readings: &Readings, registered: &[Registered], begun: Instant) {
+        let mut marks = self.marks.lock();
+        marks.keep(|it| self.objects.caches.computes.get(it).is_some());
+        let is_read = |it: &&Registered| {
+            readings.has_news(&it.host) && (it.cell.is_some() || readings.has_service(&it.host))
+        };
+        for it in registered.iter().filter(is_read) {
+            if marks.count(&it.key, begun) {
+                self.queues.computes.push(it.key.clone());
+                self.queues.nodes.push(it.key.clone());
             }
         }
     }
@@ -390,68 +355,25 @@ impl NovaMonitor {
         };
         nova_reading::read(services, compute.hypervisors()).await
     }
+}
 
-    /// Returns the hosts of node sets that count to a cell: nova has a service of each of them, and no
-    /// compute or older node set has the host. Of several cells that may have it, that one counts whose
-    /// files the node set uses. `None` where there may be some, and nova was not read yet.
-    pub fn set_hosts(&self, cell: &Key) -> Option<Vec<SetHost>> {
-        let reader = self.reader(cell);
-        let Some(reader) = reader.filter(|it| it.readings.lock().has_read()) else {
-            let sets = self.objects.sets_with_nova(&BTreeSet::from([cell.clone()]));
-            return sets.is_empty().then(Vec::new);
-        };
-        Some(self.set_hosts_of(&reader).remove(cell).unwrap_or_default())
+/// Returns how many computes each cell has that are up, down and unknown.
+fn counts(
+    cells: &BTreeSet<Key>,
+    registered: &[Registered],
+    health: &[HostHealth],
+) -> BTreeMap<Key, [usize; 3]> {
+    let mut counts: BTreeMap<Key, [usize; 3]> =
+        cells.iter().map(|it| (it.clone(), [0; 3])).collect();
+    for (it, health) in registered.iter().zip(health) {
+        let Some(of_cell) = it.cell.as_ref().and_then(|it| counts.get_mut(it)) else { continue };
+        of_cell[match health.service {
+            ServiceHealth::Up { .. } => 0,
+            ServiceHealth::Down { .. } | ServiceHealth::NotFound => 1,
+            ServiceHealth::Pending | ServiceHealth::ApiFails | ServiceHealth::CellNotAnswering => 2,
+        }] += 1;
     }
-
-    /// Returns the same for all cells that use a reader.
-    fn set_hosts_of(&self, reader: &Reader) -> BTreeMap<Key, Vec<SetHost>> {
-        let cells = reader.cells();
-        let sharing: BTreeSet<Key> = cells.iter().flat_map(|it| self.sharing(it)).collect();
-        let computes = sharing.iter().flat_map(|it| self.objects.computes(it));
-        let mut counted: BTreeSet<String> = computes.map(|it| it.host).collect();
-        let mut found: BTreeMap<Key, Vec<SetHost>> = BTreeMap::new();
-        for set in self.objects.sets_with_nova(&sharing) {
-            let of_set = self.cells.lock().cells_in(&set.namespace().unwrap_or_default());
-            let of_set = self.objects.used_first(of_set, &set);
-            for it in hosts(&set) {
-                let host = canonical_host_name(&set, &it);
-                let cell = self.cell_with(&of_set, &host).filter(|it| sharing.contains(it));
-                let cell = cell.filter(|_| counted.insert(host.clone()));
-                let Some(cell) = cell.filter(|it| cells.contains(it)) else { continue };
-                let service = reader.readings.lock().of_host(&host).service;
-                let name = format!("{}/{}", set.name_any(), it.name);
-                found.entry(cell).or_default().push(SetHost { name, service });
-            }
-        }
-        found
-    }
-
-    /// Returns how many computes and hosts of node sets each cell has that are up, down and unknown.
-    fn counts(
-        &self,
-        reader: &Reader,
-        registered: &[Registered],
-        health: &[HostHealth],
-    ) -> BTreeMap<Key, [usize; 3]> {
-        let mut of_sets = self.set_hosts_of(reader);
-        let mut counts_of = |cell: Key| {
-            let here = |(it, _): &(&Registered, &HostHealth)| it.cell.as_ref() == Some(&cell);
-            let computes = registered.iter().zip(health).filter(here).map(|it| &it.1.service);
-            let of_sets = of_sets.remove(&cell).unwrap_or_default();
-            let mut counts = [0; 3];
-            for service in computes.chain(of_sets.iter().map(|it| &it.service)) {
-                counts[match service {
-                    ServiceHealth::Up { .. } => 0,
-                    ServiceHealth::Down { .. } | ServiceHealth::NotFound => 1,
-                    ServiceHealth::Pending
-                    | ServiceHealth::ApiFails
-                    | ServiceHealth::CellNotAnswering => 2,
-                }] += 1;
-            }
-            (cell, counts)
-        };
-        reader.cells().into_iter().map(&mut counts_of).collect()
-    }
+    counts
 }
 
 /// Returns how many times an interval fits into the time since then.

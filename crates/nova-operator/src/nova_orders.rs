@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use nova_config::annotations::SKIP_CLEANUP;
 use openstack_client::error::Fault;
 use operator_core::object_key::Key;
 use operator_core::plan::Order;
@@ -37,7 +38,7 @@ type Subject = (Key, String, Option<LeftBehind>);
 /// The tasks, by what they are about.
 pub struct NovaOrders {
     monitor: Arc<NovaMonitor>,
-    queue: Arc<WorkQueue>,
+    queues: Vec<Arc<WorkQueue>>,
     tasks: Mutex<BTreeMap<Subject, Arc<Task>>>,
 }
 
@@ -50,10 +51,10 @@ struct Task {
 }
 
 impl NovaOrders {
-    /// Creates it without tasks. `queue` is that of the objects to reconcile when a pass changes
-    /// what is known of their host.
-    pub fn new(monitor: Arc<NovaMonitor>, queue: Arc<WorkQueue>) -> Arc<Self> {
-        Arc::new(Self { monitor, queue, tasks: Mutex::default() })
+    /// Creates it without tasks. `queues` are those that an object enters, under its name, when a pass
+    /// changes what is known of its host.
+    pub fn new(monitor: Arc<NovaMonitor>, queues: Vec<Arc<WorkQueue>>) -> Arc<Self> {
+        Arc::new(Self { monitor, queues, tasks: Mutex::default() })
     }
 
     /// Carries out these orders about an object from now on, and no others.
@@ -86,11 +87,17 @@ impl NovaOrders {
 
     /// Returns what the last passes over the present orders about an object have found.
     pub fn findings(&self, object: &Key) -> Findings {
-        let known = |(_, task): (&Subject, &Arc<Task>)| {
-            let order = task.order.lock();
-            Some((order.clone()?, task.progress.lock().clone()))
-        };
+        let known = |(_, task): (&Subject, &Arc<Task>)| task.known();
         of_object(&self.tasks.lock(), object).filter_map(known).collect()
+    }
+
+    /// Returns the present order about the host of an object, and what its last pass has found,
+    /// whichever pass of the object gave it; `None` without one.
+    pub fn newest(&self, object: &Key) -> Option<(OrderOfHost, HostProgress)> {
+        let tasks = self.tasks.lock();
+        let mut of_host =
+            of_object(&tasks, object).filter(|((.., leftover), _)| leftover.is_none());
+        of_host.find_map(|(_, task)| task.known())
     }
 
     /// Carries out the task's order once; returns when to do so again, or `None` for a task that
@@ -100,11 +107,25 @@ impl NovaOrders {
         let order = self.order(subject, task)?;
         if !self.is_settled(task, &order, memory) {
             memory.read_at = begun;
-            if let Some(found) = self.found(&order, memory).await {
+            let found = match self.rival(&subject.0, &order) {
+                Some(rival) => Some(rival),
+                None => self.found(&order, memory).await,
+            };
+            if let Some(found) = found {
                 self.report(&subject.0, task, &order, found);
             }
         }
         Some(begun + self.monitor.interval())
+    }
+
+    /// Returns that nothing is done about a host whose service nova shows to be that of another compute.
+    fn rival(&self, object: &Key, order: &OrderOfHost) -> Option<HostProgress> {
+        if !order.is_about_own_host() {
+            return None;
+        }
+        let confirmed = self.monitor.confirmed_on(&order.cell, &order.host);
+        let rival = confirmed.into_iter().find(|it| it != object)?;
+        Some(HostProgress::OtherIdentity(contested(&order.host, &rival)))
     }
 
     /// Returns what a pass finds, or `None` if that says nothing new.
@@ -165,7 +186,7 @@ impl NovaOrders {
         let mut known = task.progress.lock();
         if present.as_ref() == Some(order) && *known != found {
             *known = found;
-            self.queue.push(object.clone());
+            self.queues.iter().for_each(|it| it.push(object.clone()));
         }
     }
 
@@ -180,7 +201,22 @@ impl NovaOrders {
     }
 }
 
+/// Returns that another compute has the host too, and what to do about it.
+fn contested(host: &str, rival: &Key) -> String {
+    format!(
+        "host {host} has registered in the same nova as the host of NovaExternalCompute {rival}, so \
+         nothing is done about it: delete the one of both objects that is not to have the host, with \
+         annotation {SKIP_CLEANUP}: \"true\" on its node, so that it goes and the host stays as it is."
+    )
+}
+
 impl Task {
+    /// Returns the present order and what its last pass has found; `None` without an order.
+    fn known(&self) -> Option<(OrderOfHost, HostProgress)> {
+        let order = self.order.lock();
+        Some((order.clone()?, self.progress.lock().clone()))
+    }
+
     /// Replaces the order by another one, or ends it; the same one goes on, with what was found.
     fn replace(&self, order: Option<&Order<OrderOfHost>>) {
         let mut present = self.order.lock();

@@ -33,16 +33,17 @@ use crate::cleanup::orphans::Orphans;
 use crate::compute::ComputeDeployment;
 use crate::compute_lifecycle::ComputeLifecycle;
 use crate::event_mapping::map_events;
+use crate::group_computes::GroupComputes;
 use crate::held_credentials::HeldCredentials;
 use crate::images::Images;
-use crate::node_set_computes::NodeSetComputes;
-use crate::node_set_computes::observed::CRD_POLL_INTERVAL;
 use crate::nova_orders::NovaOrders;
 use crate::queues::Queues;
 use crate::release_cache::Releases;
-use crate::role_computes::RoleComputes;
 use crate::service_keys::ServiceConfig;
 use crate::shared_caches::SharedCaches;
+
+/// How often it is looked whether the cluster has the definition of users of message buses.
+const DEFINITION_POLL_INTERVAL: Duration = Duration::from_mins(1);
 
 /// The operator's name: its field manager, its Lease and its user agent.
 pub const NAME: &str = "nova-operator";
@@ -166,7 +167,7 @@ impl From<ImageArgs> for Images {
 pub const RULES: &[Rule] = &[
     Rule::of(
         &["dataplane.openstack.org"],
-        &["openstackdataplaneroles", "openstackdataplaneservices"],
+        &["openstackdataplanenodesets", "openstackdataplaneroles", "openstackdataplaneservices"],
         &["get", "list", "watch"],
     ),
     // The finalizer on a node that has a compute.
@@ -178,7 +179,12 @@ pub const RULES: &[Rule] = &[
     // The conditions of this operator on each; one on a node requests its redeploy.
     Rule::of(
         &["dataplane.openstack.org"],
-        &["openstackdataplanenodes/status", "openstackdataplaneservices/status"],
+        &[
+            "openstackdataplanenodes/status",
+            "openstackdataplanenodesets/status",
+            "openstackdataplaneroles/status",
+            "openstackdataplaneservices/status",
+        ],
         &["patch"],
     ),
     // blockOwnerDeletion in the owner references of computes.
@@ -220,23 +226,6 @@ pub const RULES: &[Rule] = &[
 
 /// RBAC rules in the watched namespaces that the operator has only where it reads nova's API.
 pub const NOVA_API_RULES: &[Rule] = &[
-    Rule::of(
-        &["dataplane.openstack.org"],
-        &["openstackdataplanenodesets"],
-        &["get", "list", "watch"],
-    ),
-    // The report for the readiness gate of a service, one for each node set.
-    Rule::of(
-        &["dataplane.openstack.org"],
-        &["openstackdataplanehostreadinesses"],
-        &["create", "delete", "list", "patch", "watch"],
-    ),
-    // One condition of this operator on each.
-    Rule::of(
-        &["dataplane.openstack.org"],
-        &["openstackdataplanenodesets/status", "openstackdataplaneroles/status"],
-        &["patch"],
-    ),
     // The Jobs that discover hosts of cells, and read their mappings.
     Rule::of(&["batch"], &["jobs"], &["create", "delete", "get", "list", "watch"]),
     // The termination message of such a Job.
@@ -317,16 +306,20 @@ async fn work(
     releases.learn(&caches.cells);
     let api = || Arc::clone(&caches.api);
     if drives_computes {
-        let creation = ComputeLifecycle { caches: Arc::clone(&caches), images: images.clone() };
+        // A node and its compute have one name.
+        let orders = orders(&caches, &[&queues.computes, &queues.nodes]);
+        let (all, images_of_new, of_nodes) = (Arc::clone(&caches), images.clone(), orders.clone());
+        let creation = ComputeLifecycle { caches: all, images: images_of_new, orders: of_nodes };
         manager.run(creation, api(), Arc::clone(&queues.nodes)).await;
         let release = releases.default_release();
-        let orders = orders(&caches, &queues.computes);
         let deployment = ComputeDeployment { caches: Arc::clone(&caches), images, release, orders };
         manager.run(deployment, api(), Arc::clone(&queues.computes)).await;
         let orphans = Orphans { caches: Arc::clone(&caches) };
         manager.run(orphans, api(), Arc::clone(&queues.cleanups)).await;
         let services = ServiceConfig { caches: Arc::clone(&caches) };
         manager.run(services, api(), Arc::clone(&queues.services)).await;
+        let groups = GroupComputes { caches: Arc::clone(&caches) };
+        manager.run(groups, api(), Arc::clone(&queues.groups)).await;
         let audits = AuditRuns { caches: Arc::clone(&caches) };
         manager.run(audits, api(), Arc::clone(&queues.audits)).await;
         let held = HeldCredentials { caches: Arc::clone(&caches) };
@@ -334,29 +327,26 @@ async fn work(
         // Something may be held that no compute uses any more.
         let (users, api) = (Arc::clone(&caches.rabbitmq_users), Arc::clone(&caches.api));
         manager.spawn(async move {
-            appears(|| users.open(&api), CRD_POLL_INTERVAL).await;
+            appears(|| users.open(&api), DEFINITION_POLL_INTERVAL).await;
             pending().await
         });
     }
     if drives_computes || drives_cells {
         read(&mut manager, &caches, &queues).await;
     }
-    if drives_computes {
-        count(&mut manager, &caches, &queues).await;
-    }
     if drives_cells {
         let probes = Probes::new(http, Arc::clone(&queues.cells));
-        let orders = orders(&caches, &queues.cells);
+        let orders = orders(&caches, &[&queues.cells]);
         let cells = CellHealth { caches: Arc::clone(&caches), probes, orders };
         manager.run(cells, api(), Arc::clone(&queues.cells)).await;
     }
     manager.finish().await
 }
 
-/// Returns the orders about hosts of the objects in a queue, or `None` where nova's API is not used.
-fn orders(caches: &Caches, queue: &Arc<WorkQueue>) -> Option<Arc<NovaOrders>> {
-    let monitor = caches.nova.as_ref()?;
-    Some(NovaOrders::new(Arc::clone(monitor), Arc::clone(queue)))
+/// Returns the orders about hosts of the objects in these queues, or `None` where nova's API is not used.
+fn orders(caches: &Caches, queues: &[&Arc<WorkQueue>]) -> Option<Arc<NovaOrders>> {
+    let (monitor, queues) = (caches.nova.as_ref()?, queues.iter().copied().cloned().collect());
+    Some(NovaOrders::new(Arc::clone(monitor), queues))
 }
 
 /// Starts the controller that has nova's API read for each cell, of other operators too.
@@ -364,18 +354,4 @@ async fn read(manager: &mut Manager, caches: &Arc<Caches>, queues: &Queues) {
     let Some(monitor) = &caches.nova else { return };
     let readings = CellReadings::new(caches, monitor);
     manager.run(readings, Arc::clone(&caches.api), Arc::clone(&queues.cell_readings)).await;
-}
-
-/// Starts the controllers that count computes, where nova's API is read.
-async fn count(manager: &mut Manager, caches: &Arc<Caches>, queues: &Queues) {
-    let read = caches.nova.as_ref().zip(caches.node_sets.as_ref());
-    let Some((monitor, of_sets)) = read else { return };
-    let roles = RoleComputes { caches: Arc::clone(caches) };
-    manager.run(roles, Arc::clone(&caches.api), Arc::clone(&queues.roles)).await;
-    let (monitor, node_sets) = (Arc::clone(monitor), Arc::clone(of_sets));
-    let orders = NovaOrders::new(Arc::clone(&monitor), Arc::clone(&queues.node_sets));
-    let counted = NodeSetComputes { caches: Arc::clone(caches), node_sets, monitor, orders };
-    manager.run(counted, Arc::clone(&caches.api), Arc::clone(&queues.node_sets)).await;
-    let (of_sets, api) = (Arc::clone(of_sets), Arc::clone(&caches.api));
-    manager.spawn(async move { of_sets.follow(&api).await });
 }

@@ -21,10 +21,8 @@ pub struct Queues {
     pub cleanups: Arc<WorkQueue>,
     /// Keys of services.
     pub services: Arc<WorkQueue>,
-    /// Keys of roles.
-    pub roles: Arc<WorkQueue>,
+    /// Keys of roles and node sets, by kind and name.
+    pub groups: Arc<WorkQueue>,
     /// Keys of scopes of audits.
     pub audits: Arc<WorkQueue>,
-    /// Keys of node sets.
-    pub node_sets: Arc<WorkQueue>,
 }

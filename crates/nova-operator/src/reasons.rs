@@ -19,8 +19,8 @@ pub(crate) mod service;
 api::reasons! {
     pub(crate) mod catalog;
 
-    /// Whether all computes of a role or a cell are up.
-    const ROLE_COMPUTES;
+    /// Whether all computes of a role, node set or cell are up.
+    const COMPUTES;
 
     COMPUTES_UP: good "ComputesUp" means "No compute is down or unknown.";
     COMPUTES_DOWN: warning "ComputesDown"
@@ -30,24 +30,13 @@ api::reasons! {
         means "It is unknown whether some computes are up; the message has their number."
         heals "Yes." step "See `NovaAPIReady` of their cells, and `ServiceUp` of the computes.";
 
-    /// Whether the computes of a node set are up.
-    const NODE_SET_COMPUTES;
-
-    COMPUTES_UP; COMPUTES_DOWN;
-    COMPUTES_NOT_REGISTERED: waiting "ComputesNotRegistered"
-        means "No cell of the namespace has a service of the named hosts; the message has the \
-            first five."
-        heals "When they are deployed."
-        step "Deploy the node set; where that was done, look on the host at the log of \
-            nova-compute.";
-    COMPUTES_NOT_READ;
-
     /// A service that would write the files of a compute.
     const NOVA_SERVICE;
 
     NOVA_SERVICE_LISTED: warning "NovaServiceListed"
         means "A service of type nova is listed for the node, and would write the compute's files: \
-            the compute runs nothing."
+            a compute of the operator runs nothing, and the annotation of the cell counts for \
+            nothing."
         heals "When the service is off the list."
         step "Take it off `spec.services`, or the node's cell away.";
 

@@ -102,7 +102,8 @@ impl RolloutCoordinator {
     /// # Caveats
     /// A write whose response was lost becomes visible only with its watch event.
     pub async fn slot(&self, compute: &ExternalCompute, node: Option<&Node>) -> RolloutSlot {
-        let Some((node, role)) = node.and_then(|it| Some((it, role_key(it)?))) else {
+        let limited = node.filter(|_| !compute.is_observed());
+        let Some((node, role)) = limited.and_then(|it| Some((it, role_key(it)?))) else {
             return RolloutSlot::Free;
         };
         let (limits, state) = (self.limits(node), state(compute, Some(node)));
@@ -135,8 +136,8 @@ impl RolloutCoordinator {
     /// Returns the rollout limits of the role, as the node's status publishes them. A rollout that
     /// drains hosts first stops at the first failure in any case.
     fn limits(&self, node: &Node) -> Limits {
-        let role = self.shared_caches.role_of(node);
-        let drains = drain_before(role.as_deref(), node) == DrainBefore::Yes;
+        let group = self.shared_caches.group_of(node);
+        let drains = drain_before(group.as_ref(), node) == DrainBefore::Yes;
         Limits {
             max_unavailable: node.status.as_ref().and_then(|it| it.max_unavailable.clone()),
             pause_on_failure: pauses(node) || drains,

@@ -1,32 +1,36 @@
-//! The caches that the cell rules need: nodes, roles, computes and their runs.
+//! The caches that the cell rules need: nodes, roles, node sets, computes and their runs.
 
 use std::sync::Arc;
 
 use api::ansibleee::AnsibleEe;
-use api::dataplane::{Node, Role};
+use api::dataplane::{Node, NodeSet, Role};
 use api::nova::ExternalCompute;
 use kube::ResourceExt;
 use operator_core::object_key::Key;
 use operator_runtime::cache::Cache;
 use operator_runtime::cache_registry::CacheRegistry;
+use operator_runtime::error::Result;
 
 use crate::audit::run::{audited_nodes, open_addresses, open_audits};
+use crate::group::{Group, GroupKey, group_key};
 use crate::held_credentials::observed::keys_of;
 use crate::indexes::{
     BY_AUDITED_NODE, BY_CELL, BY_CREDENTIAL, BY_NODE, BY_NODE_SET, BY_OPEN_ADDRESS, BY_OPEN_AUDIT,
     BY_OWNER, BY_ROLE, cell_key, node_key, node_set_key, owner_keys, role_key,
 };
 
-/// Caches of nodes, roles, computes and runs; clones share them.
+/// Caches of nodes, roles, node sets, computes and runs; clones share them.
 #[derive(Clone)]
 pub struct SharedCaches {
-    /// All nodes, indexed [`BY_ROLE`].
+    /// All nodes, indexed [`BY_ROLE`] and [`BY_NODE_SET`].
     pub nodes: Arc<Cache<Node>>,
     /// All roles.
     pub roles: Arc<Cache<Role>>,
+    /// All node sets.
+    pub node_sets: Arc<Cache<NodeSet>>,
     /// All computes, indexed [`BY_NODE`], [`BY_CELL`] and [`BY_CREDENTIAL`].
     pub computes: Arc<Cache<ExternalCompute>>,
-    /// All runs, indexed [`BY_OWNER`], [`BY_NODE_SET`], [`BY_OPEN_ADDRESS`], [`BY_OPEN_AUDIT`] and
+    /// All runs, indexed [`BY_OWNER`], [`BY_OPEN_ADDRESS`], [`BY_OPEN_AUDIT`] and
     /// [`BY_AUDITED_NODE`].
     pub runs: Arc<Cache<AnsibleEe>>,
 }
@@ -35,9 +39,12 @@ impl SharedCaches {
     /// Returns empty caches.
     pub fn new(registry: &mut CacheRegistry) -> Self {
         Self {
-            nodes: registry
-                .cache(vec![(BY_ROLE, Box::new(|it: &Node| role_key(it).into_iter().collect()))]),
+            nodes: registry.cache(vec![
+                (BY_ROLE, Box::new(|it: &Node| role_key(it).into_iter().collect())),
+                (BY_NODE_SET, Box::new(|it: &Node| node_set_key(it).into_iter().collect())),
+            ]),
             roles: registry.cache(vec![]),
+            node_sets: registry.cache(vec![]),
             computes: registry.owned(vec![
                 (BY_NODE, Box::new(|it: &ExternalCompute| vec![node_key(it)])),
                 (BY_CELL, Box::new(|it: &ExternalCompute| vec![cell_key(it)])),
@@ -45,7 +52,6 @@ impl SharedCaches {
             ]),
             runs: registry.cache(vec![
                 (BY_OWNER, Box::new(owner_keys)),
-                (BY_NODE_SET, Box::new(|it: &AnsibleEe| node_set_key(it).into_iter().collect())),
                 (BY_OPEN_ADDRESS, Box::new(open_addresses)),
                 (BY_OPEN_AUDIT, Box::new(open_audits)),
                 (BY_AUDITED_NODE, Box::new(audited_nodes)),
@@ -53,9 +59,34 @@ impl SharedCaches {
         }
     }
 
-    /// Returns the role that a node names, or `None` when it names none or the role does not exist.
-    pub fn role_of(&self, node: &Node) -> Option<Arc<Role>> {
-        self.roles.get(&role_key(node)?)
+    /// Returns a group, or `None` when it does not exist.
+    pub fn group(&self, key: &GroupKey) -> Option<Group> {
+        match key {
+            GroupKey::Role(key) => self.roles.get(key).map(Group::Role),
+            GroupKey::NodeSet(key) => self.node_sets.get(key).map(Group::NodeSet),
+        }
+    }
+
+    /// Returns the nodes of a group.
+    pub fn nodes_of(&self, group: &GroupKey) -> Vec<Arc<Node>> {
+        match group {
+            GroupKey::Role(key) => self.nodes.indexed(BY_ROLE, key),
+            GroupKey::NodeSet(key) => self.nodes.indexed(BY_NODE_SET, key),
+        }
+    }
+
+    /// Returns what a node belongs to, or `None` when it names nothing or that does not exist.
+    pub fn group_of(&self, node: &Node) -> Option<Group> {
+        self.group(&group_key(node)?)
+    }
+
+    /// The same, with an error for an object that exists and cannot be read.
+    pub fn try_group_of(&self, node: &Node) -> Result<Option<Group>> {
+        Ok(match group_key(node) {
+            Some(GroupKey::Role(key)) => self.roles.try_get(&key)?.map(Group::Role),
+            Some(GroupKey::NodeSet(key)) => self.node_sets.try_get(&key)?.map(Group::NodeSet),
+            None => None,
+        })
     }
 
     /// Returns the node that a compute names, or `None` when it does not exist.

@@ -2,11 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use api::dataplane::{
-    AnsibleOpts, HostReadiness, NODE_SET_UID, NodeSet, NodeSetHost, NodeSetMachines, NodeSetNode,
-};
+use api::dataplane::{AnsibleOpts, NodeSet, NodeSetHost, NodeSetMachines, NodeSetNode};
 use k8s_openapi::api::core::v1::PodDNSConfig;
-use kube::{Resource, ResourceExt};
 use serde_json::Value;
 
 use crate::run_engine::connection_vars::{
@@ -241,43 +238,4 @@ pub const PREFIX: usize = 8;
 /// Returns the part of a digest that is recorded with a host.
 pub fn prefix(hash: &str) -> String {
     crate::keyed::cut_text(hash, PREFIX)
-}
-
-/// Returns whether a report is about a node set, and not about an earlier one of the same name: that
-/// report stays until it is deleted. A report without a label and an owner counts.
-pub fn is_about(report: &HostReadiness, set: &NodeSet) -> bool {
-    let kind = NodeSet::kind(&());
-    let owners = report.owner_references().iter().filter(|it| it.kind == kind);
-    let mut uids = owners.map(|it| &it.uid).chain(report.labels().get(NODE_SET_UID));
-    uids.all(|it| Some(it) == set.metadata.uid.as_ref())
-}
-
-#[cfg(test)]
-mod tests {
-    use api::dataplane::{HostReadinessSpec, NodeSetSpec};
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn a_report_about_an_earlier_node_set_of_the_same_name_does_not_count() {
-        let mut set = NodeSet::new("compute", NodeSetSpec::default());
-        set.metadata.uid = Some("now".into());
-        let mut report = HostReadiness::new("compute-up", HostReadinessSpec::default());
-        assert!(is_about(&report, &set), "its writer names no owner");
-        for (uid, is_its) in [("now", true), ("before", false)] {
-            let owner = json!([{
-                "apiVersion": "dataplane.openstack.org/v1beta1",
-                "kind": "OpenStackDataPlaneNodeSet",
-                "name": "compute",
-                "uid": uid,
-            }]);
-            report.metadata.owner_references = serde_json::from_value(owner).unwrap();
-            assert_eq!(is_about(&report, &set), is_its, "{uid}");
-            report.metadata.owner_references = None;
-            report.labels_mut().insert(NODE_SET_UID.into(), uid.into());
-            assert_eq!(is_about(&report, &set), is_its, "{uid} in the label");
-            report.labels_mut().clear();
-        }
-    }
 }

@@ -50,10 +50,10 @@ pub const PAUSED: Reason = Reason::waiting(
 );
 pub const AWAITING_DISRUPTION: Reason = Reason::waiting(
     "AwaitingDisruption",
-    "Hosts that are in service are deployed only once each `OpenStackDataPlaneHostReadiness` about \
-     the node set that has `disruptionAllowed` lists them there.",
-    "When they are listed.",
-    "Look at the conditions of the node set which the operator writes that the message names.",
+    "Hosts that are in service are deployed only once each operator that holds their node has allowed \
+     it, in `status.disruption.holders` of the `OpenStackDataPlaneNode`.",
+    "When it is allowed.",
+    "Look at the conditions which the operator that the message names writes on the node.",
 );
 pub const UP_TO_DATE: Reason =
     Reason::good("UpToDate", "The last deployment used the present inputs.");
@@ -83,32 +83,6 @@ pub const NOT_REQUESTED: Reason = Reason::waiting(
     "Nothing may run.",
     "No.",
     "Set `deployStrategy.deploy: true` on node, role or data plane.",
-);
-pub const NODE_SET_DEPLOYED: Reason =
-    Reason::good("Deployed", "The last deployment succeeded on every host.");
-pub const NODE_SET_DEPLOYING: Reason = Reason::waiting(
-    "Deploying",
-    "A deployment is under way; the message names it.",
-    "Yes.",
-    "Wait, or look at the deployment.",
-);
-pub const NODE_SET_NOT_DEPLOYED: Reason = Reason::waiting(
-    "NotDeployed",
-    "Hosts of the set have nothing deployed.",
-    "No.",
-    "Create an `OpenStackDataPlaneDeployment` that names the node set.",
-);
-pub const NODE_SET_DEPLOYMENT_GONE: Reason = Reason::error(
-    "DeploymentGone",
-    "The deployment that was at the named hosts was deleted, or nothing is known of its failure.",
-    "No.",
-    "Create another one.",
-);
-pub const NODE_SET_HOST_TERMINATING: Reason = Reason::waiting(
-    "Terminating",
-    "The host was taken out of the node set, and a service is removed from it first.",
-    "Yes.",
-    "Wait; the condition of that service on the node set has the progress.",
 );
 pub const HOST_UNREACHABLE: Reason = Reason::warning(
     "HostUnreachable",

@@ -174,6 +174,8 @@ fn controller_manager_flags(folder: &Folder, kubeconfig: &Path) -> Vec<String> {
         format!("--root-ca-file={}", at("authority.crt")),
         // The player's worker sends no heartbeats and is lost only when a test says so.
         "--controllers=*,-node-lifecycle-controller,-taint-eviction-controller".to_owned(),
+        // Quotas of our kinds count from the next such time on.
+        "--resource-quota-sync-period=5s".to_owned(),
         "--kube-api-qps=500".to_owned(),
         "--kube-api-burst=1000".to_owned(),
     ]

@@ -4,3 +4,4 @@ pub mod crash;
 pub mod fake_api;
 pub mod golden;
 pub mod http_server;
+pub mod set_nodes;

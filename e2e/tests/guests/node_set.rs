@@ -1,11 +1,11 @@
 //! Guests on hosts of a node set, which have no certificates: they move over ssh.
 
 use anyhow::{Context as _, Result, ensure};
-use api::dataplane::{Deployment, NodeSet, Role};
+use api::dataplane::{Deployment, Node, NodeSet, Role};
 use api::nova::ExternalCompute;
 use e2e::demo::{DEPLOYMENT, Demo};
 use e2e::guests::{Guest, HOSTS, until};
-use e2e::journey::{SSH_SECRET, conditions_of_set};
+use e2e::journey::{SSH_SECRET, conditions};
 use e2e::{Host, Namespace, cells, holds, says};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
@@ -15,6 +15,8 @@ use serde_json::{Value, json};
 use crate::{DRAIN, DRAINED, ROLE, Stage, stage};
 
 const SET: &str = "guests";
+/// The condition of a node that says how far the removal of its host is.
+const COMPUTE: &str = "nova.openstack.org/Compute";
 /// Where its hosts find OVN's southbound database without a certificate.
 const SOUTHBOUND: &str = "tcp:10.96.10.17:6643";
 const SERVICES: [&str; 11] = [
@@ -128,33 +130,26 @@ async fn reserve(demo: &Demo, drain: Option<&str>) -> Result<()> {
 async fn lived(demo: &Demo, ns: &Namespace, [first, second]: [&Host; 2]) -> Result<()> {
     let mut guest = Guest::on(demo, "t-set", &first.name).await?;
     let annotate = async |drain: Value| {
-        let change = json!({ "nova.openstack.org/drain-hosts": drain });
-        let change = json!({ "metadata": { "annotations": change } });
-        ns.merge::<NodeSet>(SET, change).await
+        let change = json!({ "metadata": { "annotations": { DRAIN: drain } } });
+        ns.merge::<Node>(&first.name, change).await
     };
-    annotate(json!(json!({ &first.name: "migrate" }).to_string())).await?;
-    let is_drained = |it: &NodeSet| holds(conditions_of_set(it), DRAINED);
-    ns.wait::<NodeSet>(SET, "without guests on the first host", DEPLOYMENT, is_drained).await?;
+    annotate(json!("migrate")).await?;
+    let is_drained = |it: &Node| holds(conditions(it), DRAINED);
+    ns.wait::<Node>(&first.name, "without guests", DEPLOYMENT, is_drained).await?;
     assert_eq!(guest.host(demo).await?, second.name);
     guest.lives(demo).await?;
     annotate(Value::Null).await?;
-    let is_quiet = |it: &NodeSet| conditions_of_set(it).iter().all(|it| it.type_ != DRAINED);
-    ns.wait::<NodeSet>(SET, "given back", DEPLOYMENT, is_quiet).await?;
+    let is_quiet = |it: &Node| conditions(it).iter().all(|it| it.type_ != DRAINED);
+    ns.wait::<Node>(&first.name, "given back", DEPLOYMENT, is_quiet).await?;
 
     guest.migrate(demo, &first.name).await?;
     guest.lives(demo).await?;
     let leaves = json!({ "spec": { "nodes": { &first.name: null } } });
     ns.merge::<NodeSet>(SET, leaves).await?;
-    let words = [&*first.name, "1 server and"];
-    let removed = "nova.openstack.org/HostsRemoved";
-    let is_held = |it: &NodeSet| says(conditions_of_set(it), removed, "ServersOnHost", &words);
-    ns.wait::<NodeSet>(SET, "held by a guest", DEPLOYMENT, is_held).await?;
+    let is_held = |it: &Node| says(conditions(it), COMPUTE, "ServersOnHost", &["1 server and"]);
+    ns.wait::<Node>(&first.name, "held by a guest", DEPLOYMENT, is_held).await?;
     guest.migrate(demo, &second.name).await?;
-    let is_gone = |it: &NodeSet| {
-        let hosts = it.status.as_ref().map(|it| it.hosts.as_slice()).unwrap_or_default();
-        hosts.iter().all(|it| it.name != first.name)
-    };
-    ns.wait::<NodeSet>(SET, "without the first host", DEPLOYMENT, is_gone).await?;
+    ns.gone::<Node>(&first.name, DEPLOYMENT).await?;
     assert_eq!(demo.service(&first.name).await?, None);
     assert!(demo.agents(&first.name).await?.is_empty(), "its agents are left");
     assert!(!demo.chassis().await?.contains(&first.name), "its chassis is left");

@@ -10,14 +10,8 @@ use super::{IMAGE, env_of, refused, rendered};
 
 /// The resources on which nova-operator has a right only where it reads nova's API, with the verbs;
 /// a test compares them with the table of the operator, which only tests link.
-const RIGHTS: [(&str, &[&str]); 6] = [
-    ("jobs", &["create", "delete", "get", "list", "watch"]),
-    ("openstackdataplanehostreadinesses", &["create", "delete", "list", "patch", "watch"]),
-    ("openstackdataplanenodesets", &["get", "list", "watch"]),
-    ("openstackdataplanenodesets/status", &["patch"]),
-    ("openstackdataplaneroles/status", &["patch"]),
-    ("pods", &["list"]),
-];
+const RIGHTS: [(&str, &[&str]); 2] =
+    [("jobs", &["create", "delete", "get", "list", "watch"]), ("pods", &["list"])];
 
 /// The variable with the readiness gates that default services list, and its value with the switch.
 const GATES: &str = "DEFAULT_SERVICE_GATES";
@@ -88,14 +82,7 @@ mod tests {
     use crate::paths;
 
     /// How SECURITY.md names the resources.
-    const NAMES: [(&str, &str); 6] = [
-        ("jobs", "Jobs"),
-        ("openstackdataplanehostreadinesses", "OpenStackDataPlaneHostReadiness"),
-        ("openstackdataplanenodesets", "Node sets"),
-        ("openstackdataplanenodesets/status", "statuses of roles and node sets"),
-        ("openstackdataplaneroles/status", "statuses of roles and node sets"),
-        ("pods", "Pods"),
-    ];
+    const NAMES: [(&str, &str); 2] = [("jobs", "Jobs"), ("pods", "Pods")];
 
     #[test]
     fn the_rights_that_follow_the_switch_are_those_of_the_operator() {

@@ -8,7 +8,6 @@
   "OpenStackBaremetalSet": "openstackbaremetalsets.baremetal.openstack.org",
   "OpenStackDataPlane": "openstackdataplanes.dataplane.openstack.org",
   "OpenStackDataPlaneDeployment": "openstackdataplanedeployments.dataplane.openstack.org",
-  "OpenStackDataPlaneHostReadiness": "openstackdataplanehostreadinesses.dataplane.openstack.org",
   "OpenStackDataPlaneNode": "openstackdataplanenodes.dataplane.openstack.org",
   "OpenStackDataPlaneNodeSet": "openstackdataplanenodesets.dataplane.openstack.org",
   "OpenStackDataPlaneRole": "openstackdataplaneroles.dataplane.openstack.org",

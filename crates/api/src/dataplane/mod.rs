@@ -5,9 +5,9 @@ pub mod bare_metal;
 pub mod condition_types;
 pub mod data_plane;
 pub mod deployment;
+pub mod disruption;
 pub mod execution_summary;
 pub mod host_machine;
-pub mod host_readiness;
 pub mod node;
 pub mod node_section;
 pub mod node_set;
@@ -21,10 +21,13 @@ pub use data_plane::{DataPlane, DataPlaneSpec, DataPlaneStatus};
 pub use deployment::{
     Deployment, DeploymentFailure, DeploymentSpec, DeploymentStatus, HostProgress, NodeSetProgress,
 };
+pub use disruption::{Disruption, DisruptionHolder, DisruptionTarget, SeenDeployment};
 pub use execution_summary::ExecutionSummary;
 pub use host_machine::HostMachine;
-pub use host_readiness::{HostNotReady, HostReadiness, HostReadinessSpec, NODE_SET_UID};
-pub use node::{HostTls, Node, NodeSpec, NodeStatus, ObservedNodeSet, ObservedRole};
+pub use node::{
+    HostTls, HostVars, NODE_SET_UID, Node, NodeDeployment, NodeSpec, NodeStatus, ObservedNodeSet,
+    ObservedRole,
+};
 pub use node_section::{DeployStrategy, NodeSection};
 pub use node_set::{
     HostState, NodeSet, NodeSetFailure, NodeSetHost, NodeSetNode, NodeSetSpec, NodeSetStatus,

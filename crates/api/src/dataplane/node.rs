@@ -3,13 +3,16 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::EnvVar;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::disruption::{Disruption, DisruptionHolder, DisruptionTarget, SeenDeployment};
 use super::host_machine::HostMachine;
 use super::node_section::{DeployStrategy, NodeSection, max_unavailable_schema};
+use super::node_set::HostState;
 use super::role::Role;
 use super::service_run::ServiceRun;
 use crate::baremetal::BaremetalHost;
@@ -24,6 +27,9 @@ pub const REDEPLOY: &str = "dataplane.openstack.org/redeploy";
 /// Only one that is True does; its reason and message are the value, and any new value is another
 /// request.
 pub const REDEPLOY_REQUESTED: &str = "/RedeployRequested";
+
+/// Label of a node of a node set: the UID of that node set, and not of another one of the same name.
+pub const NODE_SET_UID: &str = "dataplane.openstack.org/node-set-uid";
 
 /// What is refused of an update while a machine is known by the host's name; what was accepted once
 /// stays, so that a finalizer can be taken off whatever the host is called.
@@ -100,6 +106,8 @@ const ENTRY_DESCRIBES: &str = "\
 #[x_kube(validation = Rule::new(ENTRY_DESCRIBES)
     .message("a node of a node set is described by its entry in spec.nodes of the node set: change \
               that"))]
+#[x_kube(validation = Rule::new("has(self.nodeSet) || !has(self.leaving)")
+    .message("leaving is set by the operator on nodes of node sets alone"))]
 #[x_kube(validation = Rule::new("has(self.nodeSet) == has(oldSelf.nodeSet)")
     .message("a node of a node set stays one, and no other node becomes one: delete it, and create \
               another"))]
@@ -120,6 +128,9 @@ pub struct NodeSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253), regex(pattern = DNS_SUBDOMAIN))]
     pub node_set: Option<String>,
+    /// Whether the entry is gone, so that the host is cleaned up and goes; the operator sets it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub leaving: Option<bool>,
     /// Names of the `OpenStackDataPlaneServices` that are deployed to a host without a role, in this
     /// order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -156,6 +167,22 @@ impl Node {
     /// Returns the node set whose entry describes the host; `None` for a node of a role or of its own.
     pub fn node_set(&self) -> Option<&str> {
         self.spec.node_set.as_deref().filter(|it| !it.is_empty())
+    }
+
+    /// Returns whether the host goes: its entry is gone, or the node is being deleted.
+    pub fn is_leaving(&self) -> bool {
+        self.spec.leaving == Some(true) || self.metadata.deletion_timestamp.is_some()
+    }
+
+    /// Returns the deployment that waits to disturb the host; `None` if there is none.
+    pub fn disruption_target(&self) -> Option<&DisruptionTarget> {
+        self.status.as_ref()?.disruption.as_ref()?.target.as_ref()
+    }
+
+    /// Returns what other operators say about disturbing the host.
+    pub fn disruption_holders(&self) -> &[DisruptionHolder] {
+        let disruption = self.status.as_ref().and_then(|it| it.disruption.as_ref());
+        disruption.map(|it| it.holders.as_slice()).unwrap_or_default()
     }
 
     /// Environment of the runs on the host: the node's list if it has one, else its role's.
@@ -229,6 +256,22 @@ pub struct NodeStatus {
     /// True when every service has succeeded on the host; absent before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deployed: Option<bool>,
+    /// The deployment that is at the host, or was last; only on nodes of node sets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deployment: Option<NodeDeployment>,
+    /// The first eight digits of the `configHash` with which all services last succeeded on the host:
+    /// it was in service. Only on nodes of node sets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deployed_config_hash: Option<String>,
+    /// Who wants to disturb the host, and who lets that happen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disruption: Option<Disruption>,
+    /// Variables of the host that other operators give. They are data and no templates, and a change
+    /// of them asks for no deployment.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
+    #[schemars(length(max = 8))]
+    pub host_vars: Vec<HostVars>,
     /// How many hosts of the role that were in service may be out of it at once; 20% when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "max_unavailable_schema")]
@@ -300,4 +343,46 @@ pub struct ObservedNodeSet {
     /// gone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
+}
+
+/// The deployment that is at a host of a node set, or was last.
+#[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeDeployment {
+    /// Name of the deployment.
+    pub name: String,
+    /// UID of the deployment.
+    pub uid: String,
+    /// How far the host is.
+    pub state: HostState,
+    /// How many times a deployment has begun or was tried again on the host; it never falls while the
+    /// node exists.
+    pub attempt: i64,
+    /// When the state was entered.
+    pub since: Time,
+}
+
+impl NodeDeployment {
+    /// Returns the attempt if it has ended well on the host.
+    #[must_use]
+    pub fn succeeded(&self) -> Option<SeenDeployment> {
+        let attempt = || SeenDeployment { deployment: self.uid.clone(), attempt: self.attempt };
+        (self.state == HostState::Deployed).then(attempt)
+    }
+}
+
+/// Variables of a host that one operator gives.
+#[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HostVars {
+    /// The prefix of the operator's conditions, for example `nova.openstack.org`.
+    #[schemars(length(min = 1, max = 253), regex(pattern = DNS_SUBDOMAIN))]
+    pub name: String,
+    /// The variables by their names.
+    #[schemars(extend(
+        "x-kubernetes-map-type" = "atomic",
+        "maxProperties" = 16,
+        "additionalProperties" = { "type": "string", "maxLength": 256 }
+    ))]
+    pub vars: BTreeMap<String, String>,
 }

@@ -381,11 +381,6 @@ pub struct NodeSetHost {
     /// The first eight digits of the digest of the address at which a deployment last succeeded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
-    /// The UID of the deployment that begins here once `disruptionAllowed` of each
-    /// `OpenStackDataPlaneHostReadiness` that has it lists the host; one that runs only some tasks
-    /// stays here until it is done on the host, because the state does not show it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub disruption_target: Option<String>,
 }
 
 /// How far a host of a node set is.
@@ -402,8 +397,7 @@ pub enum HostState {
     Deployed,
     /// The last deployment failed there.
     Failed,
-    /// It was taken out of the node set, and stays in the inventory until no
-    /// `OpenStackDataPlaneHostReadiness` lists it in `hostFinalizers`.
+    /// It leaves the node set, and stays in the inventory until others have cleaned up after it.
     Terminating,
 }
 

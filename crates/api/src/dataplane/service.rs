@@ -6,7 +6,6 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::host_readiness::QUALIFIED_NAME;
 use crate::conditions::Condition;
 use crate::facts;
 use crate::shared::{DNS_SUBDOMAIN, DataSource};
@@ -15,6 +14,9 @@ pub mod faults;
 
 /// Label of a service that the operator ships.
 pub const DEFAULT_SERVICE_LABEL: &str = "edpm.openstack.org/default-service";
+
+/// The form of a type of condition, as the API server demands it of a Pod's readiness gates.
+const QUALIFIED_NAME: &str = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$";
 
 /// The playbook, and what it is given.
 #[derive(Clone, CustomResource, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
@@ -234,11 +236,15 @@ pub struct TlsCert {
 }
 
 /// A type of condition that another operator reports for each host, as a Pod has it.
-#[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Eq, KubeSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReadinessGate {
-    /// The type of condition, for example `nova.openstack.org/ServiceUp`.
+    /// The type of condition, with the prefix of the operator that reports it, for example
+    /// `nova.openstack.org/ServiceUp`.
     #[schemars(length(min = 1, max = 317), regex(pattern = QUALIFIED_NAME))]
+    #[x_kube(validation = Rule::new("self.contains('/')")
+        .message("no operator reports a condition without a prefix of its own: take the whole type, for \
+                  example nova.openstack.org/ServiceUp"))]
     pub condition_type: String,
 }
 

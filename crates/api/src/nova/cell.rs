@@ -126,7 +126,7 @@ pub struct CellStatus {
     /// last login to the cell's services was made with.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub hash: BTreeMap<String, String>,
-    /// How many computes name this cell.
+    /// How many computes that the operator deploys name this cell.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub computes: Option<i64>,
     /// How many of them were last deployed with the cell's present credentials.

@@ -12,6 +12,17 @@ use crate::conditions::Condition;
 use crate::dataplane::ServiceRun;
 use crate::shared::{DNS_SUBDOMAIN, ID, VolMounts};
 
+/// Who deploys a compute does not change: what the one has deployed is unknown to the other.
+const MANAGEMENT_STAYS: &str = "\
+    (has(self.management) ? self.management : 'Managed') \
+    == (has(oldSelf.management) ? oldSelf.management : 'Managed')";
+
+/// What an observed compute may not say, for nothing would use it.
+const OBSERVED_HAS_NO_OPTIONS: &str = "\
+    !has(self.management) || self.management != 'Observed' || !(has(self.customServiceConfig) \
+        || (has(self.defaultConfigOverwrite) && self.defaultConfigOverwrite.size() > 0) \
+        || has(self.novaComputeContainerImage) || has(self.novaLibvirtContainerImage))";
+
 /// The host, its cell and its configuration.
 #[derive(Clone, CustomResource, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
 #[kube(
@@ -19,8 +30,9 @@ use crate::shared::{DNS_SUBDOMAIN, ID, VolMounts};
     version = "v1beta1",
     kind = "NovaExternalCompute",
     root = "ExternalCompute",
-    doc = "NovaExternalCompute runs nova-compute on one host outside the cluster; it is created by \
-           the operator for each node with a cell, and holds the user's configuration.",
+    doc = "NovaExternalCompute is nova-compute on one host outside the cluster. The operator creates \
+           one for each node with a cell, deploys it, and takes the user's configuration from it; and \
+           one for each node to which a service of type nova deploys it, and only looks after that.",
     namespaced,
     status = "ExternalComputeStatus",
     derive = "PartialEq",
@@ -54,14 +66,31 @@ use crate::shared::{DNS_SUBDOMAIN, ID, VolMounts};
     )
 )]
 #[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new(MANAGEMENT_STAYS)
+    .message("who deploys a compute is set once: delete it, and the operator creates it anew"))]
+#[x_kube(validation = Rule::new("has(self.cellName) || has(self.management) && self.management == 'Observed'")
+    .message("cellName is missing: name the NovaCell in the same namespace that the compute registers \
+              in"))]
+#[x_kube(validation = Rule::new("!has(oldSelf.cellName) || has(self.cellName)")
+    .message("nova cannot move a compute between cells: delete it and create another one"))]
+#[x_kube(validation = Rule::new(OBSERVED_HAS_NO_OPTIONS)
+    .message("a service of type nova deploys this compute: leave out customServiceConfig, \
+              defaultConfigOverwrite, novaComputeContainerImage and novaLibvirtContainerImage; options \
+              belong into the Secret or ConfigMap that the service mounts"))]
 pub struct ExternalComputeSpec {
     /// Name of the `OpenStackDataPlaneNode` in the same namespace that nova-compute runs on.
     #[schemars(length(min = 1, max = 253), regex(pattern = DNS_SUBDOMAIN))]
     #[x_kube(validation = Rule::new("self == oldSelf")
         .message("the node of a compute is immutable: delete it and create another one"))]
     pub dataplane_node_name: String,
+    /// Who deploys nova-compute: the operator (`Managed`, the default), or a service of type nova
+    /// (`Observed`), so that the operator only looks after it. It is set once.
+    #[serde(default, skip_serializing_if = "Management::is_managed")]
+    pub management: Management,
     /// Name of the `NovaCell` in the same namespace that the compute registers in; it is set once,
-    /// for nova cannot move a compute between cells.
+    /// for nova cannot move a compute between cells. An observed compute has none while its cell is
+    /// unknown.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(length(min = 1, max = 253), regex(pattern = DNS_SUBDOMAIN))]
     #[x_kube(
         validation = Rule::new("self == oldSelf")
@@ -120,6 +149,32 @@ pub struct ExternalComputeSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 32))]
     pub extra_mounts: Vec<VolMounts>,
+}
+
+impl ExternalCompute {
+    /// Returns whether a service of type nova deploys the compute, and the operator only looks after it.
+    pub fn is_observed(&self) -> bool {
+        self.spec.management == Management::Observed
+    }
+}
+
+/// Who deploys nova-compute to a host.
+#[derive(
+    Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize,
+)]
+pub enum Management {
+    /// The operator does.
+    #[default]
+    Managed,
+    /// A service of type nova does.
+    Observed,
+}
+
+impl Management {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+    fn is_managed(&self) -> bool {
+        *self == Self::Managed
+    }
 }
 
 /// The schema of texts by the names of their files.

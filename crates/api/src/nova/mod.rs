@@ -8,5 +8,5 @@ pub use cell::{
 };
 pub use external_compute::{
     CREDENTIALS, ConfigFile, Credential, CredentialKind, ExternalCompute, ExternalComputeSpec,
-    ExternalComputeStatus, RegisteredNova,
+    ExternalComputeStatus, Management, RegisteredNova,
 };

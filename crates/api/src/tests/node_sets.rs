@@ -6,7 +6,9 @@ use std::fmt::Write as _;
 use super::*;
 use crate::dataplane::deployment::{HostProgress, NodeSetProgress};
 use crate::dataplane::node_set::{HostState, MAX_HOSTS, NodeSetHost};
-use crate::dataplane::{Deployment, NodeSet, NodeSetMachines, RunState};
+use crate::dataplane::{
+    Deployment, Disruption, DisruptionHolder, NodeSet, NodeSetMachines, RunState,
+};
 
 /// A node set's spec with these nodes, as the API server completes it.
 fn spec(nodes: &Value) -> Value {
@@ -312,7 +314,6 @@ fn a_host_takes_at_most_a_hundred_bytes_in_either_status() {
         state: HostState::Undeployed,
         hash: Some("01234567".into()),
         address: Some("01234567".into()),
-        disruption_target: None,
     };
     assert!(serde_json::to_string(&host).unwrap().len() <= 100);
     let waiting = HostProgress {
@@ -395,4 +396,60 @@ fn a_node_of_a_node_set_is_described_by_its_entry_alone_and_stays_one() {
         assert!(refused.contains("delete it, and create another"), "{new}: {refused:?}");
     }
     assert_eq!(broken::<NodeSpec>(&json!({"nodeSet": "other"}), Some(&own)), "");
+}
+
+#[test]
+fn only_a_node_of_a_node_set_leaves() {
+    let of_set = |leaving: Value| json!({"nodeSet": "edpm", "leaving": leaving});
+    let (stays, leaves) = (json!({"nodeSet": "edpm"}), of_set(json!(true)));
+    for (old, new) in [(&stays, &leaves), (&leaves, &stays), (&leaves, &of_set(json!(false)))] {
+        assert_eq!(broken::<NodeSpec>(new, Some(old)), "", "{new}");
+    }
+    for alone in [json!({"leaving": true}), json!({"role": "compute", "leaving": false})] {
+        let refused = broken::<NodeSpec>(&alone, None);
+        assert!(refused.contains("leaving is set by the operator"), "{alone}: {refused:?}");
+    }
+}
+
+#[test]
+fn a_node_that_leaves_or_is_deleted_is_leaving() {
+    let node = |leaving: Option<bool>, deleted: Option<&str>| -> Node {
+        serde_json::from_value(json!({
+            "apiVersion": "dataplane.openstack.org/v1beta1", "kind": "OpenStackDataPlaneNode",
+            "metadata": {"name": "a", "deletionTimestamp": deleted},
+            "spec": {"nodeSet": "edpm", "leaving": leaving},
+        }))
+        .unwrap()
+    };
+    let since = Some("2026-01-01T00:00:00Z");
+    let cases = [(None, None), (Some(false), None), (Some(true), None), (None, since)];
+    let found = cases.map(|(leaving, deleted)| node(leaving, deleted).is_leaving());
+    assert_eq!(found, [false, false, true, true]);
+}
+
+/// Several operators write them: each applies its own entries under its own field manager, and nothing
+/// of the others'.
+#[test]
+fn what_operators_say_about_a_host_is_merged_by_their_names() {
+    let mut keys = Vec::new();
+    each_schema(|path, schema| {
+        if ["disruption.holders", "hostVars"]
+            .iter()
+            .any(|it| path == format!("OpenStackDataPlaneNode.status.{it}"))
+        {
+            assert_eq!(schema["x-kubernetes-list-type"], "map", "{path}");
+            keys.push(schema["x-kubernetes-list-map-keys"].clone());
+        }
+        if path == "OpenStackDataPlaneNode.status.disruption" {
+            assert!(schema.get("required").is_none(), "{schema}");
+        }
+    });
+    assert_eq!(keys, [json!(["name"]), json!(["name"])]);
+    let holder = DisruptionHolder { name: "example.org".into(), ..DisruptionHolder::default() };
+    let own = Disruption { holders: vec![holder], ..Disruption::default() };
+    let status = NodeStatus { disruption: Some(own), ..NodeStatus::default() };
+    assert_eq!(
+        serde_json::to_value(status).unwrap(),
+        json!({"disruption": {"holders": [{"name": "example.org", "holds": false}]}})
+    );
 }

@@ -11,7 +11,8 @@ use super::external::{CERTIFICATES, DNS_DATA, IP_RESERVATION};
 use super::machines;
 use super::readiness_gates::READINESS_GATES;
 use crate::host::conflicts::shared_keys;
-use crate::node_set::nodes::steps::NODES_ACCEPTED;
+use crate::ignored_annotations;
+use crate::node_set::nodes::acceptance::NODES_ACCEPTED;
 use crate::node_set::status::SERVICE_ACCOUNT_READY;
 use crate::reasons::{
     inputs::catalog as inputs, node_set::catalog as node_set, service::catalog as service,
@@ -64,10 +65,11 @@ pub(super) const NODE_SET: &[ConditionSpec] = &[
     condition(UP_TO_DATE, "The last deployment used the present inputs.", &[node_set::CHANGES]),
     shared_keys::CONDITION,
     host_key_checking::CONDITION,
+    ignored_annotations::CONDITION,
     condition(
         NODES_ACCEPTED,
         "Never said: the condition is absent unless the `OpenStackDataPlaneNode` of a host cannot \
-         be written. `Ready` does not depend on it.",
+         be written, or is another's. `Ready` does not depend on it.",
         &[node_set::NODES],
     ),
     WRITES,

@@ -175,8 +175,7 @@ fn run_template(
     }
     let type_ = service_type(&service.spec, name);
     let touched = parts.iter().filter_map(|it| it.node_set.as_deref());
-    let terminating = touched.clone().flat_map(|it| node_set_host::taken_out(it).into_keys());
-    let left_out = terminating.map(str::to_owned).collect();
+    let left_out = parts.iter().flat_map(|it| left_out(seen, it)).collect();
     let ssh_secret = |it: &&NodeSetPart| {
         let secret = &it.node_set.as_ref()?.spec.node_template.ansible_ssh_private_key_secret;
         Some((it.name.clone(), secret.clone()))
@@ -203,6 +202,14 @@ fn run_template(
         template_vars: spec.ansible_extra_vars.clone(),
         deployed: deployed(seen, &part.name, name, is_global, left_out),
     })
+}
+
+/// Returns the hosts in the inventory of a node set that go, so that no run of a deployment is for them.
+fn left_out(seen: &Observed, part: &NodeSetPart) -> Vec<String> {
+    let taken_out = part.node_set.iter().flat_map(|it| node_set_host::taken_out(it).into_keys());
+    let nodes = seen.nodes.get(&part.name).into_iter().flatten();
+    let going = nodes.filter(|(_, it)| it.is_leaving()).map(|(name, _)| name.clone());
+    taken_out.map(str::to_owned).chain(going).collect()
 }
 
 /// Returns the tags, skipped tags and limit of the runs; empty texts count as unset.

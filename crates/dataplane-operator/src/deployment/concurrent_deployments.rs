@@ -40,7 +40,6 @@ pub fn begun_hosts(
     is_for_all: impl Fn(&str) -> bool,
 ) -> BTreeMap<String, Begun> {
     let mut all: BTreeMap<String, Begun> = BTreeMap::new();
-    let age = |it: &Deployment| (it.creation_timestamp().map(|it| it.0), it.name_any());
     for other in others {
         let is_older = age(&other.deployment) < age(ours);
         for (host, doing) in hosts_of(other, set, &is_for_all) {
@@ -51,6 +50,11 @@ pub fn begun_hosts(
         }
     }
     all
+}
+
+/// Returns by what deployments are ordered: the time of their creation, and their names.
+pub fn age(deployment: &Deployment) -> (Option<Timestamp>, String) {
+    (deployment.creation_timestamp().map(|it| it.0), deployment.name_any())
 }
 
 fn hosts_of(

@@ -20,7 +20,7 @@ use crate::deployment::node_set_part::NodeSetPart;
 use crate::deployment::observed::Observed;
 use crate::deployment::services::{List, Listed};
 use crate::deployment::status::{End, Evaluation, has_begun};
-use crate::deployment::{faults, gates, rollout, services};
+use crate::deployment::{disruption, faults, gates, rollout, services};
 use crate::host::networks;
 use crate::host::ssh_trust::Offers;
 
@@ -55,7 +55,7 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     let Progress { lists, setup, mut inputs, is_new } = Progress::of(seen);
     let parts = evaluate_parts(seen, &runs, &lists, is_new, now);
     inputs.extend(parts.iter().flat_map(|it| it.lacking.all().cloned()));
-    inputs.extend(parts.iter().filter_map(|it| machines_missing(seen, it)));
+    inputs.extend(parts.iter().flat_map(|it| missing_hosts(seen, it)));
     let new = if is_going { Vec::new() } else { new_runs(seen, &parts) };
     let previous = deployment.status.as_ref().map(|it| it.conditions.as_slice());
     let previous = previous.unwrap_or_default();
@@ -106,7 +106,7 @@ fn evaluate_parts(
         evaluate::evaluate(&common, name, kept, lacking)
     };
     let parts: Vec<NodeSetPart> = lists.iter().map(of_part).collect();
-    let mut blocked = rollout::blocked_by_budget(seen, &parts);
+    let mut blocked = rollout::blocked_by_budget(seen, &parts, now);
     let hold = |it: NodeSetPart| {
         let holds = blocked.remove(&it.name).unwrap_or_default();
         evaluate::reported(it.held(&holds), is_new, now)
@@ -181,17 +181,22 @@ fn lacking(seen: &Observed, name: &str, kept: &NodeSetProgress) -> MissingInputs
     MissingInputs::of(seen, name, kept, kept.services.get(front..).unwrap_or_default())
 }
 
-/// Returns the fault of hosts with open services whose machines are gone since the beginning.
-fn machines_missing(seen: &Observed, part: &NodeSetPart) -> Option<Problem> {
+/// Returns the faults of hosts with open services whose nodes or machines are gone since the
+/// beginning.
+fn missing_hosts(seen: &Observed, part: &NodeSetPart) -> Vec<Problem> {
     let attempts = evaluate::attempts(seen);
     let open = part.hosts.iter().filter(|it| !evaluate::is_ended(&it.live, attempts));
-    faults::of_machines(seen, &part.name, open.map(|it| it.name.clone()))
+    let names: Vec<String> = open.map(|it| it.name.clone()).collect();
+    let nodes = faults::of_nodes(seen, &part.name, names.iter().cloned());
+    nodes.into_iter().chain(faults::of_machines(seen, &part.name, names.into_iter())).collect()
 }
 
 /// Requeues the deployment for changes that no informer reports.
 fn requeue(plan: &mut Plan, judged: &Evaluation<'_>, now: Timestamp) {
-    let deadline = judged.gates.as_ref().and_then(|it| it.deadline);
-    for at in judged.parts.iter().filter_map(|it| it.report_at).chain(deadline) {
+    let of_gates = judged.gates.as_ref().and_then(|it| it.deadline);
+    let of_words = judged.parts.iter().filter_map(|it| disruption::deadline(judged.seen, it));
+    let reports = judged.parts.iter().filter_map(|it| it.report_at);
+    for at in reports.chain(of_gates).chain(of_words.filter(|it| *it > now)) {
         plan.requeue_at(at, now);
     }
     for host in judged.parts.iter().flat_map(|it| &it.hosts) {

@@ -1,63 +1,95 @@
-//! The hosts of a node set that a deployment may disturb, as other operators report.
-//!
-//! Why a host has to wait is not known here: a report lists the hosts that may be disturbed.
+//! The hosts that a deployment may disturb, as other operators say on their nodes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use api::dataplane::HostReadiness;
+use api::dataplane::{DisruptionHolder, DisruptionTarget, Node, Service};
+use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::run_engine::rollout::named;
 
 use crate::deployment::hosts::may_serve;
-use crate::deployment::node_set_part::{Hold, NodeSetPart};
+use crate::deployment::node_set_part::{EvaluatedHost, Hold, NodeSetPart};
 use crate::deployment::observed::Observed;
+use crate::host::holders;
 
-/// Returns whether hosts of a node set that are in service wait until they may be disturbed.
-pub fn is_restricted(seen: &Observed, node_set: &str) -> bool {
-    restricting(seen, node_set).next().is_some()
+/// Returns whether an operator has the host, if it is in service, wait until it may be disturbed.
+pub fn is_restricted(seen: &Observed, node_set: &str, host: &str) -> bool {
+    seen.node(node_set, host).is_some_and(holders::restricts)
 }
 
-/// Returns the name of a report for which hosts of one of the node sets wait.
-pub fn first_report(seen: &Observed, parts: &[NodeSetPart]) -> Option<String> {
-    parts.iter().find_map(|it| restricting(seen, &it.name).next()).map(|it| it.0.name_any())
+/// Returns whether the host, if it is in service, has to wait: an operator does not let this
+/// deployment disturb it, or has said nothing of it yet.
+pub fn has_to_wait(seen: &Observed, node_set: &str, host: &str, now: Timestamp) -> bool {
+    let Some(node) = seen.node(node_set, host) else { return false };
+    lacking(seen, node).is_some()
+        || awaited(seen, node_set, host).is_some_and(|(_, deadline)| now < deadline)
 }
 
-/// Returns whether each report lets this deployment disturb a host; true without such a report.
-pub fn is_allowed(seen: &Observed, node_set: &str, host: &str) -> bool {
-    let uid = seen.deployment.uid();
-    restricting(seen, node_set).all(|(_, listed)| listed.get(host) == uid.as_ref())
+/// Returns whether an operator lets any deployment disturb the host: then it counts as unavailable.
+pub fn is_disturbed(seen: &Observed, node_set: &str, host: &str) -> bool {
+    seen.node(node_set, host).is_some_and(holders::is_disturbed)
 }
 
-/// Returns whether a report lists a host, for this deployment or another one: then it counts as
-/// unavailable.
-pub fn is_listed(seen: &Observed, node_set: &str, host: &str) -> bool {
-    restricting(seen, node_set).any(|(_, listed)| listed.contains_key(host))
-}
-
-/// Returns the hosts of a node set that may serve and that each report lets this deployment
-/// disturb; none without such a report.
+/// Returns the hosts of a node set that may serve and that each operator which restricts them lets
+/// this deployment disturb. While it is at a host, the host has no target any more.
 pub fn allowed<'a>(seen: &Observed, part: &'a NodeSetPart) -> BTreeSet<&'a str> {
-    if !is_restricted(seen, &part.name) {
-        return BTreeSet::new();
-    }
     let names = part.node_set.iter().flat_map(|it| may_serve(it)).map(|it| it.name.as_str());
-    names.filter(|it| is_allowed(seen, &part.name, it)).collect()
+    let uid = seen.deployment.uid();
+    let lets_us =
+        |it: &DisruptionHolder| it.allowed.as_ref().map(|it| &it.deployment) == uid.as_ref();
+    let is_allowed = |host: &&str| {
+        let node = seen.node(&part.name, host).filter(|it| holders::restricts(it));
+        node.is_some_and(|it| it.disruption_holders().iter().filter(|it| it.holds).all(lets_us))
+    };
+    names.filter(is_allowed).collect()
 }
 
-/// Returns the reports about a node set that list which of its hosts may be disturbed.
-fn restricting<'a>(
+/// Returns the first host that an operator restricts, and the name of the operator.
+pub fn first_restricted<'a>(
     seen: &'a Observed,
-    node_set: &str,
-) -> impl Iterator<Item = (&'a HostReadiness, &'a BTreeMap<String, String>)> {
-    let reports = seen.readiness.get(node_set).into_iter().flatten();
-    reports.filter_map(|it| Some((&**it, it.spec.disruption_allowed.as_ref()?)))
+    parts: &'a [NodeSetPart],
+) -> Option<(&'a str, &'a str)> {
+    let of_part = |part: &'a NodeSetPart| {
+        part.hosts.iter().filter_map(|it| Some((&*it.name, seen.node(&part.name, &it.name)?)))
+    };
+    parts.iter().flat_map(of_part).find_map(|(host, node)| {
+        let holder = node.disruption_holders().iter().find(|it| it.holds)?;
+        Some((host, holder.name.as_str()))
+    })
+}
+
+/// Returns the first operator that does not let this deployment disturb a host.
+fn lacking<'a>(seen: &Observed, node: &'a Node) -> Option<&'a DisruptionHolder> {
+    let uid = seen.deployment.uid();
+    let is_ours = |it: &&DisruptionTarget| Some(&it.deployment) == uid.as_ref();
+    holders::lacking(node, node.disruption_target().filter(is_ours))
+}
+
+/// Returns the operator that may restrict a host and has said nothing of it yet, and until when its
+/// word is awaited.
+fn awaited<'a>(seen: &'a Observed, node_set: &str, host: &str) -> Option<(&'a str, Timestamp)> {
+    let node = seen.node(node_set, host)?;
+    let listed = seen.node_sets.get(node_set).into_iter().flat_map(|it| &it.spec.services);
+    let services = listed.filter_map(|it| seen.services.get(it)).map(|it| -> &Service { it });
+    let created = seen.deployment.creation_timestamp().map(|it| it.0);
+    holders::awaited(node, services, created)
+}
+
+/// Returns until when the word of an operator on hosts that wait is awaited.
+pub fn deadline(seen: &Observed, part: &NodeSetPart) -> Option<Timestamp> {
+    let of_host = |it: &EvaluatedHost| Some(awaited(seen, &part.name, &it.name)?.1);
+    waiting_in(part).filter_map(of_host).min()
+}
+
+/// Returns the hosts of a node set that wait until they may be disturbed.
+fn waiting_in(part: &NodeSetPart) -> impl Iterator<Item = &EvaluatedHost> {
+    part.hosts.iter().filter(|it| it.blocked == Some(Hold::Disruption))
 }
 
 /// Returns whether nothing is at work, and hosts wait until they may be disturbed.
 pub fn is_all_that_is_left(parts: &[NodeSetPart]) -> bool {
-    let hosts = || parts.iter().flat_map(|it| &it.hosts);
-    hosts().any(|it| it.blocked == Some(Hold::Disruption))
-        && !hosts().any(|it| it.sequence.is_due())
+    parts.iter().any(|it| waiting_in(it).next().is_some())
+        && !parts.iter().flat_map(|it| &it.hosts).any(|it| it.sequence.is_due())
 }
 
 /// Returns the message about hosts that wait until they may be disturbed; `None` without any.
@@ -84,25 +116,37 @@ fn of_part(seen: &Observed, part: &NodeSetPart) -> Vec<String> {
         named(&later)
     );
     let arrives = (!later.is_empty()).then_some(text);
-    let cause = lacking(seen, part, &waiting);
+    let cause = waiting.iter().find_map(|it| cause(seen, &part.name, it));
     waits.into_iter().chain(cause).chain(arrives).collect()
 }
 
-/// Returns the text that names the first report that does not list one of the hosts yet.
-fn lacking(seen: &Observed, part: &NodeSetPart, hosts: &[&str]) -> Option<String> {
-    let uid = seen.deployment.uid();
-    let lacks = |listed: &BTreeMap<String, String>| {
-        hosts.iter().any(|host| listed.get(*host) != uid.as_ref())
-    };
-    let (report, _) = restricting(seen, &part.name).find(|it| lacks(it.1))?;
+/// Returns the text that names the operator for which a host waits.
+fn cause(seen: &Observed, node_set: &str, host: &str) -> Option<String> {
+    let node = seen.node(node_set, host)?;
+    let namespace = &seen.namespace;
+    if let Some(holder) = lacking(seen, node) {
+        return Some(format!(
+            "{holder} does not let it go on at OpenStackDataPlaneNode {host} yet; see its conditions \
+             there: kubectl describe -n {namespace} openstackdataplanenode/{host}. Where that operator \
+             does not run any more: {}",
+            removal(namespace, host, node, &holder.name),
+            holder = holder.name,
+        ));
+    }
+    let (prefix, deadline) = awaited(seen, node_set, host)?;
     Some(format!(
-        "OpenStackDataPlaneHostReadiness {report} ({type_}) does not list them yet; see the \
-         conditions of its operator: kubectl describe -n {namespace} \
-         openstackdataplanenodeset/{set}. Where that operator does not run any more: kubectl \
-         delete -n {namespace} openstackdataplanehostreadiness/{report}",
-        report = report.name_any(),
-        type_ = report.spec.condition_type,
-        namespace = seen.namespace,
-        set = part.name,
+        "{prefix}, which reports a readiness gate, has said nothing about OpenStackDataPlaneNode {host} \
+         yet; its word is awaited until {deadline:.0}. See whether that operator runs."
     ))
+}
+
+/// Returns the command that takes the entry of an operator off a node.
+fn removal(namespace: &str, host: &str, node: &Node, holder: &str) -> String {
+    let place = node.disruption_holders().iter().position(|it| it.name == holder);
+    let path = format!("/status/disruption/holders/{}", place.unwrap_or_default());
+    format!(
+        "kubectl patch -n {namespace} openstackdataplanenode/{host} --subresource=status --type=json \
+         -p '[{{\"op\":\"test\",\"path\":\"{path}/name\",\"value\":\"{holder}\"}},\
+         {{\"op\":\"remove\",\"path\":\"{path}\"}}]'"
+    )
 }

@@ -4,11 +4,12 @@
 use std::collections::BTreeSet;
 
 use api::dataplane::{
-    Deployment, HostMachine, HostProgress, HostState, NodeSet, NodeSetProgress, RunState,
+    Deployment, HostMachine, HostProgress, HostState, Node, NodeSet, NodeSetProgress, RunState,
 };
 use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::node_set_host::Host as Described;
+use operator_core::run_engine::host_key::accept_command;
 use operator_core::run_engine::host_owner::take_over_command;
 use operator_core::run_engine::host_progress::{
     current, is_untouched, position, started, to_service_runs,
@@ -26,7 +27,7 @@ use crate::deployment::progress_batching::{has_advanced, pending_progress, repor
 use crate::deployment::service_schedule::ServiceSchedule;
 use crate::deployment::services::List;
 use crate::host::ssh_trust::Offers;
-use crate::node_set::host_key_trust::{accept_command, recorded, trust};
+use crate::node_set::host_key_trust::{recorded, trust};
 
 /// The arguments that are the same for all hosts of a node set.
 pub struct Common<'a> {
@@ -130,8 +131,9 @@ pub fn evaluate(
             // Another deployment has failed on the host since this one began.
             kept.failures = 1;
         }
-        let found = described.as_mut().and_then(|it| it.remove(host));
-        // A host that was removed from the node set is no longer deployed.
+        let goes = || seen.node(name, host).is_some_and(Node::is_leaving);
+        let found = described.as_mut().and_then(|it| it.remove(host)).filter(|_| !goes());
+        // A host that was removed from the node set, or that goes, is no longer deployed.
         if found.is_some() || node_set.is_none() {
             hosts.push(set.host(host, found, kept));
         }
@@ -190,17 +192,19 @@ impl OfSet<'_> {
         let address = schedule.addresses.get(name);
         let found = found.map(|it| if let Some(address) = address { it.at(address) } else { it });
         let ssh = node_set.and_then(|it| ssh_digests(seen, it));
+        let node = seen.node(set_name, name);
         let known = node_set.zip(found.as_ref());
         // The node set's records already take a new installation into account.
-        let trust = known
-            .map(|(set, it)| trust(set, ssh, it, recorded(set, name), machine(set, name), offers));
+        let trust = known.map(|(set, it)| {
+            trust((set, node), ssh, it, recorded(set, node, name), machine(set, name), offers)
+        });
         let trust = trust.unwrap_or_default();
         let text = failure_text(seen, set_name, name);
         let secret =
             node_set.map(|it| it.spec.node_template.ansible_ssh_private_key_secret.as_str());
         let version = ssh.map(|it| it.version.as_str());
-        let accept = trust.is_learned.then(|| accept_command(&seen.namespace, set_name));
-        let object = format!("openstackdataplanenodeset/{set_name}");
+        let accept = trust.is_learned.then(|| accept_command(&seen.namespace, name));
+        let object = format!("openstackdataplanenode/{name}");
         let host = Host {
             name,
             desired,
@@ -233,6 +237,7 @@ impl OfSet<'_> {
         let lacks = |it: &NeededRun| self.lacking.blocks(&it.service);
         !self.common.may_run
             || self.node_set.is_some_and(|it| !has_machine(it, host))
+            || (self.node_set.is_some() && self.common.seen.node(self.name, host).is_none())
             || sequence.needed_run().is_some_and(lacks)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use api::dataplane::Deployment;
+use api::dataplane::{Deployment, Node};
 use kube::ResourceExt;
 use operator_core::object_key::Key;
 use operator_runtime::event_mapping::EventMapping;
@@ -12,7 +12,7 @@ use crate::caches::Caches;
 use crate::controller_names::DEPLOYMENT;
 use crate::controller_ref::owner_keys;
 use crate::deployment::finalizer::is_open;
-use crate::indexes::{BY_NODE_SET, node_set_of_report, node_sets_of};
+use crate::indexes::{BY_NODE_SET, node_set_of_node, node_sets_of};
 
 /// Registers the event handlers that enqueue deployments in `queue`.
 pub fn map_events(queue: &Arc<WorkQueue>, caches: &Arc<Caches>) {
@@ -37,8 +37,8 @@ pub fn map_events(queue: &Arc<WorkQueue>, caches: &Arc<Caches>) {
     }));
     let debounced = deployments.debounced();
     debounced.watches(&caches.deployments, others);
-    debounced.watches(caches.readiness.cache(), |caches, report| {
-        let keys = node_set_of_report(report);
+    debounced.watches(&caches.hosts.nodes, |caches, node: &Node| {
+        let keys = node_set_of_node(node);
         let all = keys.iter().flat_map(|it| caches.deployments.indexed(BY_NODE_SET, it));
         Key::of_each(all.filter(|it| !it.has_ended()))
     });

@@ -16,7 +16,9 @@ use operator_core::run_engine::limit;
 use operator_core::run_engine::mounts::node_sets;
 
 use crate::conditions::NAMED;
-use crate::deployment::hosts::{by_name, has_machine, hosts_of, ssh_digests};
+use crate::deployment::hosts::{
+    by_name, has_machine, hosts_of, ssh_digests, staying_node, within_limit,
+};
 use crate::deployment::observed::Observed;
 use crate::deployment::services::{List, is_global};
 use crate::deployment::tls;
@@ -97,7 +99,15 @@ fn not_set_up(seen: &Observed, name: &str) -> Option<Problem> {
     let is_set_up = setup.is_some_and(|it| it.status == ConditionStatus::True);
     let is_going = is_terminating(&**node_set);
     if is_set_up && seen.inventories.contains(name) && !is_going {
-        return of_machines(seen, name, hosts_of(seen, name));
+        let is_empty = hosts_of(seen, name).next().is_none();
+        // Where all hosts were left out, nothing would be run, and that would be a success.
+        let hosts: Vec<String> = if is_empty {
+            within_limit(seen, name).collect()
+        } else {
+            hosts_of(seen, name).collect()
+        };
+        let nodes = of_nodes(seen, name, hosts.iter().cloned());
+        return nodes.or_else(|| of_machines(seen, name, hosts.into_iter()));
     }
     let cause = setup.filter(|it| it.reason == reasons::inputs::INPUT_MISSING.word);
     let cause = cause.and_then(|_| conditions::find(conditions, INPUT_READY));
@@ -117,6 +127,27 @@ fn unreadable_set(seen: &Observed, name: &str, why: &str) -> Problem {
         seen.deployment.name_any()
     );
     Problem::new(&reasons::deployment::NODE_SET_UNREADABLE, conditions::shortened(&text, 1000))
+}
+
+/// Returns the fault of hosts without a node that stays; nothing is deployed to them.
+pub fn of_nodes(
+    seen: &Observed,
+    name: &str,
+    hosts: impl Iterator<Item = String>,
+) -> Option<Problem> {
+    seen.node_sets.get(name)?;
+    let open: Vec<String> = hosts.filter(|it| staying_node(seen, name, it).is_none()).collect();
+    if open.is_empty() {
+        return None;
+    }
+    let text = format!(
+        "{} hosts of OpenStackDataPlaneNodeSet {name} have no OpenStackDataPlaneNode yet, or it is \
+         being deleted, and nothing is deployed to them until they have: {}. The operator makes them; \
+         where that is not possible, NodesAccepted of the node set says why.",
+        open.len(),
+        conditions::first_names(&open, NAMED)
+    );
+    Some(Problem::new(&reasons::deployment::NODES_NOT_READY, conditions::shortened(&text, 1000)))
 }
 
 /// Returns the fault of hosts without a ready machine; nothing is deployed to them.

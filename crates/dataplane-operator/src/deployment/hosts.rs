@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use api::dataplane::{HostState, NodeSet, NodeSetHost};
+use api::conditions::find;
+use api::dataplane::{HostState, Node, NodeSet, NodeSetHost};
 use operator_core::data_sources::SourceRef;
 use operator_core::node_set_host::{Host, hosts, machine_template};
 use operator_core::run_engine::limit;
 use operator_runtime::source_cache::Digests;
 
 use crate::deployment::observed::Observed;
+use crate::node_set::nodes::acceptance::NODES_ACCEPTED;
 
 /// Returns the hosts of a node set by their inventory names.
 pub fn by_name(node_set: &NodeSet) -> BTreeMap<String, Host<'_>> {
@@ -34,13 +36,32 @@ pub fn ssh_digests<'a>(seen: &'a Observed, node_set: &NodeSet) -> Option<&'a Dig
     seen.sources.get(&SourceRef::secret(&seen.namespace, secret))
 }
 
-/// Returns the hosts of a node set that take part: those that the limit does not exclude.
-pub fn hosts_of<'a>(seen: &'a Observed, node_set: &'a str) -> impl Iterator<Item = String> + 'a {
+/// Returns the hosts of a node set that the limit does not exclude.
+pub fn within_limit<'a>(
+    seen: &'a Observed,
+    node_set: &'a str,
+) -> impl Iterator<Item = String> + 'a {
     let limit = seen.deployment.spec.ansible_limit.as_deref();
     let is_in =
         move |host: &String| !limit.is_some_and(|it| limit::leaves_out(it, host, &[node_set]));
     let node_set = seen.node_sets.get(node_set);
     node_set.into_iter().flat_map(|it| by_name(it).into_keys()).filter(is_in)
+}
+
+/// Returns the hosts of a node set that take part: of those within the limit, not the ones that go,
+/// and not those whose node cannot be made, as the node set says.
+pub fn hosts_of<'a>(seen: &'a Observed, node_set: &'a str) -> impl Iterator<Item = String> + 'a {
+    let set = seen.node_sets.get(node_set);
+    let conditions = set.and_then(|it| Some(it.status.as_ref()?.conditions.as_slice()));
+    let is_refused = find(conditions.unwrap_or_default(), NODES_ACCEPTED).is_some();
+    let takes_part =
+        move |host: &String| seen.node(node_set, host).map_or(!is_refused, |it| !it.is_leaving());
+    within_limit(seen, node_set).filter(takes_part)
+}
+
+/// Returns the node of a host that does not go.
+pub fn staying_node<'a>(seen: &'a Observed, node_set: &str, host: &str) -> Option<&'a Node> {
+    seen.node(node_set, host).filter(|it| !it.is_leaving())
 }
 
 /// Returns whether a host's machine lets services begin; true when no machine was requested.

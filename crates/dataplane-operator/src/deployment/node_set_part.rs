@@ -136,7 +136,7 @@ pub enum PendingProgress {
 pub enum Hold {
     /// The disruption budget blocks it.
     Budget(BlockReason),
-    /// It has a place, and a report does not say yet that it may be disturbed.
+    /// It has a place, and an operator does not let it be disturbed yet.
     Disruption,
     /// It could be disturbed, but would then wait at a service for all node sets, at which another
     /// node set has not arrived.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use api::dataplane::{Deployment, NodeSet, Service};
+use api::dataplane::{Deployment, Node, NodeSet, Service};
 use kube::ResourceExt;
 use operator_core::certificates::certificate_source;
 use operator_core::data_sources::{SourceRef, sources_of};
@@ -15,7 +15,7 @@ use operator_runtime::error::Result;
 use crate::caches::Caches;
 use crate::controller_names::DEPLOYMENT;
 use crate::default_services::{Found, fault_of};
-use crate::deployment::concurrent_deployments::{self, ConcurrentDeployment};
+use crate::deployment::concurrent_deployments::{self, ConcurrentDeployment, age};
 use crate::deployment::finalizer::is_open;
 use crate::deployment::observed::{Observed, listed, named};
 use crate::deployment::services::is_global;
@@ -35,10 +35,12 @@ fn services_and_sources(
     let mut found =
         Found::of(caches.known_services(), namespace, service_names(deployment, node_sets));
     let mut desired = wanted_sources(namespace, node_sets, &found.services);
-    if found.services.values().any(|it| brings_certificates(it)) {
+    // The gates of all services say whose word on a host is awaited.
+    let all = node_sets.values().flat_map(|it| it.spec.services.clone());
+    let brings = found.services.values().any(|it| brings_certificates(it));
+    found.lookup(caches.known_services(), namespace, all);
+    if brings {
         // Such a service also mounts the certificates and CA bundles of all others.
-        let all = node_sets.values().flat_map(|it| it.spec.services.clone());
-        found.lookup(caches.known_services(), namespace, all);
         let bundles = found.services.values().filter_map(|it| Some(ca_bundle(it)?.0.to_owned()));
         let certificates = node_sets.values().flat_map(|it| certificate_secrets(it).cloned());
         let secrets = bundles.chain(certificates).map(|it| SourceRef::secret(namespace, &it));
@@ -83,10 +85,8 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
         concurrent_deployments::begun_hosts(&beside, &deployment, set, is_for_all)
     };
     let others = node_sets.iter().map(|(name, set)| (name.clone(), others_of(set))).collect();
-    let mut readiness = BTreeMap::new();
-    for (name, set) in &node_sets {
-        readiness.insert(name.clone(), caches.reports_of(set).await?);
-    }
+    let nodes = node_sets.iter().map(|(name, set)| (name.clone(), nodes_of(caches, set))).collect();
+    let younger = younger(caches, &deployment, &node_sets);
     Ok(Some(Observed {
         deployment,
         namespace,
@@ -99,7 +99,8 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
         inventories,
         networks,
         runs,
-        readiness,
+        nodes,
+        younger,
         others,
     }))
 }
@@ -118,6 +119,23 @@ fn lookup(
         }
     }
     (found, unreadable)
+}
+
+/// Returns the nodes that name a node set, by the names of their hosts.
+fn nodes_of(caches: &Caches, set: &NodeSet) -> BTreeMap<String, Arc<Node>> {
+    let nodes = caches.hosts.nodes.indexed(BY_NODE_SET, &Key::of(set));
+    nodes.into_iter().map(|it| (it.name_any(), it)).collect()
+}
+
+/// Returns the UIDs of the deployments of these node sets that are younger than one.
+fn younger(
+    caches: &Caches,
+    ours: &Deployment,
+    node_sets: &BTreeMap<String, Arc<NodeSet>>,
+) -> BTreeSet<String> {
+    let of_set = |it: &Arc<NodeSet>| caches.deployments.indexed(BY_NODE_SET, &Key::of(&**it));
+    let all = node_sets.values().flat_map(of_set);
+    all.filter(|it| age(it) > age(ours)).filter_map(|it| it.uid()).collect()
 }
 
 /// Returns the other deployments of a node set that have not ended, or whose end the node set has

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use api::ansibleee::AnsibleEe;
-use api::dataplane::{Deployment, HostReadiness, NodeSet, Service};
+use api::dataplane::{Deployment, Node, NodeSet, Service};
 use operator_core::data_sources::SourceRef;
 use operator_runtime::source_cache::Digests;
 
@@ -36,8 +36,10 @@ pub struct Observed {
     pub networks: Networks,
     /// The runs that the deployment owns.
     pub runs: Vec<Arc<AnsibleEe>>,
-    /// Node set → what other operators report of its hosts.
-    pub readiness: BTreeMap<String, Vec<Arc<HostReadiness>>>,
+    /// Node set → the nodes that name it, by the names of their hosts in the inventory.
+    pub nodes: BTreeMap<String, BTreeMap<String, Arc<Node>>>,
+    /// The UIDs of the younger deployments of its node sets.
+    pub younger: BTreeSet<String>,
     /// Node set → its hosts that other deployments have begun and not finished.
     pub others: BTreeMap<String, BTreeMap<String, Begun>>,
 }
@@ -51,6 +53,11 @@ impl Observed {
     /// Returns the services of a node set, before duplicates are removed.
     pub fn listed(&self, node_set: &str) -> &[String] {
         listed(&self.deployment, self.node_sets.get(node_set).map(|it| &**it))
+    }
+
+    /// Returns the node of a host; `None` where it has none that names the node set.
+    pub fn node(&self, node_set: &str, host: &str) -> Option<&Node> {
+        self.nodes.get(node_set)?.get(host).map(|it| &**it)
     }
 }
 

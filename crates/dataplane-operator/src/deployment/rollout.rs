@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use api::dataplane::{NodeSetHost, RunState};
+use jiff::Timestamp;
 use operator_core::run_engine::SequenceState;
 use operator_core::run_engine::host_progress::{is_corrected, is_failing, position};
 use operator_core::run_engine::rollout::{
@@ -16,17 +17,18 @@ use crate::deployment::evaluate::{attempts, is_ended};
 use crate::deployment::hosts::{in_service, may_serve};
 use crate::deployment::node_set_part::{Blocked, EvaluatedHost, Hold, NodeSetPart};
 use crate::deployment::observed::{Begun, Observed, OwnProgress};
+use crate::host::holders;
 
 /// Returns the hosts that have to wait: for the disruption budget, or until they may be disturbed;
 /// `parts` were evaluated without that.
-pub fn blocked_by_budget(seen: &Observed, parts: &[NodeSetPart]) -> Blocked {
+pub fn blocked_by_budget(seen: &Observed, parts: &[NodeSetPart], now: Timestamp) -> Blocked {
     let all: Vec<(&NodeSetPart, &EvaluatedHost, RolloutState)> = rollout_states(seen, parts);
     let trying = all.iter().filter(|it| keeps_retry(seen, it)).count();
     let rollout_counts =
         RolloutCounts::of(all.iter().map(|it| counted(seen, it.0, it.1, it.2))).with_trying(trying);
     let mut limits = seen.deployment.spec.limits();
     // Where a host is disturbed only with permission, a bad change must reach as few as possible.
-    limits.pause_on_failure |= parts.iter().any(|it| disruption::is_restricted(seen, &it.name));
+    limits.pause_on_failure |= disruption::first_restricted(seen, parts).is_some();
     // Failures of other deployments use up the budget; only this deployment's own failures pause
     // it.
     limits.pause_on_failure &= all.iter().any(|it| it.2.fails());
@@ -38,7 +40,7 @@ pub fn blocked_by_budget(seen: &Observed, parts: &[NodeSetPart]) -> Blocked {
         if !is_retried && !begins {
             continue;
         }
-        let disruption = || disruption_hold(seen, parts, part, host);
+        let disruption = || disruption_hold(seen, parts, (part, host), now);
         let disruption = (begins && state.was_in_service()).then(disruption).flatten();
         if let Some(hold) = admitted(&mut budget, host, state, disruption) {
             holds.entry(part.name.clone()).or_default().insert(host.name.clone(), hold);
@@ -74,23 +76,23 @@ fn admitted(
 fn disruption_hold(
     seen: &Observed,
     parts: &[NodeSetPart],
-    part: &NodeSetPart,
-    host: &EvaluatedHost,
+    (part, host): (&NodeSetPart, &EvaluatedHost),
+    now: Timestamp,
 ) -> Option<Hold> {
     let need = host.sequence.needed_run()?;
     let left = part.services.get(place(part, &need.service)..).unwrap_or_default();
     let leads_later = left.iter().any(|it| is_for_all(seen, it) && part.leads(it));
-    if leads_later || !disruption::is_restricted(seen, &part.name) {
+    let has_to_wait = disruption::has_to_wait(seen, &part.name, &host.name, now);
+    if leads_later || !(has_to_wait || disruption::is_restricted(seen, &part.name, &host.name)) {
         return None;
     }
-    let is_allowed = disruption::is_allowed(seen, &part.name, &host.name);
     let is_early = |it: &NodeSetPart| {
         part.joined.iter().any(|service| it.leads(service) && !have_arrived(seen, it, service))
     };
     if !host.has_place() && parts.iter().any(is_early) {
         return Some(Hold::ServiceForAll);
     }
-    (!is_allowed).then_some(Hold::Disruption)
+    has_to_wait.then_some(Hold::Disruption)
 }
 
 /// Returns whether a host that was in service counts as a retry in the disruption budget.
@@ -110,15 +112,14 @@ fn keeps_retry(
 /// Returns the rollout state as which a host counts.
 ///
 /// A host on which another deployment is at work is out of service, unless that deployment fails
-/// there and this one has succeeded since. So is one that is still reported as disturbed.
+/// there and this one has succeeded since. So is one that another operator still keeps disturbed.
 fn counted(
     seen: &Observed,
     part: &NodeSetPart,
     host: &EvaluatedHost,
     state: RolloutState,
 ) -> RolloutState {
-    let is_listed = || disruption::is_listed(seen, &part.name, &host.name);
-    if state == RolloutState::Ready && is_listed() {
+    if state == RolloutState::Ready && disruption::is_disturbed(seen, &part.name, &host.name) {
         return RolloutState::Disturbed;
     }
     let Some(other) = other(seen, part, host) else { return state };
@@ -153,14 +154,16 @@ fn rollout_states<'a>(
     parts: &'a [NodeSetPart],
 ) -> Vec<(&'a NodeSetPart, &'a EvaluatedHost, RolloutState)> {
     let of_part = |part: &'a NodeSetPart| {
-        let in_service: BTreeSet<&str> = match part.node_set.as_deref() {
-            // What may disturb servers counts as in service, also where not all has succeeded.
-            Some(it) if disruption::is_restricted(seen, &part.name) => names(may_serve(it)),
-            Some(it) => names(in_service(it)),
-            None => BTreeSet::new(),
-        };
+        let set = part.node_set.as_deref();
+        let in_service = names(set.into_iter().flat_map(in_service));
+        let may_serve = names(set.into_iter().flat_map(may_serve));
         let of_host = move |it: &'a EvaluatedHost| {
-            (part, it, state(seen, part, it, in_service.contains(it.name.as_str())))
+            let name = it.name.as_str();
+            // What may disturb servers counts as in service, also where not all has succeeded.
+            let is_restricted = || disruption::is_restricted(seen, &part.name, name);
+            let was_deployed =
+                in_service.contains(name) || (may_serve.contains(name) && is_restricted());
+            (part, it, state(seen, part, it, was_deployed))
         };
         part.hosts.iter().map(of_host)
     };
@@ -179,7 +182,9 @@ fn state(
     was_deployed: bool,
 ) -> RolloutState {
     let of = |in_service, never| if was_deployed { in_service } else { never };
-    let idle = of(RolloutState::Ready, RolloutState::New);
+    let is_down = seen.node(&part.name, &host.name).is_some_and(holders::is_down);
+    let ready = if is_down { RolloutState::Down } else { RolloutState::Ready };
+    let idle = of(ready, RolloutState::New);
     let is_corrected = is_corrected(&host.live);
     if is_failing(&host.live) {
         return of(RolloutState::Failed, RolloutState::FailedNew);
@@ -258,54 +263,75 @@ fn blocked_by_limits(seen: &Observed, parts: &[NodeSetPart]) -> BlockedHosts {
             || waits_for_held(seen, parts, host)
     };
     let all = rollout_states(seen, parts);
+    // A host that is down may come up without a deployment.
+    let waits_for_down = || *blocked == BlockReason::Stuck && all.iter().any(|it| is_down(it.2));
     let is_over = !waiting.contains(&BlockReason::LimitReached)
+        && !waits_for_down()
         && !all.iter().any(|it| waits_for_another(seen, it))
         && parts.iter().flat_map(|it| &it.hosts).all(rests);
+    let text = blocked_text(seen, parts, &all, (*blocked, is_over));
+    BlockedHosts { is_over, text: Some(text) }
+}
+
+fn is_down(state: RolloutState) -> bool {
+    state == RolloutState::Down
+}
+
+/// Returns the message about hosts that a limit blocks, which may end the deployment.
+fn blocked_text(
+    seen: &Observed,
+    parts: &[NodeSetPart],
+    all: &[(&NodeSetPart, &EvaluatedHost, RolloutState)],
+    (blocked, is_over): (BlockReason, bool),
+) -> String {
+    let hosts = parts.iter().flat_map(|it| &it.hosts);
+    let n_waiting = hosts.filter_map(|it| it.blocked?.budget()).count();
     let counts = |(part, host, state): &&(&NodeSetPart, &EvaluatedHost, RolloutState)| match blocked
     {
         BlockReason::Paused => state.fails(),
         BlockReason::LimitReached | BlockReason::Stuck => {
             let counted = counted(seen, part, host, *state);
-            counted.fails() && counted.counts_as_unavailable()
+            is_down(counted) || (counted.fails() && counted.counts_as_unavailable())
         }
     };
+    let are_down = all.iter().filter(counts).any(|it| is_down(it.2));
+    let fail = if are_down { "fail or are down" } else { "fail" };
     let failing: Vec<&str> = all.iter().filter(counts).map(|it| it.1.name.as_str()).collect();
     let max = seen.deployment.spec.limits().max_unavailable_text();
-    let (n_waiting, n_all) = (waiting.len(), all.len());
+    let n_all = all.len();
     let cause = match blocked {
         BlockReason::LimitReached if failing.is_empty() => {
-            format!("as maxUnavailable ({max}) has it{}", beside(seen, &all))
+            format!("as maxUnavailable ({max}) has it{}", beside(seen, all))
         }
         BlockReason::LimitReached => format!(
-            "as maxUnavailable ({max}) has it{}; hosts that fail hold places: {}",
-            beside(seen, &all),
+            "as maxUnavailable ({max}) has it{}; hosts that {fail} hold places: {}",
+            beside(seen, all),
             named(&failing)
         ),
         BlockReason::Stuck => format!(
-            "all places that maxUnavailable ({max}) allows are held by hosts that fail: {}",
+            "all places that maxUnavailable ({max}) allows are held by hosts that {fail}: {}",
             named(&failing)
         ),
         BlockReason::Paused => {
             format!("{}, and hosts fail: {}", pause(seen, parts), named(&failing))
         }
     };
-    let text = match (blocked, is_over) {
+    match (blocked, is_over) {
         (BlockReason::LimitReached, _) => {
             let way_on = if failing.is_empty() { String::new() } else { format!(" {WAY_ON}") };
             format!("{n_waiting} of {n_all} hosts wait for their turn, {cause}.{way_on}")
         }
         (_, false) => format!("{n_waiting} of {n_all} hosts wait: {cause}. {WAY_ON}"),
-        (_, true) => format!("{}: {cause}. {WAY_ON}", left(parts, attempts)),
-    };
-    BlockedHosts { is_over, text: Some(text) }
+        (_, true) => format!("{}: {cause}. {WAY_ON}", left(parts, attempts(seen))),
+    }
 }
 
 /// Returns the text that says why the deployment stops at the first failure.
 fn pause(seen: &Observed, parts: &[NodeSetPart]) -> String {
-    let report = disruption::first_report(seen, parts);
-    match report.filter(|_| !seen.deployment.spec.limits().pause_on_failure) {
-        Some(report) => format!(
-            "OpenStackDataPlaneHostReadiness {report} has it that hosts are disturbed one after \
+    let restricted = disruption::first_restricted(seen, parts);
+    match restricted.filter(|_| !seen.deployment.spec.limits().pause_on_failure) {
+        Some((host, holder)) => format!(
+            "{holder} (see OpenStackDataPlaneNode {host}) has it that hosts are disturbed one after \
              the other"
         ),
         None => "pauseOnFailure is set".to_owned(),

@@ -18,8 +18,8 @@ use crate::deployment::node_set_part::NodeSetPart;
 use crate::deployment::observed::Observed;
 use crate::deployment::rollout::BlockedHosts;
 use crate::deployment::{disruption, messages, usage};
+use crate::host::gates::Gates;
 use crate::node_set::published_hashes::published;
-use crate::node_set::readiness_gates::Gates;
 use crate::reasons;
 
 pub use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY};

@@ -5,18 +5,21 @@ use std::sync::Arc;
 
 use api::ansibleee::{AnsibleEe, JobStatus};
 use api::conditions::find;
-use api::dataplane::{Deployment, NodeSet, Service};
+use api::dataplane::{Deployment, Node, NodeSet, Service};
 use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt;
 use operator_core::condition_catalog::undeclared;
 use operator_core::data_sources::SourceRef;
+use operator_core::node_set_host::hosts;
 use operator_core::plan::{Plan, Step, Write};
 use operator_core::rejected_write::RejectedWrite;
 use operator_core::run_engine::Run;
+use operator_core::run_engine::host_progress::awaits_disruption;
 use operator_runtime::source_cache::Digests;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use testkit::golden::recorded;
+use testkit::set_nodes;
 
 use super::finalizer::RUNNING;
 use super::{Observed, decide};
@@ -34,6 +37,7 @@ mod gates;
 mod inputs;
 mod machines;
 mod node_sets;
+mod nodes;
 mod turns;
 
 const NAMESPACE: &str = "openstack";
@@ -54,6 +58,8 @@ struct World {
     is_gone: bool,
     /// Whether node sets have not been reconciled since the deployment ended.
     is_unheard: bool,
+    /// Hosts that have no node.
+    without_nodes: Vec<&'static str>,
 }
 
 fn object<K: DeserializeOwned>(kind: &str, name: &str, spec: &Value, status: &Value) -> K {
@@ -145,10 +151,11 @@ impl World {
             )]),
             networks: Networks::NotNamed,
             runs: Vec::new(),
-            readiness: BTreeMap::new(),
+            nodes: BTreeMap::new(),
+            younger: BTreeSet::new(),
             others: BTreeMap::new(),
         };
-        Self {
+        let mut world = Self {
             seen,
             now: "2026-01-01T00:00:00Z".parse().unwrap(),
             writes: Vec::new(),
@@ -156,13 +163,48 @@ impl World {
             carried: Vec::new(),
             is_gone: false,
             is_unheard: false,
+            without_nodes: Vec::new(),
+        };
+        world.make_nodes();
+        world
+    }
+
+    /// Gives each host of the node sets its node, and names there the deployment that waits for it, as
+    /// the controller of node sets does.
+    fn make_nodes(&mut self) {
+        let uid = self.seen.deployment.uid().unwrap();
+        let status = self.seen.deployment.status.as_ref();
+        for (name, set) in &self.seen.node_sets {
+            let nodes = self.seen.nodes.entry(name.clone()).or_default();
+            let progress = status.and_then(|it| it.progress.get(name));
+            for host in hosts(set).into_iter().filter(|it| !self.without_nodes.contains(&&*it.name))
+            {
+                let node = || Arc::new(set_nodes::node(NAMESPACE, name, &host.name, "192.0.2.1"));
+                let node = nodes.entry(host.name.clone()).or_insert_with(node);
+                let kept = progress.and_then(|it| it.hosts.get(&host.name));
+                let waits = kept.is_some_and(awaits_disruption);
+                let is_named = node.disruption_target().is_some_and(|it| it.deployment == uid);
+                if waits && !is_named {
+                    set_nodes::target(Arc::make_mut(node), &uid);
+                } else if !waits && is_named {
+                    let status = Arc::make_mut(node).status.as_mut().unwrap();
+                    status.disruption.as_mut().unwrap().target = None;
+                }
+            }
         }
+    }
+
+    /// Changes the node of a host.
+    fn with_node(&mut self, node_set: &str, host: &str, change: impl FnOnce(&mut Node)) {
+        let node = self.seen.nodes.get_mut(node_set).unwrap().get_mut(host).unwrap();
+        change(Arc::make_mut(node));
     }
 
     fn pass(&mut self) -> Plan {
         if self.is_gone {
             return Plan::default();
         }
+        self.make_nodes();
         let plan = recorded(decide::decide(&self.seen, None, self.now));
         self.take(&plan.steps);
         plan

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use api::ansibleee::AnsibleEe;
 use api::conditions::{Reason, truncated};
+use api::dataplane::Node;
 use jiff::Timestamp;
 use kube::core::NamespaceResourceScope;
 use kube::{Resource, ResourceExt};
@@ -23,7 +24,8 @@ use operator_core::run_engine::service_sequence::NeededRun;
 
 use crate::reasons;
 
-/// Annotation on the object that describes a host: its machine is given back without this look.
+/// Annotation on a node, or on a role or node set for all its hosts: their machines are given back
+/// without this look.
 pub const SKIP_CLEANUP: &str = "dataplane.openstack.org/skip-cleanup";
 /// Label of these runs, with the UID of the object that describes the host.
 pub const LAST_LOOK: &str = "dataplane.openstack.org/last-look";
@@ -116,6 +118,13 @@ pub fn is_of(run: &AnsibleEe, uid: Option<&String>) -> bool {
 /// Returns whether the user lets the machines of an object go without this look.
 pub fn is_skipped(object: &impl ResourceExt) -> bool {
     object.annotations().get(SKIP_CLEANUP).is_some_and(|it| it == "true")
+}
+
+/// Returns whether the user lets the machine of a host go without this look: by its node, or else by
+/// its role or node set.
+pub fn is_host_skipped<G: ResourceExt>(node: Option<&Node>, group: Option<&G>) -> bool {
+    let own = node.and_then(|it| it.annotations().get(SKIP_CLEANUP));
+    own.or_else(|| group?.annotations().get(SKIP_CLEANUP)).is_some_and(|it| it == "true")
 }
 
 /// Returns the command to give back the machines of an object without this look; `object` is

@@ -85,25 +85,23 @@ pub struct SshHost<'a> {
 }
 
 impl SshHost<'_> {
-    /// Returns which host key is trusted. `accepted` returns the fingerprint that the user accepts
-    /// of a host that presented these keys.
+    /// Returns which host key is trusted; `accepted` is the fingerprint that the user accepts. One of an
+    /// earlier installation does not count.
     ///
     /// A key of the user's takes precedence: when the user's `known_hosts` name the host, a learned
     /// key is dropped. So is the key of an earlier installation on the machine.
-    pub fn trust(
-        &self,
-        offers: &Offers<'_>,
-        accepted: impl FnOnce(&[HostKey]) -> Option<String>,
-    ) -> HostKeyTrust {
+    pub fn trust(&self, offers: &Offers<'_>, accepted: Option<String>) -> HostKeyTrust {
         let recorded = self.recorded.and_then(|it| HostKey::parse(it));
         if !self.is_learned(recorded.is_some()) {
             return HostKeyTrust::default();
         }
+        let former = self.machine.and_then(|it| it.former_key.as_ref());
+        let accepted = accepted.filter(|it| Some(it) != former);
         let installed = self.machine.and_then(|it| it.installed.as_ref()).map(|it| it.0);
         let (host, port) = self.address;
         let offered =
             offers.keys(self.name, installed.max(self.created), &format!("{host}:{port}"));
-        HostKeyTrust::learned(recorded, accepted(&offered), &offered)
+        HostKeyTrust::learned(recorded, accepted, &offered)
     }
 
     fn is_learned(&self, has_key: bool) -> bool {

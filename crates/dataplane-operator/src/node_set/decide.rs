@@ -14,7 +14,7 @@ use crate::host::machines::{observed, provisioning_state, set};
 use crate::host::networks;
 use crate::node_set::certificates::owner_of;
 use crate::node_set::deployment_history;
-use crate::node_set::nodes::{self, steps as node_steps};
+use crate::node_set::nodes::{self, acceptance};
 use crate::node_set::observed::{Observed, own_set};
 use crate::node_set::resolve::resolve;
 use crate::node_set::{build, last_looks, status, terminating, tls};
@@ -25,7 +25,7 @@ use crate::node_set::{build, last_looks, status, terminating, tls};
 /// The inventory that a status refers to is written before the status.
 pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
     let mut plan = Plan::with_resync();
-    // Nothing depends on a node that is refused, so it is no reason to hold anything else.
+    // A node that is refused holds its host alone.
     let is_node = |it: &&RejectedWrite| it.target.kind == Kind::of::<Node>();
     let (refused_node, rejected) = (rejected.filter(is_node), rejected.filter(|it| !is_node(it)));
     if is_terminating(&*seen.set) {
@@ -60,7 +60,7 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     plan.steps.extend(inventory);
     let previous = seen.set.status.as_ref().map(|it| it.conditions.as_slice());
     let rejected = rejected_write::condition(rejected, previous.unwrap_or_default(), false);
-    let of_nodes = node_steps::condition(seen, refused_node);
+    let of_nodes = acceptance::condition(seen, refused_node);
     plan.steps.extend(status::step(seen, &resolved, rejected, of_nodes, now));
     last_looks::add(&mut plan, seen, now);
     if let Some(at) = resolved.gates.as_ref().and_then(|it| it.deadline) {
@@ -83,45 +83,49 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
 
 /// Plans the deletion of a node set, and says in its status and on its nodes what it waits for.
 fn delete(plan: &mut Plan, seen: &Observed, now: Timestamp) {
-    plan.steps.extend(releases(seen));
-    if !plan.steps.is_empty() || !has_finalizer(&*seen.set, INVENTORY_FINALIZER) {
+    if !has_finalizer(&*seen.set, INVENTORY_FINALIZER) {
         return;
     }
     let resolved = resolve(seen, now);
+    nodes::add_removals(plan, seen, &resolved, now);
+    plan.steps.extend(releases(seen));
+    if !plan.steps.is_empty() {
+        return;
+    }
     // A deployment under way, or an operator that cleans up, keeps using the inventory.
-    let is_needed = resolved.is_frozen()
-        || terminating::holders(seen).next().is_some()
-        || !last_looks::held_names(seen).is_empty();
-    let inventory = resolved.content.as_ref().filter(|_| is_needed);
-    nodes::add_descriptions(plan, seen, &resolved, now);
+    let inventory = resolved.content.as_ref().filter(|_| is_needed(seen));
     plan.steps.extend(inventory.and_then(|it| build::secret(seen, it)));
     plan.steps.extend(status::step(seen, &resolved, None, None, now));
     last_looks::add(plan, seen, now);
 }
 
-/// Returns the steps that release a node set that is being deleted: its machines are given back,
-/// its nodes and its inventory are deleted, then the finalizer is removed.
+/// Returns whether runs may still start with the inventory of a node set that is being deleted.
+fn is_needed(seen: &Observed) -> bool {
+    let (set, unreadable) = (&seen.set, &seen.unreadable_deployments);
+    deployment_history::is_inventory_in_use(set, &seen.deployments, unreadable)
+        || !terminating::names(seen).is_empty()
+        || !last_looks::held_names(seen).is_empty()
+}
+
+/// Returns the steps that release a node set that is being deleted: its machines are given back, its
+/// nodes go, its inventory is deleted, then the finalizer is removed.
 ///
-/// Returns no steps while a deployment is under way or a host has finalizers, because runs may
-/// still start with the inventory.
+/// Returns no steps while runs may still start with the inventory.
 fn releases(seen: &Observed) -> Vec<Step> {
-    let is_needed = deployment_history::is_inventory_in_use(
-        &seen.set,
-        &seen.deployments,
-        &seen.unreadable_deployments,
-    );
-    let is_needed = is_needed
-        || terminating::holders(seen).next().is_some()
-        || !last_looks::held_names(seen).is_empty();
-    if is_needed || !is_only_finalizer(&*seen.set, INVENTORY_FINALIZER) {
+    if is_needed(seen) || !is_only_finalizer(&*seen.set, INVENTORY_FINALIZER) {
         return Vec::new();
     }
     if let Some(set) = own_set(seen) {
         return set::deletion(set).into_iter().collect();
     }
+    // In a namespace that is being deleted, others let go of the nodes by themselves.
+    let is_awaited =
+        |it: &Node| !seen.is_namespace_terminating || has_finalizer(it, INVENTORY_FINALIZER);
+    if seen.nodes.all().any(|(_, it)| is_awaited(it)) {
+        return Vec::new();
+    }
     let because = "its inventory is gone, and it has no other finalizer";
-    let mut steps = node_steps::of_all_hosts(seen);
-    steps.extend(removals(&owner_of(&seen.set), &seen.issued));
+    let mut steps = removals(&owner_of(&seen.set), &seen.issued);
     steps.extend(build::removal(seen));
     steps.extend(remove_finalizer(&*seen.set, INVENTORY_FINALIZER, because));
     steps

@@ -37,6 +37,8 @@ pub struct DeploymentHistory {
     pub hosts: Vec<NodeSetHost>,
     /// Each host that was taken out of the node set and is still terminating.
     pub terminating: Vec<NodeSetHost>,
+    /// The UID of the deployment that waits to disturb a host, by host name.
+    pub targets: BTreeMap<String, String>,
     /// The digest with which a deployment that is not settled yet succeeded, by host name.
     pub succeeded_with: BTreeMap<String, String>,
     /// The failures of the first failed hosts.
@@ -95,6 +97,10 @@ pub struct Present<'a> {
     pub versions: BTreeSet<&'a str>,
     /// The hosts on whose earlier machines older deployments ran.
     pub replaced: Replaced<'a>,
+    /// Hosts that another node set has handed over, as it left them.
+    pub handed_over: BTreeMap<&'a str, NodeSetHost>,
+    /// The UID of the deployment that a host's node names as the one to disturb it.
+    pub targets: BTreeMap<&'a str, &'a str>,
 }
 
 /// Merges the recorded status with the statuses of the deployments that began with the node set.
@@ -113,14 +119,14 @@ pub fn merge(
         deployments.iter().map(|it| &**it).filter(began).collect();
     deployments.sort_by_key(|it| (it.creation_timestamp(), it.name_any()));
     let mut outcome = DeploymentHistory::recorded(recorded, &deployments, present);
-    outcome.keep(recorded, unreadable);
+    outcome.keep(recorded, unreadable, present);
     for deployment in &deployments {
         let Some(progress) = deployment.progress_of(node_set) else { continue };
         let uid = deployment.uid().unwrap_or_default();
         if outcome.settled.contains(&uid) {
             continue;
         }
-        outcome.follow(&node_set.name_any(), deployment, progress, recorded, present);
+        outcome.follow(&node_set.name_any(), deployment, progress, present);
         if deployment.has_run() {
             outcome.settled.push(uid);
             outcome.settle(&node_set.name_any(), deployment, progress, recorded, present);
@@ -138,15 +144,19 @@ impl DeploymentHistory {
     fn recorded(
         recorded: &NodeSetStatus,
         deployments: &[&Deployment],
-        Present { hosts, replaced, .. }: &Present<'_>,
+        Present { hosts, replaced, handed_over, .. }: &Present<'_>,
     ) -> Self {
-        let known: BTreeMap<&str, &NodeSetHost> =
-            recorded.hosts.iter().map(|it| (it.name.as_str(), it)).collect();
+        let mut known: BTreeMap<&str, &NodeSetHost> =
+            handed_over.iter().map(|(name, it)| (*name, it)).collect();
+        // While its entry waited for the node, nothing was deployed to it here.
+        let waited = |it: &NodeSetHost| it.state == HostState::Undeployed && it.hash.is_none();
+        let own =
+            recorded.hosts.iter().filter(|it| !waited(it) || !handed_over.contains_key(&*it.name));
+        known.extend(own.map(|it| (it.name.as_str(), it)));
         let host = |name: &&str| {
             let is_another = replaced.get(name).is_some_and(|(_, is_new)| *is_new);
             let known = known.get(name).filter(|_| !is_another);
             let mut host = known.map_or_else(|| undeployed(name), |it| (*it).clone());
-            host.disruption_target = None;
             match host.state {
                 // If no existing deployment still reports this host, the deployment was deleted
                 // while running.
@@ -175,7 +185,12 @@ impl DeploymentHistory {
     }
 
     /// Keeps the records of deployments that cannot be read.
-    fn keep(&mut self, recorded: &NodeSetStatus, unreadable: &[UnreadableDeployment]) {
+    fn keep(
+        &mut self,
+        recorded: &NodeSetStatus,
+        unreadable: &[UnreadableDeployment],
+        present: &Present<'_>,
+    ) {
         for it in unreadable {
             if it.has_ended {
                 self.settled.push(it.uid.clone());
@@ -196,12 +211,9 @@ impl DeploymentHistory {
                 host.state = HostState::Deploying;
             }
         }
-        let is_open = |uid: &String| unreadable.iter().any(|it| !it.has_ended && it.uid == *uid);
-        for host in &mut self.hosts {
-            let known = recorded.hosts.iter().find(|it| it.name == host.name);
-            let target = known.and_then(|it| it.disruption_target.clone());
-            host.disruption_target = target.filter(is_open);
-        }
+        let is_open = |uid: &str| unreadable.iter().any(|it| !it.has_ended && it.uid == uid);
+        let kept = present.targets.iter().filter(|(_, uid)| is_open(uid));
+        self.targets.extend(kept.map(|(host, uid)| ((*host).to_owned(), (*uid).to_owned())));
     }
 
     /// Merges what a deployment reports of each host.
@@ -210,7 +222,6 @@ impl DeploymentHistory {
         node_set: &str,
         deployment: &Deployment,
         progress: &NodeSetProgress,
-        recorded: &NodeSetStatus,
         present: &Present<'_>,
     ) {
         let is_over = deployment.has_ended();
@@ -221,8 +232,8 @@ impl DeploymentHistory {
             let Some(at) = progress.hosts.get(&host.name) else { continue };
             follow_host(host, at, &deployment.spec, progress, is_over);
             // Of several, the oldest one is first.
-            if host.disruption_target.is_none() {
-                host.disruption_target = target(&host.name, at, deployment, recorded, progress);
+            if let Some(uid) = target(at, deployment) {
+                self.targets.entry(host.name.clone()).or_insert(uid);
             }
             if host.state == HostState::Deployed && progress.is_done_on(at) {
                 self.succeeded_with.insert(host.name.clone(), progress.config_hash.clone());
@@ -319,8 +330,7 @@ impl DeploymentHistory {
         }
     }
 
-    /// Adds the hosts of these names as terminating, with what is recorded of them. Those of a node
-    /// set that is being deleted are terminating once no deployment is under way.
+    /// Adds the hosts of these names as terminating, with what is recorded of them.
     #[must_use]
     pub fn with_terminating<'a>(
         mut self,
@@ -332,19 +342,14 @@ impl DeploymentHistory {
             recorded.map(|it| (it.name.as_str(), it)).collect();
         let names: BTreeSet<&String> = names.collect();
         for name in names {
+            self.targets.remove(name);
             if let Some(own) = self.hosts.iter_mut().find(|it| it.name == *name) {
-                if self.under_way.is_empty() {
-                    own.state = HostState::Terminating;
-                }
+                own.state = HostState::Terminating;
                 continue;
             }
             let known = recorded.get(name.as_str());
             let host = known.map_or_else(|| undeployed(name), |it| (*it).clone());
-            self.terminating.push(NodeSetHost {
-                state: HostState::Terminating,
-                disruption_target: None,
-                ..host
-            });
+            self.terminating.push(NodeSetHost { state: HostState::Terminating, ..host });
         }
         self
     }
@@ -369,13 +374,7 @@ impl DeploymentHistory {
 
 /// Returns a host on which nothing is deployed.
 fn undeployed(name: &str) -> NodeSetHost {
-    NodeSetHost {
-        name: name.to_owned(),
-        state: HostState::Undeployed,
-        hash: None,
-        address: None,
-        disruption_target: None,
-    }
+    NodeSetHost { name: name.to_owned(), state: HostState::Undeployed, hash: None, address: None }
 }
 
 fn follow_host(
@@ -408,31 +407,16 @@ fn follow_host(
     }
 }
 
-/// Returns the UID of a deployment that waits to disturb a host.
-///
-/// The host's state shows what follows, except with a partial deployment: then the host keeps the
-/// target until its last service has succeeded.
-fn target(
-    host: &str,
-    at: &HostProgress,
-    deployment: &Deployment,
-    recorded: &NodeSetStatus,
-    progress: &NodeSetProgress,
-) -> Option<String> {
+/// Returns the UID of a deployment that waits to disturb a host. Once it has begun there, the host's
+/// node names it.
+fn target(at: &HostProgress, deployment: &Deployment) -> Option<String> {
     let uid = deployment.uid().filter(|_| !deployment.has_ended())?;
-    let is_awaiting = awaits_disruption(at) && !is_terminating(deployment);
-    let is_known =
-        |it: &NodeSetHost| it.name == host && it.disruption_target.as_ref() == Some(&uid);
-    let is_at_work = is_partial(&deployment.spec)
-        && !is_untouched(at)
-        && !progress.is_done_on(at)
-        && recorded.hosts.iter().any(is_known);
-    (is_awaiting || is_at_work).then_some(uid)
+    (awaits_disruption(at) && !is_terminating(deployment)).then_some(uid)
 }
 
 /// Returns the state of a host whose deployment ended before completing it. A host that was still
 /// pending without a reason has not failed: it is half changed.
-fn ended(at: &HostProgress) -> HostState {
+pub fn ended(at: &HostProgress) -> HostState {
     let has_failed = at.state != RunState::Pending || is_failing(at);
     if has_failed { HostState::Failed } else { HostState::Undeployed }
 }

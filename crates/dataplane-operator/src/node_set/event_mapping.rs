@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use api::ansibleee::AnsibleEe;
 use api::dataplane::{Node, NodeSet, Service};
-use kube::{Resource, ResourceExt};
+use kube::ResourceExt;
 use operator_core::certificates::certificate_source;
 use operator_core::node_set_host;
 use operator_core::object_key::Key;
@@ -13,11 +13,10 @@ use operator_runtime::workqueue::WorkQueue;
 
 use crate::caches::Caches;
 use crate::controller_names::NODE_SET;
+use crate::controller_ref::owner_keys;
 use crate::host::conflicts::Claim;
 use crate::host::conflicts::host_claim::key_of_name;
-use crate::indexes::{
-    BY_HOST, BY_NODE_SET, namespace, node_set_of_node, node_set_of_report, node_sets_of,
-};
+use crate::indexes::{BY_HOST, BY_NODE_SET, namespace, node_set_of_node, node_sets_of};
 use crate::node_set::certificates::node_set_of;
 
 /// Registers the event handlers that enqueue node sets in `queue`.
@@ -29,7 +28,7 @@ pub fn map_events(queue: &Arc<WorkQueue>, caches: &Arc<Caches>) {
     node_sets.watches(&hosts.node_sets, |caches, set| described(caches, &Claim::of_node_set(set)));
     node_sets.watches(&hosts.nodes, |caches, node| described(caches, &caches.hosts.of_node(node)));
     node_sets.watches(&caches.runs, with_reported_hosts);
-    node_sets.watches(&caches.runs, |_, run| owners(run));
+    node_sets.watches(&caches.runs, owners);
     node_sets.watches(&caches.services, with_service);
     caches.attachments.on_change(node_sets.handler(|caches, attachment| {
         let names = |set: &NodeSet| set.spec.network_attachments.contains(&attachment.name);
@@ -40,7 +39,6 @@ pub fn map_events(queue: &Arc<WorkQueue>, caches: &Arc<Caches>) {
     let debounced = node_sets.debounced();
     debounced.watches(&hosts.nodes, with_node);
     debounced.watches(&caches.deployments, |_, deployment| node_sets_of(deployment));
-    debounced.watches(caches.readiness.cache(), |_, report| node_set_of_report(report));
     debounced.watches(&caches.secrets, |_, secret| node_set_of(secret));
     caches.machines.on_change(debounced.handler(|_, set| [set]));
     caches.external_apis.on_change(
@@ -67,18 +65,15 @@ fn described(caches: &Caches, claim: &Claim) -> Vec<Key> {
 
 /// Returns the node sets whose node it is, and those with a host of its name.
 fn with_node(caches: &Caches, node: &Node) -> Vec<Key> {
-    if node.node_set().is_none() {
-        return Vec::new();
-    }
     let name = key_of_name(&namespace(node), &node.name_any());
     let beside = caches.hosts.node_sets.indexed(BY_HOST, &name);
     node_set_of_node(node).into_iter().chain(Key::of_each(beside)).collect()
 }
 
-/// Returns the node sets that own a run.
-fn owners(run: &AnsibleEe) -> Vec<Key> {
-    let owners = run.owner_references().iter().filter(|it| it.kind == NodeSet::kind(&()));
-    owners.map(|it| Key::new(run.namespace().unwrap_or_default(), &it.name)).collect()
+/// Returns the node sets of the nodes that own a run.
+fn owners(caches: &Caches, run: &AnsibleEe) -> Vec<Key> {
+    let nodes = owner_keys::<Node>(run).into_iter().filter_map(|it| caches.hosts.nodes.get(&it));
+    nodes.flat_map(|it| node_set_of_node(&it)).collect()
 }
 
 /// Returns the node sets with hosts at the addresses whose ssh keys a run reports.

@@ -182,6 +182,7 @@ fn of_claims(seen: &Observed, terminating: &TerminatingHosts) -> Vec<Problem> {
     let addresses = kept_hosts::addresses(terminating);
     let taken_out = terminating.keys().map(|it| (&**it, addresses.get(it).map(String::as_str)));
     let all = Claim::of_node_set_beside(&seen.set, taken_out);
+    let all = all.with_nodes(seen.nodes.all().map(|it| it.1));
     let still = all.still_terminating().into_iter().map(|(host, other, mark)| {
         let text = format!(
             "Host {host} of {KIND} {name} has the {mark} of host {other}, which was taken out and is \

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use api::dataplane::{HostMachine, NodeSet};
+use api::dataplane::{HostMachine, Node, NodeSet};
 use kube::ResourceExt;
 use operator_core::data_sources::SourceRef;
 use operator_core::node_set_host::Host;
-use operator_core::run_engine::host_key::{ACCEPT, HostKey, HostKeyTrust};
+use operator_core::run_engine::host_key::{ACCEPT, HostKeyTrust, accepted};
 use operator_core::run_engine::known_hosts::line;
 use operator_runtime::source_cache::Digests;
 
@@ -33,26 +33,34 @@ pub fn trusts(
     let secret = SourceRef::secret(&seen.namespace, &template.ansible_ssh_private_key_secret);
     let ssh = seen.sources.get(&secret);
     let one = |it: &Host<'_>| {
-        let recorded = recorded(&seen.set, &it.name).filter(|_| !machines.is_new(&it.name));
+        let node = node(seen, &it.name);
+        let recorded = recorded(&seen.set, node, &it.name);
+        let recorded = recorded.filter(|_| !machines.is_new(&it.name));
         let machine = machines.records.get(&it.name);
-        (it.name.clone(), trust(&seen.set, ssh, it, recorded, machine, &offers))
+        (it.name.clone(), trust((&seen.set, node), ssh, it, recorded, machine, &offers))
     };
     let of_terminating = |(name, it): (&String, &TerminatingHost)| {
-        Some((name.clone(), terminating_trust(&seen.set, ssh, name, it, machines, &offers)?))
+        Some((name.clone(), terminating_trust(seen, ssh, name, it, machines, &offers)?))
     };
     hosts.iter().map(one).chain(terminating.iter().filter_map(of_terminating)).collect()
+}
+
+/// Returns the node of a host, also of one that leaves.
+fn node<'a>(seen: &'a Observed, host: &str) -> Option<&'a Node> {
+    seen.nodes.get(host).map(|it| &**it)
 }
 
 /// Returns the trust in a host that was taken out of a node set; `None` if its address is not
 /// known.
 fn terminating_trust(
-    set: &NodeSet,
+    seen: &Observed,
     ssh: Option<&Digests>,
     name: &str,
     host: &TerminatingHost,
     machines: &Machines,
     offers: &Offers<'_>,
 ) -> Option<HostKeyTrust> {
+    let (set, node) = (&seen.set, node(seen, name));
     let (address, port) = host.address.as_ref()?;
     let template = set.spec.node_template.ansible.as_ref();
     let of_template = template.is_some_and(|it| has_own_options(&it.ansible_vars));
@@ -62,22 +70,34 @@ fn terminating_trust(
         address: (address, *port),
         has_own_options: of_template || host.entry.as_deref().is_some_and(is_own),
         ssh,
-        recorded: recorded(set, name),
+        recorded: recorded(set, node, name),
         machine: machines.of_terminating.get(name),
         created: set.creation_timestamp().map(|it| it.0),
     };
-    Some(host.trust(offers, |offered| accepted(set.annotations().get(ACCEPT), offered)))
+    Some(host.trust(offers, accepted_of(node)))
 }
 
-/// Returns the key in the status of a node set that a host has shown.
-pub fn recorded<'a>(set: &'a NodeSet, host: &str) -> Option<&'a String> {
-    set.status.as_ref().and_then(|it| it.host_keys.get(host))
+/// Returns the key that a host has shown, as the status of its node set records it; of a host that
+/// another node set has handed over, as its node does.
+pub fn recorded<'a>(set: &'a NodeSet, node: Option<&'a Node>, host: &str) -> Option<&'a String> {
+    let status = set.status.as_ref();
+    let of_node = || {
+        let known = node?.status.as_ref()?;
+        let described = known.observed_node_set.as_ref().map(|it| &it.uid);
+        known.host_key.as_ref().filter(|_| described != set.metadata.uid.as_ref())
+    };
+    status.and_then(|it| it.host_keys.get(host)).or_else(of_node)
 }
 
-/// Returns the trust in one host of a node set; `ssh` holds the digests of its ssh Secret, if that
-/// exists, and `recorded` is the key of the present installation of its machine.
+/// Returns the fingerprint that the user accepts of a host, by the annotation of its node.
+fn accepted_of(node: Option<&Node>) -> Option<String> {
+    accepted(node?.annotations().get(ACCEPT))
+}
+
+/// Returns the trust in one host of a node set, which has this node; `ssh` holds the digests of its
+/// ssh Secret, if that exists, and `recorded` is the key of the present installation of its machine.
 pub fn trust(
-    set: &NodeSet,
+    (set, node): (&NodeSet, Option<&Node>),
     ssh: Option<&Digests>,
     host: &Host<'_>,
     recorded: Option<&String>,
@@ -95,29 +115,16 @@ pub fn trust(
         machine,
         created: set.creation_timestamp().map(|it| it.0),
     };
-    host.trust(offers, |offered| accepted(set.annotations().get(ACCEPT), offered))
-}
-
-/// Returns the fingerprint that the user accepts for this host. The annotation lists fingerprints
-/// of several hosts; one applies to the host that has offered its key.
-fn accepted(annotation: Option<&String>, offered: &[HostKey]) -> Option<String> {
-    let words = annotation?.split([',', ' ', '\n']);
-    let known: Vec<String> = offered.iter().map(HostKey::fingerprint).collect();
-    words.map(str::to_owned).find(|it| known.contains(it))
+    host.trust(offers, accepted_of(node))
 }
 
 /// Returns the message about hosts whose keys another host showed earlier; `None` if there are
 /// none.
 pub fn shared(seen: &Observed, trusts: &Trusts) -> Option<String> {
     let key = |name: &str| trusts.get(name)?.key.clone();
-    let claim = Claim::of_node_set(&seen.set).without_terminating().showing(key);
+    let claim = Claim::of_node_set(&seen.set).with_nodes(seen.nodes.all().map(|it| it.1));
+    let claim = claim.without_terminating().showing(key);
     claim.shared_keys_text(&claim.shared_keys(&seen.neighbours))
-}
-
-/// Returns the command that accepts a host's key, up to the fingerprint.
-pub fn accept_command(namespace: &str, node_set: &str) -> String {
-    let object = format!("openstackdataplanenodeset/{node_set}");
-    format!("kubectl annotate --overwrite -n {namespace} {object} {ACCEPT}=")
 }
 
 /// Returns the known-hosts lines of the hosts whose keys were learned.
@@ -136,30 +143,4 @@ pub fn learned_keys(trusts: &Trusts) -> BTreeMap<String, String> {
     let reported =
         |(name, it): (&String, &HostKeyTrust)| Some((name.clone(), it.key.as_ref()?.to_string()));
     trusts.iter().filter_map(reported).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const KEYS: [&str; 2] = [
-        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIWOnjFtgHBGBoLBE0E8K1SBXAJAwqFXKF1sTvZlPo8+",
-        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIA14qTh+9rb8TwV5yGHttuXErUjIfElTMfOXZACEJV4L",
-    ];
-
-    #[test]
-    fn a_fingerprint_is_accepted_of_the_host_that_offered_it_alone() {
-        let keys = KEYS.map(|it| HostKey::parse(it).unwrap());
-        let prints: Vec<String> = keys.iter().map(HostKey::fingerprint).collect();
-        for list in [prints.join(","), prints.join(" "), format!("SHA256:x, {}", prints.join(", "))]
-        {
-            for (key, print) in keys.iter().zip(&prints) {
-                let found = accepted(Some(&list), std::slice::from_ref(key));
-                assert_eq!(found.as_ref(), Some(print), "{list}");
-            }
-            assert_eq!(accepted(Some(&list), &[]), None);
-        }
-        assert_eq!(accepted(Some(&prints[1]), &keys[..1]), None);
-        assert_eq!(accepted(None, &keys), None);
-    }
 }

@@ -8,14 +8,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::dataplane::node_section::Network;
-use api::dataplane::{AnsibleOpts, NodeSet, Service};
+use api::dataplane::{AnsibleOpts, Node, NodeSet, Service};
 use api::shared::SourceKind;
 use api::yaml::{Tree, Var};
-use kube::{Resource as _, ResourceExt};
+use kube::ResourceExt;
 use operator_core::data_sources::service_type;
 use operator_core::node_set_host;
 use operator_core::node_set_host::{CTLPLANE, Host};
-use operator_core::run_engine::host_owner::{self, HostOwner, TAKE_OVER};
+use operator_core::run_engine::host_owner::{self, HostOwner};
 use operator_core::run_engine::inventory::{
     HOST_KEYS_DIR, KNOWN_HOSTS_KEY, SSH_ARGS_VAR, ssh_vars, with_ours,
 };
@@ -30,7 +30,7 @@ use crate::node_set::observed::Observed;
 /// Ansible variables by name.
 pub type Vars = BTreeMap<String, Var>;
 
-/// Renders the inventory as YAML: one group, named after the node set.
+/// Renders the inventory as YAML: one group, named after the node set, with the hosts that have a node.
 ///
 /// # Guarantees
 /// Values from Secrets are rendered as plain data. Values that a user wrote into `ansibleVars` or a
@@ -38,8 +38,12 @@ pub type Vars = BTreeMap<String, Var>;
 pub fn inventory(seen: &Observed, hosts: &[Host<'_>], served: &ExternalResources) -> String {
     let tree = |vars: Vars| Tree::map(vars.into_iter().map(|(name, it)| (name, Tree::Scalar(it))));
     let mut group = BTreeMap::from([("vars".to_owned(), tree(group_vars(seen, served)))]);
-    if !hosts.is_empty() {
-        let hosts = hosts.iter().map(|it| (it.name.clone(), tree(host_vars(seen, it, served))));
+    // Also of a node that is being deleted, on whose host others clean up.
+    let hosts = hosts.iter().filter_map(|it| Some((it, seen.nodes.get(&it.name)?)));
+    let mut hosts = hosts
+        .map(|(it, node)| (it.name.clone(), tree(host_vars(seen, it, node, served))))
+        .peekable();
+    if hosts.peek().is_some() {
         group.insert("hosts".to_owned(), Tree::map(hosts));
     }
     Tree::map([(seen.set.name_any(), Tree::Map(group))]).render()
@@ -80,7 +84,7 @@ fn follow_with_ours(set: &NodeSet, vars: &mut Vars) {
 }
 
 /// Returns the variables of one host.
-fn host_vars(seen: &Observed, host: &Host<'_>, served: &ExternalResources) -> Vars {
+fn host_vars(seen: &Observed, host: &Host<'_>, node: &Node, served: &ExternalResources) -> Vars {
     let opts = host.node.ansible.clone().unwrap_or_default();
     let mut vars = if seen.infra.is_used { Vars::new() } else { addresses(&seen.set, host) };
     vars.extend(given(&seen.namespace, &opts, &seen.objects));
@@ -90,21 +94,32 @@ fn host_vars(seen: &Observed, host: &Host<'_>, served: &ExternalResources) -> Va
     vars.extend(networks(&host.node.networks, &seen.infra));
     follow_with_ours(&seen.set, &mut vars);
     vars.retain(|name, _| !host_owner::is_variable(name));
-    vars.extend(data(owner(&seen.set, host).vars()));
+    vars.extend(of_operators(node));
+    vars.extend(data(owner(&seen.set, node).vars()));
     let reserved = served.vars.get(&host.host_name).into_iter().flatten();
     vars.extend(reserved.map(|(name, it)| (name.clone(), Var::Data(it.clone()))));
     vars
 }
 
-/// Returns the owner that the inventory states for a host. It contains the host's name, so that two
-/// hosts of one node set cannot be confused.
-fn owner(set: &NodeSet, host: &Host<'_>) -> HostOwner {
-    let (kind, name) = (NodeSet::kind(&()), set.name_any());
-    HostOwner {
-        object: format!("{}/{kind}/{name}/{}", set.namespace().unwrap_or_default(), host.name),
-        uid: set.uid().unwrap_or_default(),
-        accepted: host_owner::accepted(set.annotations().get(TAKE_OVER)),
-    }
+/// Returns the owner that the inventory states for a host: its node, which takes it over from the node
+/// set, as whose it was recorded before hosts had nodes.
+fn owner(set: &NodeSet, node: &Node) -> HostOwner {
+    let mut owner = HostOwner::of(node);
+    owner.accepted.extend(set.uid());
+    owner
+}
+
+/// Returns the variables that other operators give to a host. None may change how Ansible connects, nor
+/// who owns the host.
+fn of_operators(node: &Node) -> Vars {
+    let is_refused = |it: &str| it.starts_with("ansible_") || host_owner::is_variable(it);
+    let given = node.status.iter().flat_map(|it| &it.host_vars).flat_map(|it| &it.vars);
+    let vars = given.filter(|(name, _)| is_word(name) && !is_refused(name));
+    data(vars.map(|(name, value)| (name.as_str(), json!(value))))
+}
+
+fn is_word(name: &str) -> bool {
+    name.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'_')
 }
 
 /// Returns the variables that plays need from every host when no operator manages addresses. A

@@ -5,7 +5,7 @@ use std::iter;
 
 use api::baremetal::BaremetalSet;
 use api::conditions::ConditionDraft;
-use api::dataplane::{HostState, NodeSet};
+use api::dataplane::{HostState, Node, NodeSet};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::data_sources::SourceRef;
@@ -22,9 +22,9 @@ use operator_core::run_engine::{Run, last_run};
 use operator_runtime::source_cache::Digests;
 
 use crate::conditions::first_texts;
-use crate::finalizers::INVENTORY_FINALIZER;
+use crate::finalizers::{INVENTORY_FINALIZER, is_used};
 use crate::host::last_look::{
-    Due, Held, LeavingHost, Look, SERVICE, is_of, is_skipped, skip_command, template,
+    Due, Held, LeavingHost, Look, SERVICE, is_host_skipped, is_of, skip_command, template,
 };
 use crate::host::machines::provisioning_state::answers;
 use crate::host::machines::set::{self, IN_USE};
@@ -59,14 +59,21 @@ pub fn leaving(set: &NodeSet, machines: Option<&BaremetalSet>) -> BTreeSet<Strin
 /// Returns what holds the machines of hosts that leave and that no other operator needs any more, by their
 /// names in the inventory.
 pub fn held(seen: &Observed, now: Timestamp) -> BTreeMap<String, Held> {
-    if seen.is_namespace_terminating || is_skipped(&*seen.set) {
-        return BTreeMap::new();
-    }
     let mut names = leaving(&seen.set, own_set(seen).map(|it| &**it));
-    for report in &seen.readiness {
-        names.retain(|it| !report.spec.host_finalizers.contains_key(it));
-    }
+    names.retain(|it| !is_let_go(seen, it) && !seen.nodes.get(it).is_some_and(|it| is_used(&**it)));
     names.into_iter().filter_map(|it| Some((it.clone(), of_host(seen, &it, now)?))).collect()
+}
+
+/// Returns whether the machine of a host is given back without this look: because the user says so, or
+/// because nothing can be run in the namespace any more.
+fn is_let_go(seen: &Observed, host: &str) -> bool {
+    let node = seen.nodes.get(host).map(|it| &**it);
+    seen.is_namespace_terminating || is_host_skipped(node, Some(&*seen.set))
+}
+
+/// Returns whether all machines of a baremetal set are given back without this look.
+pub fn are_let_go(seen: &Observed, machines: &BaremetalSet) -> bool {
+    machines.spec.baremetal_hosts.keys().all(|it| is_let_go(seen, it))
 }
 
 /// Returns the names of hosts whose machines are held.
@@ -80,6 +87,16 @@ fn of_host(seen: &Observed, name: &str, now: Timestamp) -> Option<Held> {
     if !is_asked(set, name) {
         return None;
     }
+    let Some(node) = seen.nodes.get(name) else {
+        let message = format!(
+            "The machine of host {name} is not given back, because the node set has no \
+             OpenStackDataPlaneNode of that name, to which the run belongs that looks for guests \
+             there: delete another one of that name. To give it back without: {}",
+            skip_of_set(seen)
+        );
+        let reason = &reasons::machines::MACHINE_HELD;
+        return Some(Held { reason, message, due: None, retry_at: None });
+    };
     let machine = set.status.as_ref().and_then(|it| it.machines.get(name));
     let ssh = ssh(seen);
     let (spec, mounts) = (&set.spec, &set.spec.node_template.extra_mounts);
@@ -88,17 +105,14 @@ fn of_host(seen: &Observed, name: &str, now: Timestamp) -> Option<Held> {
     let host = LeavingHost {
         name,
         has_address: address_of(set, name).is_some(),
-        identity: hash::digest(&(SERVICE, set.uid(), name, installation, copied)),
+        identity: hash::digest(&(SERVICE, node.uid(), name, installation, copied)),
         ssh: (ssh.name, ssh.version),
         trust: recorded_trust(set, name),
         is_off: own_set(seen)
             .is_some_and(|it| answers(it) && it.host_status(name).is_some_and(|it| it.powered_off)),
-        skip: skip_command(
-            &seen.namespace,
-            &format!("openstackdataplanenodeset/{}", set.name_any()),
-        ),
+        skip: skip_command(&seen.namespace, &format!("openstackdataplanenode/{name}")),
     };
-    match host.evaluate(&runs(seen, name), now) {
+    match host.evaluate(&runs(seen, node), now) {
         Look::Over => None,
         Look::Held(held) => Some(held),
     }
@@ -121,7 +135,8 @@ pub fn add(plan: &mut Plan, seen: &Observed, now: Timestamp) {
         return;
     }
     for (name, held) in held(seen, now) {
-        held.add(plan, &runs(seen, &name), &name, now, |due| run(seen, &name, due));
+        let Some(node) = seen.nodes.get(&name) else { continue };
+        held.add(plan, &runs(seen, node), &name, now, |due| run(seen, node, due));
     }
 }
 
@@ -140,27 +155,30 @@ pub fn condition(seen: &Observed, now: Timestamp) -> Option<ConditionDraft> {
 /// hosts and asks for none.
 fn unlooked(seen: &Observed) -> Option<ConditionDraft> {
     let own = own_set(seen).filter(|it| is_terminating(&***it) && has_finalizer(&***it, IN_USE))?;
-    let is_let_go = seen.is_namespace_terminating || is_skipped(&*seen.set);
-    let is_released = set::release_of(own, is_let_go, iter::empty::<&str>()).is_some();
+    let is_released = set::release_of(own, are_let_go(seen, own), iter::empty::<&str>()).is_some();
     if machine_template(&seen.set).is_some() || is_released {
         return None;
     }
-    let (namespace, name) = (&seen.namespace, own.name_any());
+    let name = own.name_any();
     let text = format!(
         "OpenStackBaremetalSet {name} is to be deleted, and its machines are not given back, because \
          no run has looked for guests on their hosts. Take the hosts out of spec.nodes: then one \
          looks there. To give them back without: {}",
-        skip_command(namespace, &format!("openstackdataplanenodeset/{}", seen.set.name_any()))
+        skip_of_set(seen)
     );
     Some(reasons::machines::MACHINE_HELD.condition(MACHINES_GIVEN_BACK, text))
 }
 
-/// Returns the runs of the look at a host.
-fn runs<'a>(seen: &'a Observed, name: &str) -> Vec<Run<'a>> {
-    let uid = seen.set.uid();
-    let of_set = seen.looks.iter().filter(|it| is_of(it, uid.as_ref()));
-    let runs = of_set.filter_map(|it| Run::of(it));
-    runs.filter(|it| it.attempts.contains_key(name)).collect()
+/// Returns the command to give back all machines of the node set without this look.
+fn skip_of_set(seen: &Observed) -> String {
+    let object = format!("openstackdataplanenodeset/{}", seen.set.name_any());
+    skip_command(&seen.namespace, &object)
+}
+
+/// Returns the runs of the look at the host of a node.
+fn runs<'a>(seen: &'a Observed, node: &Node) -> Vec<Run<'a>> {
+    let uid = node.uid();
+    seen.looks.iter().filter(|it| is_of(it, uid.as_ref())).filter_map(|it| Run::of(it)).collect()
 }
 
 fn ssh(seen: &Observed) -> SshSecret<'_> {
@@ -168,9 +186,10 @@ fn ssh(seen: &Observed) -> SshSecret<'_> {
     Digests::ssh_secret(name, seen.sources.get(&SourceRef::secret(&seen.namespace, name)))
 }
 
-/// Returns the run of an attempt; `None` while the host's address is not known.
-fn run(seen: &Observed, name: &str, due: Due) -> Option<Step> {
-    let set = &*seen.set;
+/// Returns the run of an attempt; `None` while the host's address is not known. It belongs to the
+/// node, and goes with it.
+fn run(seen: &Observed, node: &Node, due: Due) -> Option<Step> {
+    let (set, name) = (&*seen.set, &node.name_any());
     let (address, trust) = (address_of(set, name)?, recorded_trust(set, name));
     let connection = connection(set, (name, &address), ssh(seen), &trust, due.was_key_refused);
     let secret = set.spec.node_template.ansible_ssh_private_key_secret.clone();
@@ -184,7 +203,7 @@ fn run(seen: &Observed, name: &str, due: Due) -> Option<Step> {
         extra_mounts: set.spec.node_template.extra_mounts.clone(),
         network_attachments: set.spec.network_attachments.clone(),
         dns_config: dns_config(set),
-        ..template(set, layout)?
+        ..template(node, layout)?
     };
     last_run::step(&template, name, due.need, connection)
 }

@@ -21,7 +21,6 @@ use serde_json::{Value, json};
 use crate::finalizers::is_used;
 use crate::host::effective_spec::has_own_options;
 use crate::host::inputs::Inputs;
-use crate::host::last_look::is_skipped;
 use crate::host::machines::machine_names::{MachineNames, renamed};
 use crate::host::machines::provisioning_state::{
     self, Known, ProvisioningState, is_awaited, knows,
@@ -31,6 +30,7 @@ use crate::host::machines::{machine_conditions, set};
 use crate::node_set::external_resources::ExternalResources;
 use crate::node_set::ipam::{DNS_SERVERS, labels};
 use crate::node_set::kept_hosts::{KeptHosts, TerminatingHosts};
+use crate::node_set::last_looks;
 use crate::node_set::observed::{Observed, own_set};
 use crate::reasons;
 
@@ -239,9 +239,10 @@ pub fn step(
     }
     let Some(template) = machine_template(&seen.set) else {
         let hosts = own?.spec.baremetal_hosts.keys();
-        let in_use = hosts.filter(|it| is_used(&*seen.set) || kept.is_terminating(it));
-        let is_let_go = seen.is_namespace_terminating || is_skipped(&*seen.set);
-        return set::release_of(own?, is_let_go, in_use);
+        let is_held = |it: &str| seen.nodes.get(it).is_some_and(|it| is_used(&**it));
+        let is_used_set = is_used(&*seen.set);
+        let in_use = hosts.filter(|it| is_used_set || is_held(it) || kept.is_terminating(it));
+        return set::release_of(own?, last_looks::are_let_go(seen, own?), in_use);
     };
     let owner = Target::of(&*seen.set);
     if set::fault(&seen.machines, &owner).is_some() {

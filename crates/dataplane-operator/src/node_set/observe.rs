@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use api::ansibleee::AnsibleEe;
-use api::dataplane::{Deployment, HostReadiness, HostState, NodeSet, Service};
+use api::dataplane::{Deployment, HostState, Node, NodeSet, Service};
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Resource as _, ResourceExt};
 use operator_core::certificates::{HOST, Issued, certificate_sources, label_value};
@@ -21,21 +21,21 @@ use operator_runtime::source_cache::{Content, Values};
 use crate::caches::Caches;
 use crate::controller_names::NODE_SET;
 use crate::default_services::Found;
+use crate::finalizers::is_used;
 use crate::host::conflicts::Claim;
 use crate::host::conflicts::caches::reported_keys;
+use crate::host::conflicts::host_claim::key_of_name;
 use crate::host::inventory_metadata::Inventory;
 use crate::host::last_look::LAST_LOOK;
 use crate::host::machines::Seen;
 use crate::host::services::ca_bundle;
 use crate::host::tls::brings_certificates;
-use crate::indexes::{BY_LABEL, BY_NODE_SET, BY_OWNER};
+use crate::indexes::{BY_HOST, BY_LABEL, BY_NODE_SET, BY_OWNER};
 use crate::node_set::certificates::{Bundles, CertificateBundle};
 use crate::node_set::machine_request::awaited;
-use crate::node_set::nodes::observed::SetNodes;
+use crate::node_set::nodes::observed::{SetNodes, describes};
 use crate::node_set::observed::{Observed, UnreadableDeployment, sources_of_vars};
-use crate::node_set::{
-    certificate_bundles, deployment_history, external_resources, last_looks, terminating,
-};
+use crate::node_set::{certificate_bundles, deployment_history, external_resources, last_looks};
 
 /// Reads a node set; `None` if it does not exist. `makes_nodes` says whether its hosts have nodes.
 pub async fn observe(caches: &Caches, key: &Key, makes_nodes: bool) -> Result<Option<Observed>> {
@@ -56,10 +56,11 @@ pub async fn observe(caches: &Caches, key: &Key, makes_nodes: bool) -> Result<Op
     caches.sources.depends(NODE_SET, key, all);
     let unreadable_deployments = unreadable_deployments(caches, &set, &deployments);
     let machines = machines(caches, key, &set).await?;
-    let (readiness, is_namespace_terminating) = reports(caches, key, &set, &machines).await?;
+    let nodes = nodes(caches, &set, makes_nodes);
+    let is_namespace_terminating = is_going(caches, &set, &nodes, &machines).await?;
     let is_needed =
         deployment_history::is_inventory_in_use(&set, &deployments, &unreadable_deployments)
-            || is_needed_by_leaving(&set, &readiness, &machines);
+            || is_needed_by_leaving(&set, &nodes, &machines);
     let written = if is_needed { caches.sources.content(&caches.api, &own).await? } else { None };
     let objects = caches.sources.contents_of(&caches.api, of_vars).await?;
     let sources = caches.sources.digests_of(&caches.api, desired).await?;
@@ -67,12 +68,11 @@ pub async fn observe(caches: &Caches, key: &Key, makes_nodes: bool) -> Result<Op
     let networks = caches.attachments.seen(&caches.api, &namespace, names_any).await?;
     let (runs, neighbours) = around(caches, &namespace, &set);
     let known = [&services, &brought, &certificate_sources];
-    let (issued, bundles) = issued(caches, key, &set, name_certificates(known)).await?;
+    let (issued, bundles) = issued(caches, key, &set, have_certificates(known)).await?;
     let seen = Observed {
-        looks: looks(caches, &set),
-        nodes: if makes_nodes { nodes(caches, key, &set) } else { SetNodes::default() },
+        looks: looks(caches, &nodes),
+        nodes,
         infra: caches.external_apis.infra(&caches.api, &set).await?,
-        readiness,
         is_namespace_terminating,
         set,
         namespace,
@@ -100,50 +100,51 @@ pub async fn observe(caches: &Caches, key: &Key, makes_nodes: bool) -> Result<Op
 }
 
 /// Whether runs on hosts that leave may still need the inventory.
-fn is_needed_by_leaving(set: &NodeSet, readiness: &[Arc<HostReadiness>], machines: &Seen) -> bool {
-    !terminating::names(set, readiness).is_empty()
+fn is_needed_by_leaving(set: &NodeSet, nodes: &SetNodes, machines: &Seen) -> bool {
+    nodes.leaving.values().any(|it| is_used(&**it))
         || !last_looks::leaving(set, machines.set.as_deref()).is_empty()
 }
 
-/// Returns the runs of a node set that look for guests.
-fn looks(caches: &Caches, set: &NodeSet) -> Vec<Arc<AnsibleEe>> {
-    let owner = Key::new(set.namespace().unwrap_or_default(), set.uid().unwrap_or_default());
-    let mut looks = caches.runs.indexed(BY_OWNER, &owner);
+/// Returns the runs that look for guests on the hosts of nodes.
+fn looks(caches: &Caches, nodes: &SetNodes) -> Vec<Arc<AnsibleEe>> {
+    let owner =
+        |it: &Node| Key::new(it.namespace().unwrap_or_default(), it.uid().unwrap_or_default());
+    let runs = |it: &Node| caches.runs.indexed(BY_OWNER, &owner(it));
+    let mut looks: Vec<_> = nodes.all().flat_map(|(_, it)| runs(it)).collect();
     looks.retain(|it| it.labels().contains_key(LAST_LOOK));
     looks
 }
 
-/// Returns the nodes that name a node set, and others with the names of its hosts.
-fn nodes(caches: &Caches, key: &Key, set: &NodeSet) -> SetNodes {
-    let own = caches.hosts.nodes.indexed(BY_NODE_SET, key);
-    let own: BTreeMap<_, _> = own.into_iter().map(|it| (it.name_any(), it)).collect();
-    let foreign = node_set_host::hosts(set).into_iter().filter_map(|it| {
-        let node = caches.hosts.nodes.get(&Key::new(&key.namespace, &it.name))?;
-        Some((it.name, node))
-    });
-    let foreign = foreign.filter(|(name, _)| !own.contains_key(name)).collect();
-    SetNodes { are_made: true, own, foreign }
+/// Returns the nodes of a node set.
+fn nodes(caches: &Caches, set: &NodeSet, are_made: bool) -> SetNodes {
+    let (key, all) = (Key::of(set), &caches.hosts.nodes);
+    let by_name = |name: &str| all.get(&Key::new(&key.namespace, name));
+    let elsewhere = |node: &Node| {
+        let name = key_of_name(&key.namespace, &node.name_any());
+        let others = caches.hosts.node_sets.indexed(BY_HOST, &name).into_iter();
+        let others = others.filter(|it| it.uid() != set.uid() && describes(it, node));
+        others.min_by_key(|it| it.name_any())
+    };
+    let named = all.indexed(BY_NODE_SET, &key);
+    SetNodes { are_made, ..SetNodes::of(set, named, by_name, elsewhere) }
+}
+
+/// Whether the namespace is being deleted, which counts only when the node set is as well and a host
+/// has a node or a machine.
+async fn is_going(
+    caches: &Caches,
+    set: &NodeSet,
+    nodes: &SetNodes,
+    machines: &Seen,
+) -> Result<bool> {
+    let is_held = nodes.all().next().is_some() || machines.set.is_some();
+    let namespace = set.namespace().unwrap_or_default();
+    Ok(is_held && is_terminating(set) && caches.api.is_namespace_terminating(&namespace).await?)
 }
 
 /// Whether some of these services have certificates.
-fn name_certificates(services: [&BTreeMap<String, Arc<Service>>; 3]) -> bool {
+fn have_certificates(services: [&BTreeMap<String, Arc<Service>>; 3]) -> bool {
     services.into_iter().flat_map(BTreeMap::values).any(|it| !it.spec.tls_certs.is_empty())
-}
-
-/// Reads what other operators report of the hosts, and whether the namespace is being deleted,
-/// which counts only when the node set is as well and a host has finalizers or a machine.
-async fn reports(
-    caches: &Caches,
-    key: &Key,
-    set: &NodeSet,
-    machines: &Seen,
-) -> Result<(Vec<Arc<HostReadiness>>, bool)> {
-    let reports = caches.reports_of(set).await?;
-    let is_held = reports.iter().any(|it| !it.spec.host_finalizers.is_empty());
-    let is_namespace_terminating = (is_held || machines.set.is_some())
-        && is_terminating(set)
-        && caches.api.is_namespace_terminating(&key.namespace).await?;
-    Ok((reports, is_namespace_terminating))
 }
 
 /// Returns the runs that reported the key of a host, and the claims of all objects that may

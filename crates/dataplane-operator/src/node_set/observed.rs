@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use api::ansibleee::AnsibleEe;
 use api::baremetal::BaremetalSet;
-use api::dataplane::{Deployment, HostReadiness, NodeSet, Service};
+use api::dataplane::{Deployment, NodeSet, Service};
 use operator_core::certificates::Issued;
 use operator_core::data_sources::{NamedSource, SourceRef};
 use operator_core::keyed::Keys;
@@ -53,8 +53,6 @@ pub struct Observed {
     pub unreadable_deployments: Vec<UnreadableDeployment>,
     /// The nodes of its hosts.
     pub nodes: SetNodes,
-    /// What other operators report of its hosts.
-    pub readiness: Vec<Arc<HostReadiness>>,
     /// Runs that reported the host key of one of its hosts.
     pub runs: Vec<Arc<AnsibleEe>>,
     /// The runs that look for guests on hosts whose machines are to be given back.
@@ -76,10 +74,10 @@ pub struct Observed {
     /// What was observed of the baremetal sets.
     pub machines: Seen,
     /// Whether its namespace is being deleted, looked up only when the node set is as well and a
-    /// host has finalizers or a machine.
+    /// host has a node or a machine.
     pub is_namespace_terminating: bool,
-    /// The content of the inventory Secret, read only while a deployment is under way or a host is
-    /// terminating.
+    /// The content of the inventory Secret, read only while a deployment is under way or a host
+    /// leaves.
     pub written: Option<Content>,
     /// The keys for digests of Secret content.
     pub keys: Keys,

@@ -1,8 +1,9 @@
 //! A node set with everything that follows from what was observed, computed once per pass.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use api::dataplane::{HostState, Service};
+use api::dataplane::{HostState, NodeSetHost, Service};
 use api::problem::Problem;
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -11,6 +12,7 @@ use operator_core::finalizers::is_terminating;
 use operator_core::node_set_host::Host;
 use operator_core::plan::Step;
 
+use crate::host::gates::{self, GatedHosts, Gates};
 use crate::host::inputs::Inputs;
 use crate::node_set::build::{self, Content};
 use crate::node_set::deployment_history::{self, DeploymentHistory, Present};
@@ -18,8 +20,8 @@ use crate::node_set::external_resources::{self, ExternalResources};
 use crate::node_set::host_key_trust::{self, Trusts};
 use crate::node_set::kept_hosts::{self, KeptHosts, TerminatingHosts};
 use crate::node_set::machine_request::{self, Machines};
+use crate::node_set::nodes::{acceptance, last_deployment};
 use crate::node_set::observed::Observed;
-use crate::node_set::readiness_gates::{self, GatedHosts, Gates};
 use crate::node_set::{
     faults, inputs, inventory, inventory_entries, last_looks, published_hashes, terminating,
 };
@@ -58,6 +60,8 @@ pub struct Resolved<'a> {
     pub served: ExternalResources,
     /// The hosts that were taken out of it and that others still clean up after.
     pub terminating: TerminatingHosts,
+    /// Whether nodes of its hosts are still to be made, so that nothing can be deployed there.
+    pub lacks_nodes: bool,
     /// The desired content of its inventory Secret; `None` while it cannot be determined.
     pub content: Option<Content>,
 }
@@ -93,7 +97,9 @@ pub fn resolve(seen: &Observed, now: Timestamp) -> Resolved<'_> {
     let shared_keys = host_key_trust::shared(seen, &trusts);
     let waits = shared_keys.clone().filter(|_| !is_frozen && !outcome.is_in_service());
     problems.extend(waits.map(|it| Problem::new(&reasons::inputs::HOST_KEY_SHARED, it)));
-    let content = if problems.is_empty() && served.missing().is_none() {
+    let lacks_nodes = acceptance::are_awaited(seen, &hosts);
+    let gates = gates(seen, &outcome, &machines, now);
+    let content = if problems.is_empty() && served.missing().is_none() && !lacks_nodes {
         let content = content(seen, &hosts, &terminating, &served, &trusts);
         let size = content.values().map(String::len).sum();
         problems.extend(faults::of_inventory(&seen.set.name_any(), size));
@@ -107,7 +113,7 @@ pub fn resolve(seen: &Observed, now: Timestamp) -> Resolved<'_> {
         inputs,
         machines,
         asked_of_machines,
-        gates: gates(seen, &outcome, now),
+        gates,
         outcome,
         hosts,
         problems,
@@ -115,6 +121,7 @@ pub fn resolve(seen: &Observed, now: Timestamp) -> Resolved<'_> {
         shared_keys,
         served,
         terminating,
+        lacks_nodes,
         content,
     }
 }
@@ -150,29 +157,81 @@ fn outcome(
         digest: inputs::digest(inputs),
         versions: versions.collect(),
         replaced: machines.replaced(),
+        handed_over: handed_over(seen, hosts),
+        targets: targets(seen),
     };
     let (set, unreadable) = (&seen.set, &seen.unreadable_deployments);
     let mut outcome = deployment_history::merge(set, &seen.deployments, unreadable, &present);
     outcome.secrets =
         published_hashes::of_existing(&seen.sources, &seen.namespace, outcome.secrets);
-    let of_deleted = terminating::holders(seen).flat_map(|it| it.spec.host_finalizers.keys());
-    let looked_at = last_looks::held_names(seen);
-    let of_deleted = of_deleted.chain(&looked_at).filter(|_| is_terminating(&*seen.set));
-    outcome.with_terminating(&seen.set, terminating.keys().chain(of_deleted))
+    // Those that the spec does not have are among the names; the others are of a node set or a node that
+    // is being deleted.
+    let mut names = terminating::names(seen);
+    names.extend(terminating.keys().cloned());
+    names.extend(last_looks::held_names(seen).into_iter().filter(|_| is_terminating(&*seen.set)));
+    // A node set that is being deleted waits for its deployments, which keep the hosts and the places that
+    // they have; they leave a host out whose own node is being deleted.
+    let is_kept =
+        |it: &String| present.hosts.contains(it.as_str()) && !seen.nodes.leaving.contains_key(it);
+    if !outcome.under_way.is_empty() {
+        names.retain(|it| !is_kept(it));
+    }
+    outcome.with_terminating(&seen.set, names.iter())
 }
 
-fn gates(seen: &Observed, outcome: &DeploymentHistory, now: Timestamp) -> Option<Gates> {
+/// Returns the hosts that another node set has handed over with their nodes, which still describe it, and
+/// those of which this one has recorded nothing.
+fn handed_over<'a>(seen: &'a Observed, hosts: &'a [Host<'_>]) -> BTreeMap<&'a str, NodeSetHost> {
+    let recorded: BTreeSet<&str> =
+        seen.set.status.iter().flat_map(|it| &it.hosts).map(|it| &*it.name).collect();
+    let uid = seen.set.uid();
+    let left = |host: &'a Host<'_>| {
+        let status = seen.nodes.own.get(&host.name)?.status.as_ref()?;
+        let described = status.observed_node_set.as_ref().map(|it| &it.uid);
+        if recorded.contains(&*host.name) && described == uid.as_ref() {
+            return None;
+        }
+        let hash = status.deployed_config_hash.clone()?;
+        let is_deployed = status.deployed == Some(true);
+        let state = if is_deployed { HostState::Deployed } else { HostState::Undeployed };
+        let address = status.address.as_ref().filter(|it| **it == host.address());
+        let address = address.map(|_| host.address_digest());
+        let left = NodeSetHost { name: host.name.clone(), state, hash: Some(hash), address };
+        Some((host.name.as_str(), left))
+    };
+    hosts.iter().filter_map(left).collect()
+}
+
+/// Returns the deployments that the nodes name as the ones to disturb them, by their UIDs.
+fn targets(seen: &Observed) -> BTreeMap<&str, &str> {
+    let named = seen.nodes.own.iter().filter_map(|(name, it)| {
+        Some((name.as_str(), it.disruption_target()?.deployment.as_str()))
+    });
+    named.collect()
+}
+
+fn gates(
+    seen: &Observed,
+    outcome: &DeploymentHistory,
+    machines: &Machines,
+    now: Timestamp,
+) -> Option<Gates> {
     let is_deployed = outcome.hosts.iter().all(|it| it.state == HostState::Deployed);
     if !is_deployed || !outcome.under_way.is_empty() {
         return None;
     }
+    let replaced = machines.replaced();
+    // What a node says of the deployment before the last one counts for nothing.
+    let node = |name: &str| {
+        let since = replaced.get(name).map(|(at, _)| *at);
+        let node = seen.nodes.own.get(name)?;
+        last_deployment::is_recorded(seen, (name, since), node).then_some(&**node)
+    };
     let all = GatedHosts {
         set: &seen.set,
         services: seen.services.iter().map(|(name, it)| (name.as_str(), &**it)).collect(),
-        hosts: outcome.hosts.iter().map(|it| it.name.as_str()).collect(),
-        deployments: &outcome.settled,
-        reports: &seen.readiness,
+        hosts: outcome.hosts.iter().map(|it| (it.name.as_str(), node(&it.name))).collect(),
     };
     let previous = seen.set.status.as_ref().map(|it| it.conditions.as_slice());
-    readiness_gates::evaluate(&[all], previous.unwrap_or_default(), now)
+    gates::evaluate(&[all], previous.unwrap_or_default(), now)
 }

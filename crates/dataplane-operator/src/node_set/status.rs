@@ -6,7 +6,7 @@ use api::conditions::{
     self, ConditionDraft, READY, Severity, first_names, merge_conditions, shortened, truncated,
 };
 use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY, SETUP_READY, UP_TO_DATE};
-use api::dataplane::{HostMachine, HostReadiness, HostState, NodeSet, NodeSetHost, NodeSetStatus};
+use api::dataplane::{HostMachine, HostState, NodeSet, NodeSetHost, NodeSetStatus};
 use api::problem::Problem;
 use api::shared::SourceKind;
 use jiff::Timestamp;
@@ -27,6 +27,7 @@ use crate::finalizers::INVENTORY_FINALIZER;
 use crate::host::conflicts::shared_keys::HOST_KEY_UNIQUE;
 use crate::host::inputs::changed_inputs;
 use crate::host::tls::brings_certificates;
+use crate::ignored_annotations;
 use crate::node_set::deployment_history::FAILURES;
 use crate::node_set::dns::DNS_DATA_READY;
 use crate::node_set::ipam::IP_RESERVATION_READY;
@@ -47,6 +48,9 @@ const OF_PODS: [&str; 3] = ["env", "networkAttachments", "nodeTemplate.extraMoun
 /// Length limit of the part of a message about one host, or about changed inputs.
 const TEXT: usize = 300;
 
+/// The text where hosts can have no nodes.
+const UNSERVED: &str = "Its hosts can have no nodes; see NodesAccepted.";
+
 /// Returns the status step, if the status changes; `of_nodes` is the condition of refused nodes.
 pub fn step(
     seen: &Observed,
@@ -60,6 +64,7 @@ pub fn step(
     let recorded = set.status.as_ref().unwrap_or(&nothing);
     let mut drafts = conditions(seen, resolved, recorded, rejected);
     drafts.extend(last_looks::condition(seen, now));
+    drafts.extend(ignored_annotations::of_group(&**set, seen.nodes.own.keys()));
     drafts.extend(of_nodes);
     let outcome = resolved.outcome.clone();
     let (config_hash, inputs) = published(resolved, recorded);
@@ -223,6 +228,11 @@ fn setup(seen: &Observed, resolved: &Resolved<'_>, recorded: &NodeSetStatus) -> 
         let text = format!("{}: {}", it.type_, it.message);
         return reasons::node_set::NOT_SERVED_YET.condition(SETUP_READY, text);
     }
+    if resolved.lacks_nodes {
+        let are_made = seen.nodes.are_made;
+        let text = if are_made { "The nodes of its hosts are being made." } else { UNSERVED };
+        return reasons::node_set::NODES_AWAITED.condition(SETUP_READY, text);
+    }
     if resolved.content.is_none() {
         let text = "There is no inventory for its present spec; see InputReady.";
         return reasons::inputs::INPUT_MISSING.condition(SETUP_READY, text);
@@ -245,8 +255,8 @@ fn setup(seen: &Observed, resolved: &Resolved<'_>, recorded: &NodeSetStatus) -> 
 /// Returns what blocks the deletion of a node set.
 fn blocked(seen: &Observed, resolved: &Resolved<'_>) -> String {
     let Some(first) = resolved.outcome.under_way.first() else {
-        if let Some(report) = terminating::holders(seen).next() {
-            return cleanup(report);
+        if let Some(text) = cleanup(seen) {
+            return text;
         }
         if !last_looks::held_names(seen).is_empty() {
             return format!("its machines are not given back yet: see {MACHINES_GIVEN_BACK}.");
@@ -258,6 +268,9 @@ fn blocked(seen: &Observed, resolved: &Resolved<'_>) -> String {
             return format!(
                 "waits until OpenStackBaremetalSet {name} has given back its machines."
             );
+        }
+        if is_only_finalizer(&*seen.set, INVENTORY_FINALIZER) {
+            return "waits until the OpenStackDataPlaneNodes of its hosts are gone.".to_owned();
         }
         let others = seen.set.finalizers().iter().filter(|it| *it != INVENTORY_FINALIZER);
         let others: Vec<&str> = others.map(String::as_str).collect();
@@ -274,15 +287,18 @@ fn blocked(seen: &Observed, resolved: &Resolved<'_>) -> String {
     )
 }
 
-/// Returns what blocks the deletion while an operator cleans up after hosts.
-fn cleanup(report: &HostReadiness) -> String {
-    let hosts: Vec<&String> = report.spec.host_finalizers.keys().collect();
-    format!(
-        "waits until the operator that writes OpenStackDataPlaneHostReadiness {} has cleaned up after \
-         {} and removed them from its hostFinalizers: see docs/removal.md.",
-        report.name_any(),
-        first_names(&hosts, NAMED)
-    )
+/// Returns what blocks the deletion while operators clean up after hosts.
+fn cleanup(seen: &Observed) -> Option<String> {
+    let names: Vec<String> = terminating::names(seen).into_iter().collect();
+    let first = seen.nodes.get(names.first()?)?;
+    let holders = first.finalizers().iter().filter(|it| *it != INVENTORY_FINALIZER);
+    let holders: Vec<&str> = holders.map(String::as_str).collect();
+    Some(format!(
+        "waits until others have cleaned up after its hosts and removed their finalizers from \
+         OpenStackDataPlaneNode {}, whose conditions say what they wait for ({}): see docs/removal.md.",
+        first_names(&names, NAMED),
+        holders.join(", ")
+    ))
 }
 
 fn deployment(seen: &Observed, resolved: &Resolved<'_>) -> ConditionDraft {
@@ -318,6 +334,16 @@ fn deployment(seen: &Observed, resolved: &Resolved<'_>) -> ConditionDraft {
         } else {
             reasons::node_set::NOT_DEPLOYED.condition(DEPLOYMENT_READY, text)
         };
+    }
+    let leaving = outcome.hosts.iter().filter(|it| it.state == HostState::Terminating);
+    let leaving: Vec<&str> = leaving.map(|it| it.name.as_str()).collect();
+    if !leaving.is_empty() && !is_terminating(&*seen.set) {
+        let text = format!(
+            "OpenStackDataPlaneNode {} is being deleted: it is made anew, and the host is to be deployed \
+             then.",
+            first_names(&leaving, NAMED)
+        );
+        return reasons::node_set::NOT_DEPLOYED.condition(DEPLOYMENT_READY, text);
     }
     if let Some(text) = half_changed(resolved) {
         let text = format!("{text} Create another OpenStackDataPlaneDeployment.");

@@ -1,40 +1,35 @@
 //! The hosts that were taken out of a node set and that other operators still clean up after, or whose
 //! machines are not given back yet.
 //!
-//! What a host has stays as long as a report lists it in its host finalizers, and until a run has found
-//! no guests on it, if its machine is to be given back. Deployments take their
-//! hosts from the spec, so they leave it out.
+//! What a host has stays as long as others hold its node, and until a run has found no guests on it, if
+//! its machine is to be given back. Deployments leave hosts out whose nodes leave.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
-use api::dataplane::{HostReadiness, NodeSet};
+use api::dataplane::NodeSet;
 use operator_core::finalizers::is_terminating;
 use operator_core::node_set_host;
 use operator_core::run_engine::connection_vars::{HOST_VAR, PORT_VAR, plain_host, plain_port};
 use operator_core::run_engine::inventory::INVENTORY_KEY;
 
+use crate::finalizers::is_used;
 use crate::node_set::build;
 use crate::node_set::inventory_entries::{self, Entries};
 use crate::node_set::kept_hosts::{TerminatingHost, TerminatingHosts, short};
 use crate::node_set::last_looks;
+use crate::node_set::nodes::handover::is_handed_over;
 use crate::node_set::observed::Observed;
 
-/// Returns the names in the inventory of the hosts that reports list and the spec does not have.
-pub fn names(set: &NodeSet, reports: &[Arc<HostReadiness>]) -> BTreeSet<String> {
-    let mut names: BTreeSet<String> =
-        reports.iter().flat_map(|it| it.spec.host_finalizers.keys()).cloned().collect();
-    for host in node_set_host::hosts(set) {
-        names.remove(&host.name);
+/// Returns the names of the hosts whose nodes others hold, and that leave the node set, or come back
+/// because only their node was deleted, by hand.
+pub fn names(seen: &Observed) -> BTreeSet<String> {
+    if seen.is_namespace_terminating {
+        return BTreeSet::new();
     }
-    names
-}
-
-/// Returns the reports that list any host in their host finalizers. None count in a namespace that
-/// is being deleted, because nothing can be cleaned up from there.
-pub fn holders(seen: &Observed) -> impl Iterator<Item = &Arc<HostReadiness>> {
-    let all = seen.readiness.iter().filter(|_| !seen.is_namespace_terminating);
-    all.filter(|it| !it.spec.host_finalizers.is_empty())
+    let (leaving, own) = (&seen.nodes.leaving, &seen.nodes.own);
+    let going = own.iter().filter(|_| is_terminating(&*seen.set));
+    let held = leaving.iter().chain(going).filter(|(_, it)| is_used(&***it));
+    held.map(|(name, _)| name.clone()).filter(|it| !is_handed_over(seen, it)).collect()
 }
 
 /// Returns these hosts, with what is left of their descriptions.
@@ -42,7 +37,10 @@ pub fn hosts(seen: &Observed) -> TerminatingHosts {
     if seen.is_namespace_terminating {
         return TerminatingHosts::new();
     }
-    let mut names = names(&seen.set, &seen.readiness);
+    let mut names = names(seen);
+    for host in node_set_host::hosts(&seen.set) {
+        names.remove(&host.name);
+    }
     if !is_terminating(&*seen.set) {
         names.append(&mut last_looks::held_names(seen));
     }

@@ -5,13 +5,16 @@ use std::sync::Arc;
 
 use api::ansibleee::AnsibleEe;
 use api::conditions::find;
-use api::dataplane::{Deployment, HostState, Node, NodeSet, Service};
+use api::dataplane::{
+    Deployment, DisruptionHolder, HostState, NODE_SET_UID, Node, NodeSet, Service,
+};
 use api::yaml;
 use jiff::Timestamp;
 use k8s_openapi::ByteString;
 use kube::ResourceExt;
 use operator_core::condition_catalog::undeclared;
 use operator_core::data_sources::SourceRef;
+use operator_core::node_set_host::hosts;
 use operator_core::plan::{Kind, Plan, Step, Write};
 use operator_runtime::managed_fields::ManagedFields;
 use operator_runtime::source_cache::Content;
@@ -20,14 +23,14 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use testkit::golden::recorded;
 
-use super::{decide, deployment_history, last_looks as looks, terminating};
+use super::{decide, deployment_history, last_looks as looks};
 use crate::condition_catalog::KINDS;
-use crate::finalizers::INVENTORY_FINALIZER;
+use crate::finalizers::{INVENTORY_FINALIZER, is_used};
 use crate::host::inventory_metadata::Inventory;
 use crate::host::last_look::LAST_LOOK;
 use crate::host::networks::Networks;
 use crate::host::vars::Objects;
-use crate::node_set::nodes::observed::SetNodes;
+use crate::node_set::nodes::observed::{SetNodes, describes};
 use crate::node_set::observed::{Observed, UnreadableDeployment};
 
 mod crashes;
@@ -46,6 +49,8 @@ mod terminating_hosts;
 const NAMESPACE: &str = "openstack";
 const SET: &str = "compute";
 const SECRET: &str = "dataplanenodeset-compute";
+/// The finalizer of another operator.
+const OTHER: &str = "example.org/x";
 
 /// The objects as the API server would hold them, and the writes to them.
 #[derive(Clone)]
@@ -58,6 +63,8 @@ struct World {
     node_writes: Vec<String>,
     /// The content of the inventory Secret.
     content: BTreeMap<String, String>,
+    /// The other node sets of the namespace.
+    others: Vec<Arc<NodeSet>>,
 }
 
 fn object<K: DeserializeOwned>(kind: &str, name: &str, spec: &Value) -> K {
@@ -71,6 +78,18 @@ fn object<K: DeserializeOwned>(kind: &str, name: &str, spec: &Value) -> K {
         "spec": spec,
     }))
     .unwrap()
+}
+
+fn two_hosts() -> Value {
+    json!({
+        "preProvisioned": true,
+        "services": ["install", "web"],
+        "nodeTemplate": { "ansibleSSHPrivateKeySecret": "key" },
+        "nodes": {
+            "n0": { "ansible": { "ansibleHost": "192.0.2.10" } },
+            "n1": { "ansible": { "ansibleHost": "192.0.2.11" } },
+        },
+    })
 }
 
 fn service(name: &str, spec: &Value) -> Arc<Service> {
@@ -92,18 +111,26 @@ impl World {
     /// Two hosts, two services of which one has a ConfigMap and a Secret, and everything else that
     /// a deployment needs.
     fn new() -> Self {
-        Self::of(&json!({
-            "preProvisioned": true,
-            "services": ["install", "web"],
-            "nodeTemplate": { "ansibleSSHPrivateKeySecret": "key" },
-            "nodes": {
-                "n0": { "ansible": { "ansibleHost": "192.0.2.10" } },
-                "n1": { "ansible": { "ansibleHost": "192.0.2.11" } },
-            },
-        }))
+        Self::of(&two_hosts())
     }
 
+    /// A node set whose hosts have nodes already.
     fn of(spec: &Value) -> Self {
+        let mut world = Self::bare(spec);
+        let names: Vec<String> = hosts(&world.seen.set).into_iter().map(|it| it.name).collect();
+        for name in names {
+            let mut node: Node =
+                object("OpenStackDataPlaneNode", &name, &json!({ "nodeSet": SET }));
+            node.metadata.uid = Some(format!("uid-{name}"));
+            node.metadata.finalizers = Some(vec![INVENTORY_FINALIZER.into()]);
+            node.labels_mut().insert(NODE_SET_UID.into(), SET.into());
+            world.seen.nodes.own.insert(name, Arc::new(node));
+        }
+        world
+    }
+
+    /// A node set whose hosts have no nodes.
+    fn bare(spec: &Value) -> Self {
         let set: NodeSet = object("OpenStackDataPlaneNodeSet", SET, spec);
         let sources = json!([
             { "configMapRef": { "name": "web-config" } },
@@ -127,8 +154,15 @@ impl World {
             ..Observed::default()
         };
         let now = "2026-01-01T00:00:00Z".parse().unwrap();
-        let (writes, content) = (Vec::new(), BTreeMap::new());
-        Self { seen, now, writes, node_steps: Vec::new(), node_writes: Vec::new(), content }
+        Self {
+            seen,
+            now,
+            writes: Vec::new(),
+            node_steps: Vec::new(),
+            node_writes: Vec::new(),
+            content: BTreeMap::new(),
+            others: Vec::new(),
+        }
     }
 
     /// Changes the spec, as a user does.
@@ -149,8 +183,21 @@ impl World {
         plan
     }
 
+    /// Divides the nodes as they are observed.
+    fn see_nodes(&mut self) {
+        let SetNodes { are_made, own, leaving, foreign, .. } = std::mem::take(&mut self.seen.nodes);
+        let all: Vec<Arc<Node>> =
+            own.into_values().chain(leaving.into_values()).chain(foreign.into_values()).collect();
+        let named = all.iter().filter(|it| it.node_set() == Some(SET)).cloned();
+        let by_name = |name: &str| all.iter().find(|it| it.name_any() == name).cloned();
+        let elsewhere = |node: &Node| self.others.iter().find(|it| describes(it, node)).cloned();
+        let nodes = SetNodes::of(&self.seen.set, named, by_name, elsewhere);
+        self.seen.nodes = SetNodes { are_made, ..nodes };
+    }
+
     /// Returns the whole decision on the present objects.
     fn whole_plan(&mut self) -> Plan {
+        self.see_nodes();
         let set = Arc::clone(&self.seen.set);
         let is_busy = deployment_history::is_inventory_in_use(
             &set,
@@ -159,7 +206,7 @@ impl World {
         );
         let machines = self.seen.machines.set.as_deref();
         let is_busy = is_busy
-            || !terminating::names(&set, &self.seen.readiness).is_empty()
+            || self.seen.nodes.leaving.values().any(|it| is_used(&**it))
             || !looks::leaving(&set, machines).is_empty();
         let pairs: Vec<(&str, &str)> =
             self.content.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
@@ -272,6 +319,34 @@ impl World {
             }
         }
         panic!("it goes on and on: {:?} {:?}", self.writes, self.node_writes);
+    }
+
+    /// Changes a node.
+    fn with_node(&mut self, name: &str, change: impl FnOnce(&mut Node)) {
+        let SetNodes { own, leaving, .. } = &mut self.seen.nodes;
+        let node = own.get_mut(name).or_else(|| leaving.get_mut(name)).unwrap();
+        change(Arc::make_mut(node));
+    }
+
+    /// Another operator holds the nodes of these hosts, and of no others.
+    fn finalize(&mut self, hosts: &[&str]) {
+        let SetNodes { own, leaving, .. } = &mut self.seen.nodes;
+        for (name, node) in own.iter_mut().chain(leaving) {
+            let finalizers = Arc::make_mut(node).finalizers_mut();
+            finalizers.retain(|it| it != OTHER);
+            finalizers.extend(hosts.contains(&name.as_str()).then(|| OTHER.to_owned()));
+        }
+    }
+
+    /// Another operator says on the node of a host what it lets happen.
+    fn holder(&mut self, host: &str, holder: Value) {
+        let holder: DisruptionHolder = serde_json::from_value(holder).unwrap();
+        self.with_node(host, |node| {
+            let status = node.status.get_or_insert_default();
+            let holders = &mut status.disruption.get_or_insert_default().holders;
+            holders.retain(|it| it.name != holder.name);
+            holders.push(holder);
+        });
     }
 
     /// Returns status and reason of a condition.

@@ -22,13 +22,6 @@ pub const RULES: &[Rule] = &[
         &["openstackdataplanenodesets", "openstackdataplanedeployments"],
         &["get", "list", "patch", "watch"],
     ),
-    // What other operators report of the hosts of node sets, for the readiness gates of services
-    // and to keep hosts until others have cleaned up after them.
-    Rule::of(
-        &["dataplane.openstack.org"],
-        &["openstackdataplanehostreadinesses"],
-        &["get", "list", "watch"],
-    ),
     Rule::of(
         &["dataplane.openstack.org"],
         &["openstackdataplaneservices"],
@@ -101,7 +94,6 @@ pub const RULES: &[Rule] = &[
 pub const DEFINITIONS: Rule = definitions(&[
     "openstackbaremetalsets.baremetal.openstack.org",
     "openstackdataplanedeployments.dataplane.openstack.org",
-    "openstackdataplanehostreadinesses.dataplane.openstack.org",
     "openstackdataplanenodes.dataplane.openstack.org",
     "openstackdataplanenodesets.dataplane.openstack.org",
     "openstackdataplaneroles.dataplane.openstack.org",

@@ -1,11 +1,5 @@
 //! The reasons on node sets.
 
-pub(crate) use operator_core::reasons::{
-    NODE_SET_DEPLOYED as DEPLOYED, NODE_SET_DEPLOYING as DEPLOYING,
-    NODE_SET_DEPLOYMENT_GONE as DEPLOYMENT_GONE, NODE_SET_HOST_TERMINATING as HOST_TERMINATING,
-    NODE_SET_NOT_DEPLOYED as NOT_DEPLOYED,
-};
-
 api::reasons! {
     pub(crate) mod catalog;
 
@@ -50,6 +44,9 @@ api::reasons! {
     NOT_SERVED_YET: waiting "NotServedYet"
         means "Addresses or names are missing; the message names the condition."
         heals "When they are there." step "See that condition.";
+    NODES_AWAITED: waiting "NodesAwaited"
+        means "The nodes of its hosts are being made."
+        heals "When they are there; at most a few seconds." step "Wait.";
     DEPLOYMENT_UNDER_WAY: waiting "DeploymentUnderWay"
         means "The node set was changed while a deployment runs, whose inventory stays until its \
             end."
@@ -68,14 +65,23 @@ api::reasons! {
     /// The last deployment.
     const DEPLOYMENT;
 
-    super::DEPLOYED; super::DEPLOYING;
+    DEPLOYED: good "Deployed" means "The last deployment succeeded on every host.";
+    DEPLOYING: waiting "Deploying"
+        means "A deployment is under way; the message names it."
+        heals "Yes." step "Wait, or look at the deployment.";
     DEPLOYMENT_UNREADABLE: error "DeploymentUnreadable"
         means "A deployment that the node set has counted, or that may be at its hosts, cannot be \
             read."
         heals "When it is corrected, or gone."
         step "Correct the field that the message names, or delete the deployment and create \
             another one.";
-    super::NOT_DEPLOYED; super::DEPLOYMENT_GONE;
+    NOT_DEPLOYED: waiting "NotDeployed"
+        means "Hosts of the set have nothing deployed."
+        heals "No." step "Create an `OpenStackDataPlaneDeployment` that names the node set.";
+    DEPLOYMENT_GONE: error "DeploymentGone"
+        means "The deployment that was at the named hosts was deleted, or nothing is known of its \
+            failure."
+        heals "No." step "Create another one.";
 
     /// What a node set lacks, on the nodes of its hosts.
     const OF_HOST;
@@ -85,20 +91,30 @@ api::reasons! {
     /// The deployment of a host, on its node.
     const HOST_DEPLOYMENT;
 
-    super::NOT_DEPLOYED; super::DEPLOYMENT_GONE; super::HOST_TERMINATING;
+    NOT_DEPLOYED; DEPLOYMENT_GONE;
+    HOST_TERMINATING: waiting "Terminating"
+        means "The host was taken out of the node set, or that is being deleted, and is cleaned up \
+            first."
+        heals "Yes." step "Wait; the conditions of other operators on the node have the progress.";
 
     /// The nodes of the hosts.
     const NODES;
 
     NODE_NOT_OURS: warning "NodeNotOurs"
-        means "A node of a host's name exists that is not one of the node set; the host is deployed \
-            all the same."
-        heals "When that node is gone." step "Delete it, or give the host another name.";
+        means "A node of a host's name exists that is not one of the node set; nothing is deployed \
+            to that host."
+        heals "When that node is gone, or comes to the node set."
+        step "Delete it, take the host out where it belongs now, or give it another name.";
+    NODES_NOT_SERVED: warning "NodesNotServed"
+        means "The cluster's definition of nodes is of an earlier release, or belongs to another \
+            operator; nothing is deployed to any host."
+        heals "No."
+        step "Install the definitions of this release, then restart dataplane-operator.";
     crate::reasons::FORBIDDEN; crate::reasons::INVALID; crate::reasons::ALREADY_EXISTS;
 
     /// Whether the present inputs are deployed.
     const CHANGES;
 
     crate::reasons::UP_TO_DATE; crate::reasons::NEVER_DEPLOYED; crate::reasons::INPUTS_CHANGED;
-    super::DEPLOYING;
+    DEPLOYING;
 }

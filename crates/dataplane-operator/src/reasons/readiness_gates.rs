@@ -10,8 +10,8 @@ api::reasons! {
     HOSTS_NOT_READY: waiting "HostsNotReady"
         means "Hosts do not satisfy a readiness gate; the message has the first five with their \
             causes."
-        heals "When the operator that reports the gate lists them no more."
-        step "See the causes, and the `OpenStackDataPlaneHostReadiness` for the other hosts.";
+        heals "When the operator that reports the gate says True on each node."
+        step "See the causes, and the condition of that type on the nodes of the other hosts.";
     GATE_AWAITED: unknown "GateAwaited"
         means "A readiness gate is not reported yet since the last deployment."
         heals "When its operator reports it." step "Wait five minutes at most.";

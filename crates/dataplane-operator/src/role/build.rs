@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use api::dataplane::{Node, Role};
+use api::dataplane::Role;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use kube::{Resource, ResourceExt};
+use kube::ResourceExt;
 use operator_core::data_sources::service_type;
 use operator_core::hash;
 use operator_core::plan::{Step, Target};
-use operator_core::run_engine::host_owner::{self, HostOwner, TAKE_OVER};
+use operator_core::run_engine::host_owner::HostOwner;
 use operator_core::run_engine::inventory::{
     HostEntry, INVENTORY_KEY, KNOWN_HOSTS_KEY, NETWORK_DIR, NETWORK_KEY, inventory,
 };
@@ -114,22 +114,8 @@ fn entry(resolved: &ResolvedHost<'_>, template_key: &str) -> HostEntry {
         nic_template: host.nic_template.as_ref().map(|_| format!("{NETWORK_DIR}/{template_key}")),
         management_network: host.management_network.clone(),
         vars: host.vars.clone(),
-        owner: owner(resolved.node),
+        owner: HostOwner::of(resolved.node),
         elsewhere: host.secret_names(),
-    }
-}
-
-/// Returns the node itself as the owner of the host, whatever its role.
-fn owner(node: &Node) -> HostOwner {
-    HostOwner {
-        object: format!(
-            "{}/{}/{}",
-            node.namespace().unwrap_or_default(),
-            Node::kind(&()),
-            node.name_any()
-        ),
-        uid: node.uid().unwrap_or_default(),
-        accepted: host_owner::accepted(node.annotations().get(TAKE_OVER)),
     }
 }
 

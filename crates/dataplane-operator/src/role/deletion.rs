@@ -15,9 +15,10 @@ use operator_core::rejected_write::WRITES_ACCEPTED;
 
 use crate::conditions::NAMED;
 use crate::finalizers::{INVENTORY_FINALIZER, is_used};
-use crate::host::last_look::is_skipped;
+use crate::host::last_look::{is_host_skipped, is_skipped};
 use crate::host::machines::machine_names::known_name;
 use crate::host::machines::{machine_conditions, set};
+use crate::host::status::own;
 use crate::reasons;
 use crate::role::last_looks;
 use crate::role::machine_request::{MachineRequest, is_leaving};
@@ -74,7 +75,8 @@ pub fn leftovers(seen: &Observed) -> Vec<Step> {
         let node = seen.nodes.iter().find(|it| it.metadata.name == set.metadata.name)?;
         let is_its_own = set::is_of(set, &Target::of(&**node));
         let in_use = is_used(&**node).then(|| known_name(node));
-        let is_let_go = seen.is_namespace_terminating || is_skipped(&**node);
+        let is_let_go =
+            seen.is_namespace_terminating || is_host_skipped(Some(node), seen.role.as_deref());
         set::release_of(set, is_let_go, in_use.into_iter()).filter(|_| is_its_own)
     };
     seen.machines.others.iter().chain(&seen.machines.set).filter_map(release).collect()
@@ -135,7 +137,8 @@ fn node_step(
         ),
     };
     let rejected = rejected.filter(|_| matches!(seen.group, NodeGroup::Node(_)));
-    let observed = node.status.as_ref();
+    let observed = node.status.as_ref().map(own);
+    let observed = observed.as_ref();
     let previous = ours(observed.map(|it| it.conditions.as_slice()).unwrap_or_default());
     let conditions = settled(&previous, draft, rejected, node.metadata.generation, now);
     let rest = observed.cloned().unwrap_or_default();

@@ -20,7 +20,7 @@ use operator_runtime::source_cache::Digests;
 use crate::finalizers::is_used;
 use crate::host::effective_spec::EffectiveSpec;
 use crate::host::last_look::{
-    Due, Held, LeavingHost, Look, SERVICE, is_of, is_skipped, skip_command, template,
+    Due, Held, LeavingHost, Look, SERVICE, is_host_skipped, is_of, skip_command, template,
 };
 use crate::host::machines::machine_names::{known_name, machine_of};
 use crate::host::machines::provisioning_state::answers;
@@ -32,7 +32,10 @@ use crate::role::resolved::{is_first_deployment, recorded_services};
 /// given back.
 pub fn held(seen: &Observed, node: &Node, now: Timestamp) -> Option<Held> {
     let set = own_set(seen).filter(|it| it.spec.baremetal_hosts.contains_key(&known_name(node)))?;
-    if seen.is_namespace_terminating || is_skipped(node) || !is_asked(seen, node) {
+    if seen.is_namespace_terminating
+        || is_host_skipped(Some(node), seen.role.as_deref())
+        || !is_asked(seen, node)
+    {
         return None;
     }
     let effective = seen.effective(node);

@@ -18,6 +18,7 @@ use crate::host::conflicts::shared_keys::HOST_KEY_UNIQUE;
 use crate::host::inputs;
 use crate::host::machines::set;
 use crate::host::services::lack_services;
+use crate::host::status::own;
 use crate::reasons;
 use crate::role::build::inventory_name;
 use crate::role::evaluate::EvaluatedHost;
@@ -257,7 +258,8 @@ pub fn node_step(
 ) -> Option<Step> {
     let EvaluatedHost { host, sequence, .. } = &findings.evaluated;
     let node = host.node;
-    let observed = node.status.as_ref();
+    let observed = node.status.as_ref().map(own);
+    let observed = observed.as_ref();
     let previous = ours(observed.map(|it| it.conditions.as_slice()).unwrap_or_default());
     let deployed = observed.map(|it| it.deployed_inputs.clone()).unwrap_or_default();
     let is_complete = findings.up_to_date.status == ConditionStatus::True;
@@ -266,7 +268,6 @@ pub fn node_step(
         observed_generation: generation,
         group: group(&seen.group),
         observed_role: seen.role.as_deref().map(observed_role),
-        observed_node_set: None,
         conditions: merge_conditions(&previous, findings.all.clone(), generation, now),
         inventory_config_map_name: Some(node_inventory_name(&node.name_any())),
         inventory_secret_name: inventory_secret_name(host),
@@ -286,6 +287,7 @@ pub fn node_step(
         services: sequence.services.clone(),
         tls: host.effective.tls.clone(),
         deployed_inputs: if is_complete { kept(&deployed, &host.inputs) } else { deployed },
+        ..NodeStatus::default()
     };
     let next = desired.conditions.clone();
     let way_on = format!("To deploy it again: {}", redeploy_command(node));

@@ -87,7 +87,7 @@ async fn read(
     let networks = caches.attachments.seen(&caches.api, &namespace, names_networks).await?;
     let sources = caches.sources.digests_of(&caches.api, desired).await?;
     let runs = own_runs(caches, &namespace, &owner);
-    let own = own_claims(&nodes, &addresses);
+    let own = own_claims(&nodes, role.as_deref(), &addresses);
     let (others, claims) = around(caches, &namespace, (&owner, &runs), (&own, addresses));
     Ok(Observed {
         group,
@@ -160,9 +160,13 @@ fn around(
 }
 
 /// The claims of the nodes on their hosts.
-fn own_claims(nodes: &[Arc<Node>], addresses: &[Option<String>]) -> Vec<Claim> {
+fn own_claims(
+    nodes: &[Arc<Node>],
+    role: Option<&Role>,
+    addresses: &[Option<String>],
+) -> Vec<Claim> {
     let all = nodes.iter().zip(addresses);
-    all.map(|(node, address)| Claim::of_node_at(node, address.as_deref())).collect()
+    all.map(|(node, address)| Claim::of_node_at(node, role, address.as_deref())).collect()
 }
 
 /// Reads the sets of machines, if the group requests one or a node has a machine.

@@ -87,7 +87,7 @@ fn resolve_host<'a>(common: &Common<'a>, node: &'a Node) -> ResolvedHost<'a> {
     let ssh = seen.sources.get(&SourceRef::secret(&seen.namespace, ssh_secret));
     let is_new = matches!(&machine, Some(Ok(it)) if it.is_new);
     let trust = trust(node, &effective, ssh, record.as_ref(), is_new, &common.offers);
-    let claim = Claim::of_node_at(node, effective.address().as_deref());
+    let claim = Claim::of_node_at(node, seen.role.as_deref(), effective.address().as_deref());
     let claim = claim.showing(|_| trust.key.clone());
     let taken = claim.taken(&seen.claims);
     let shared_key = claim.shared_keys_text(&claim.shared_keys(&seen.claims));
@@ -195,9 +195,7 @@ fn trust(
         machine,
         created: node.creation_timestamp().map(|it| it.0),
     };
-    let former = machine.and_then(|it| it.former_key.as_ref());
-    let accepted = host_key::accepted(node.annotations().get(ACCEPT));
-    host.trust(offers, |_| accepted.filter(|it| Some(it) != former))
+    host.trust(offers, host_key::accepted(node.annotations().get(ACCEPT)))
 }
 
 /// Returns whether the host was last evaluated under another role than now, or under none.

@@ -11,6 +11,7 @@ use operator_core::run_engine::{SequenceState, host_progress};
 
 use crate::conditions::{NAMED, first_texts, input, rank, service_inputs};
 use crate::host::machines::machine_conditions;
+use crate::ignored_annotations;
 use crate::indexes::data_plane_of;
 use crate::reasons;
 use crate::role::node_status::{HOST_TEXT, NodeFindings};
@@ -65,6 +66,8 @@ pub fn role_step(
     all.push(ready);
     all.push(setup_of_all(hosts));
     all.extend(data_plane(seen.data_plane.is_some(), role));
+    let names = seen.nodes.iter().filter_map(|it| it.metadata.name.as_ref());
+    all.extend(ignored_annotations::of_group(role, names));
     // Each node has a condition of its own; the role's reports how many there are.
     let machines: Vec<(&str, ConditionDraft)> =
         hosts.iter().map(|it| (&*it.evaluated.host.effective.name, it.machine.clone())).collect();

@@ -29,6 +29,10 @@ impl Changes {
     /// Combines the operator's condition with a local comparison, because the status may lag
     /// behind.
     pub(super) fn of(stage: &Stage<'_>, options: Option<&Options<'_>>) -> Self {
+        // The operator only looks after such a compute.
+        if stage.desired.is_empty() && !stage.name.is_empty() {
+            return Self::None;
+        }
         let none = BTreeMap::new();
         let deployed = stage.deployed_inputs.unwrap_or(&none);
         let up_to_date = stage.condition(UP_TO_DATE);
@@ -57,11 +61,12 @@ impl Changes {
 
     /// Removes the inputs of other hosts of the node set.
     pub(super) fn without_others(self, host: &Host<'_>) -> Self {
-        let (Self::Inputs { mut names, is_cut }, Some(member)) = (self.clone(), &host.member)
-        else {
+        let status = host.node.status.as_ref();
+        let key = status.and_then(|it| it.observed_node_set.as_ref()?.key.as_ref());
+        let (Self::Inputs { mut names, is_cut }, Some(own)) = (self.clone(), key) else {
             return self;
         };
-        names.retain(|it| it.strip_prefix("nodes.").is_none_or(|key| key == member.key));
+        names.retain(|it| it.strip_prefix("nodes.").is_none_or(|key| key == own));
         if names.is_empty() && !is_cut { Self::None } else { Self::Inputs { names, is_cut } }
     }
 }

@@ -2,6 +2,7 @@
 
 use api::conditions::ConditionStatus;
 use api::dataplane::{RunState, Service};
+use api::nova::Management;
 use operator_core::data_sources::sources_of;
 
 use super::changes::listed;
@@ -89,6 +90,18 @@ fn what_was_written_and_not_rendered_is_shown_line_by_line() {
 }
 
 #[test]
+fn of_a_compute_that_is_only_looked_after_nothing_would_be_deployed() {
+    let mut snapshot = deployed();
+    let compute = &mut snapshot.computes[0];
+    compute.spec.management = Management::Observed;
+    compute.status.as_mut().unwrap().conditions.retain(|it| it.type_ != UP_TO_DATE);
+    compute.status.as_mut().unwrap().deployed_inputs.clear();
+    let host = snapshot.host("openstack", "edpm-compute-0").unwrap();
+    assert_eq!(text(&host, None, Paint::default()), "");
+    assert_eq!(host.up_to_date(), ConditionStatus::True);
+}
+
+#[test]
 fn the_names_of_inputs_are_read_from_the_operators_sentence() {
     let names = |it: &str| listed(it).map(|(names, is_cut)| (names.join("|"), is_cut));
     let one = "Changed since the last deployment: ansibleVars.edpm_x, ConfigMap a.b.";
@@ -123,9 +136,12 @@ fn each_service_of_a_compute_has_inputs_of_its_own() {
 fn a_host_of_a_node_set_is_told_what_concerns_it_and_which_options_come() {
     let mut snapshot = testdata::node_set();
     let change = |snapshot: &mut Snapshot, message: &str| {
-        let conditions = &mut snapshot.node_sets[0].status.as_mut().unwrap().conditions;
-        let told = conditions.iter_mut().find(|it| it.type_ == UP_TO_DATE).unwrap();
-        (told.status, told.message) = (ConditionStatus::False, message.to_owned());
+        for node in &mut snapshot.nodes {
+            let status = node.status.as_mut().unwrap();
+            status.deployed_config_hash = Some("01234567".to_owned());
+            let told = status.conditions.iter_mut().find(|it| it.type_ == UP_TO_DATE).unwrap();
+            (told.status, told.message) = (ConditionStatus::False, message.to_owned());
+        }
     };
     let service: Service = testdata::only("OpenStackDataPlaneService");
     let content = Content::of_config_map(&testdata::only("ConfigMap"), "openstack");
@@ -157,7 +173,7 @@ fn a_host_of_a_node_set_is_told_what_concerns_it_and_which_options_come() {
     );
     let text = told(&snapshot, "edpm-compute-5");
     for words in [
-        "OpenStackDataPlaneNodeSet openstack-edpm\n",
+        "OpenStackDataPlaneNode edpm-compute-5\n",
         "~ ConfigMap nova-extra-config of service nova-custom\n",
         "it is not deployed until an OpenStackDataPlaneDeployment is created\n",
         "25-nova-extra.conf, as it would reach the host:\n    > [libvirt] cpu_models = Nehalem\n",

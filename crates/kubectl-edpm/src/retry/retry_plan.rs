@@ -6,15 +6,14 @@ use std::collections::BTreeSet;
 use api::ansibleee::AnsibleEe;
 use api::conditions::READY;
 use api::dataplane::deployment::DeploymentSpec;
-use api::dataplane::{Deployment, HostProgress, NodeSetProgress};
+use api::dataplane::{Deployment, Node};
 use kube::ResourceExt;
-use operator_core::run_engine::host_progress::{is_failing, position};
 
 use super::order::Order;
+use crate::deployments::{is_last, waiting};
 use crate::error::{Error, Result};
-use crate::host::Host;
+use crate::host::{Host, Step};
 use crate::kinds::DEPLOYMENT;
-use crate::node_set_host::Member;
 use crate::object_meta::place;
 use crate::run::owner_of;
 use crate::snapshot::Snapshot;
@@ -25,31 +24,30 @@ const NAME: usize = 57;
 
 /// Returns a deployment for a host on which the last one failed; with `is_forced` also for a host
 /// without a failure, with all services. Otherwise it is an error.
-pub(super) fn of_member(host: &Host<'_>, member: &Member<'_>, is_forced: bool) -> Result<Order> {
-    let namespace = host.namespace;
+pub(super) fn of_host(host: &Host<'_>, is_forced: bool) -> Result<Order> {
+    let (namespace, set) = (host.namespace, host.node.node_set().unwrap_or_default());
     let stage = &host.stages[0];
-    let last = stage.deployment.and_then(|it| Some((it, member.progress(it)?)));
-    let under_way =
-        last.filter(|(it, _)| !it.has_ended()).map(|it| it.0).or_else(|| member.waiting());
+    let last = stage.deployment;
+    let under_way = last.filter(|it| !it.has_ended()).or_else(|| waiting(host));
     if let Some(open) = under_way.filter(|_| !is_forced) {
         return Err(still_trying(host, open));
     }
-    let failed = last.filter(|(it, at)| it.has_ended() && is_open(*at));
-    let limit = BTreeSet::from([member.name.clone()]);
-    let sets = vec![member.set_name().to_owned()];
-    if let Some((deployment, _)) = failed {
+    let is_done = host.progress(stage).iter().all(|it| it.state == Step::Succeeded);
+    let failed = last.filter(|it| it.has_ended() && !is_done);
+    let limit = BTreeSet::from([host.name.to_owned()]);
+    let sets = vec![set.to_owned()];
+    if let Some(deployment) = failed {
         return Ok(like(namespace, place(deployment).1, &deployment.spec, sets, &limit));
     }
     if !is_forced {
         let ready = stage.condition(READY);
         let why = ready.map(|it| format!(" ({}: {})", it.reason, it.message)).unwrap_or_default();
         return Err(Error::message(format!(
-            "no deployment has failed on {}{why}; --force creates one of all services of {} there",
-            host.name,
-            member.set_name()
+            "no deployment has failed on {}{why}; --force creates one of all services of {set} there",
+            host.name
         )));
     }
-    Ok(like(namespace, member.set_name(), &DeploymentSpec::default(), sets, &limit))
+    Ok(like(namespace, set, &DeploymentSpec::default(), sets, &limit))
 }
 
 /// Returns a deployment for the hosts that failed in a run, or for all of its hosts if none did.
@@ -76,18 +74,15 @@ pub(super) fn of_run(
     let all = || run.spec.hosts.iter().map(|it| it.name.clone()).collect();
     let hosts: BTreeSet<String> =
         if failed.is_empty() { all() } else { failed.into_iter().collect() };
-    let has_any = |set: &&String| {
-        let mut all = caches.node_sets.iter();
-        let of_set = all.find(|it| place(*it) == (namespace, set.as_str()));
-        let of_set = of_set.and_then(|it| deployment.progress_of(it));
-        of_set.is_some_and(|it| it.hosts.keys().any(|it| hosts.contains(it)))
-    };
+    let of_hosts: BTreeSet<&str> = caches
+        .nodes
+        .iter()
+        .filter(|it| place(*it).0 == namespace && hosts.contains(place(*it).1))
+        .filter_map(Node::node_set)
+        .collect();
+    let has_any = |set: &&String| of_hosts.contains(set.as_str());
     let sets = deployment.spec.node_sets.iter().filter(has_any).cloned().collect();
     Ok(vec![like(namespace, owner, &deployment.spec, sets, &hosts)])
-}
-
-fn is_open((progress, at): (&NodeSetProgress, &HostProgress)) -> bool {
-    position(at) < progress.services.len()
 }
 
 /// Returns a deployment with the spec of another one, limited to some hosts.
@@ -112,12 +107,14 @@ fn like(
 /// begun.
 fn still_trying(host: &Host<'_>, deployment: &Deployment) -> Error {
     let name = place(deployment).1;
-    let member = host.member.as_ref();
-    let at = member.and_then(|it| Some(it.progress(deployment)?.1));
-    let doing = match at {
-        None => "has not begun there",
-        Some(it) if is_failing(it) => "automatically retries what failed",
-        Some(_) => "is under way",
+    let is_failing =
+        || host.stages[0].services.iter().any(|it| it.failures > 0 && it.reason.is_some());
+    let doing = if !is_last(host.node, deployment) {
+        "has not begun there"
+    } else if is_failing() {
+        "automatically retries what failed"
+    } else {
+        "is under way"
     };
     Error::message(format!(
         "{DEPLOYMENT} {name} {doing}; --force creates another one, which begins after it"

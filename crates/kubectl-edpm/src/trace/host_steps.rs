@@ -15,7 +15,7 @@ const IN_CONTAINER: &str = "/etc/nova/nova.conf.d";
 
 pub(super) fn on_host(seen: &TraceInputs<'_>, effective: &EffectiveEntry<'_>) -> TraceStep {
     let step = |mark, line| TraceStep { name: "host", mark, lines: vec![line] };
-    let host = &seen.host.name;
+    let host = seen.host.name;
     if let Some(answer) = seen.said().filter(|it| !it.folder.is_empty()) {
         let place = |it: &str| format!("{host}: {}/{it}", answer.folder);
         let Some(file) = effective.file() else {

@@ -10,7 +10,7 @@ use crate::option_sources::ConfigPath;
 
 /// Returns the advice without a full stop, or `None` when the step itself says it.
 pub(super) fn next_step(stop: &TraceStep, seen: &TraceInputs<'_>, service: &str) -> Option<String> {
-    let host = &seen.host.name;
+    let host = seen.host.name;
     let again = format!("kubectl edpm retry {host} --force");
     Some(match stop.name {
         "snippet" => "write the option into that file".to_owned(),
@@ -28,7 +28,7 @@ pub(super) fn next_step(stop: &TraceStep, seen: &TraceInputs<'_>, service: &str)
             lister(seen.host)
         ),
         "deployment" => {
-            let set = seen.host.member.as_ref()?.set_name();
+            let set = seen.host.node.node_set()?;
             format!(
                 "create an {DEPLOYMENT} with nodeSets: [{set}]; with servicesOverride: [{service}] \
                  it runs that service alone"
@@ -91,7 +91,7 @@ fn lister<'a>(host: &'a Host<'_>) -> &'a str {
 }
 
 fn run(seen: &TraceInputs<'_>, service: &str) -> String {
-    let host = &seen.host.name;
+    let host = seen.host.name;
     let progress = seen.host.progress(seen.stage).into_iter().find(|it| it.service == service);
     let step = progress.map(|it| it.state);
     if matches!(step, Some(Step::Queued | Step::Running)) {

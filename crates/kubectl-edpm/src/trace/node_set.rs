@@ -14,8 +14,9 @@ use super::trace_step::{Mark, TraceStep};
 use crate::cluster::Read;
 use crate::conditions::UP_TO_DATE;
 use crate::config_files::{Content, File};
+use crate::deployments::{is_last, services, waiting};
+use crate::host::Host;
 use crate::kinds::DEPLOYMENT;
-use crate::node_set_host::Member;
 use crate::option_names::OptionNames;
 use crate::option_sources::ServiceSources;
 
@@ -96,27 +97,26 @@ pub(super) fn changed(seen: &TraceInputs<'_>, given: &ServiceSources) -> Vec<Str
     changed
 }
 
-/// Whether the node set lists an input as changed since the last deployment.
+/// Whether the host's node lists an input as changed since the last deployment.
 fn is_listed(seen: &TraceInputs<'_>, input: &str) -> bool {
     seen.stage.condition(UP_TO_DATE).is_some_and(|it| it.message.contains(input))
 }
 
 pub(super) fn deployment(
     seen: &TraceInputs<'_>,
-    member: &Member<'_>,
     given: &ServiceSources,
     changed: &[String],
 ) -> TraceStep {
     let (namespace, service) = (seen.host.namespace, given.service.name_any());
     let step = |mark, lines| TraceStep { name: "deployment", mark, lines };
     let Some(found) = seen.stage.deployment else {
-        return step(Mark::NotYet, vec![none(member, &service)]);
+        return step(Mark::NotYet, vec![none(seen.host, &service)]);
     };
-    let set = member.set_name();
+    let set = seen.host.node.node_set().unwrap_or_default();
     let name = found.name_any();
     let mut lines =
         vec![format!("{DEPLOYMENT} {namespace}/{name} brings service {service} to {set}")];
-    if let Some(newer) = member.waiting() {
+    if let Some(newer) = waiting(seen.host) {
         lines.push(format!("{DEPLOYMENT} {} waits: {}", newer.name_any(), message(newer)));
     }
     if changed.is_empty() {
@@ -127,22 +127,23 @@ pub(super) fn deployment(
 }
 
 /// Says why no deployment has run a service.
-fn none(member: &Member<'_>, service: &str) -> String {
-    let set = member.set_name();
-    let Some(newest) = member.deployments.last() else {
+fn none(host: &Host<'_>, service: &str) -> String {
+    let set = host.node.node_set().unwrap_or_default();
+    let Some(newest) = host.deployments.last() else {
         return format!("no {DEPLOYMENT} lists {set} in spec.nodeSets");
     };
     let name = newest.name_any();
-    match member.progress(newest) {
-        None => format!("{DEPLOYMENT} {name} has not begun on {set}: {}", message(newest)),
-        Some((progress, _)) if progress.services.iter().any(|it| it == service) => {
-            format!("{DEPLOYMENT} {name} did not come to service {service}: {}", message(newest))
-        }
-        Some((progress, _)) => {
-            let brought = progress.services.join(", ");
-            format!("{DEPLOYMENT} {name} does not bring service {service}, but {brought}")
-        }
+    if !is_last(host.node, newest) {
+        return format!("{DEPLOYMENT} {name} has not begun on {}: {}", host.name, message(newest));
     }
+    let brought = services(Some(*newest), host.node_set);
+    if brought.contains(&service) {
+        return format!(
+            "{DEPLOYMENT} {name} did not come to service {service}: {}",
+            message(newest)
+        );
+    }
+    format!("{DEPLOYMENT} {name} does not bring service {service}, but {}", brought.join(", "))
 }
 
 fn message(deployment: &Deployment) -> String {

@@ -30,15 +30,15 @@ pub(super) fn file_steps(
     let is_reported = is_reported(seen, given, winner, known);
     let mut steps =
         vec![written(seen, given, named), service(seen, given, named, known), listed(seen, given)];
-    let has_present = if let Some(member) = &seen.host.member {
+    let has_present = if seen.host.node.node_set().is_some() {
         let changed =
             if is_reported == Some(true) { vec![] } else { node_set::changed(seen, given) };
-        steps.push(node_set::deployment(seen, member, given, &changed));
+        steps.push(node_set::deployment(seen, given, &changed));
         changed.is_empty()
     } else {
         is_reported.unwrap_or_else(|| seen.stage.truth(UP_TO_DATE) == ConditionStatus::True)
     };
-    if seen.host.member.is_some() || seen.generated.is_some() {
+    if seen.host.node.node_set().is_some() || seen.generated.is_some() {
         steps.insert(0, node_set::generated(seen, given, named));
     }
     let is_deployed = has_succeeded(seen, given) && has_present;
@@ -90,8 +90,8 @@ fn service(
         format!("OpenStackDataPlaneService {}/{}", seen.host.namespace, given.service.name_any());
     let step = |mark, lines| TraceStep { name: "service", mark, lines };
     let sets = |it: &&File| !named.entries(&it.entries).is_empty();
-    let is_member = seen.host.member.is_some();
-    if let Some(absent) = given.absent.first().filter(|_| is_member && !given.is_listed) {
+    let is_of_set = seen.host.node.node_set().is_some();
+    if let Some(absent) = given.absent.first().filter(|_| is_of_set && !given.is_listed) {
         let line = format!(
             "OpenStackDataPlaneService {}/{absent}, which is listed, does not exist",
             seen.host.namespace
@@ -124,7 +124,7 @@ fn listed(seen: &TraceInputs<'_>, given: &ServiceSources) -> TraceStep {
     let name = given.service.name_any();
     let (kind, group) = match &seen.host.group {
         Some(group) => (group.kind, group.name),
-        None => (seen.stage.kind, seen.host.name.as_str()),
+        None => (seen.stage.kind, seen.host.name),
     };
     let verb = if given.is_listed { "lists" } else { "does not list" };
     let line = format!("{kind} {}/{group} {verb} {name} in spec.services", seen.host.namespace);

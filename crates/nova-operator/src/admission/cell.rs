@@ -121,8 +121,9 @@ fn validate_cell<K>(
 
 /// Reads only the fields that count for the cell: invalid other fields must not prevent the check.
 fn node(object: &DynamicObject) -> Node {
-    let role = object.data["spec"]["role"].as_str().map(str::to_owned);
-    let spec = NodeSpec { role, ..NodeSpec::default() };
+    let spec = &object.data["spec"];
+    let name = |field: &str| spec[field].as_str().map(str::to_owned);
+    let spec = NodeSpec { role: name("role"), node_set: name("nodeSet"), ..NodeSpec::default() };
     Node { metadata: object.metadata.clone(), spec, status: None }
 }
 

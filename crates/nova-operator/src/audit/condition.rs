@@ -7,13 +7,13 @@ use api::nova::ExternalCompute;
 use jiff::Timestamp;
 use kube::ResourceExt;
 use nova_config::conditions::CONFIGURATION_IN_SYNC;
-use nova_config::services::NOVA_REGISTERED;
 
 use crate::audit::report::{Differences, LastAudit, Verdict};
-use crate::audit::request::AuditRequest;
+use crate::audit::request::{AuditPolicy, AuditRequest};
 use crate::audit::run::LABEL;
 use crate::deployed_files::is_unrecorded;
 use crate::reasons;
+use crate::registration::recorded_proof;
 
 /// After how many intervals without another audit the last one counts no longer: two may pass between
 /// audits that each come in their interval.
@@ -37,7 +37,7 @@ impl Audited {
     /// deployment has just left as it was waits for the next interval.
     pub fn repair(&self, compute: &ExternalCompute) -> Option<&LastAudit> {
         let last = self.last.as_ref()?;
-        let repairs = self.request.policy()?.repairs;
+        let repairs = repairs(compute, self.request.policy()?);
         let is_due = repairs && !last.is_after_deployment && is_out_of_sync(compute, last);
         (is_due && !is_unrecorded(compute)).then_some(last)
     }
@@ -106,7 +106,7 @@ impl Audited {
                 let text = format!(
                     "Host {node} differs from what was deployed: {}. {}",
                     named(found, NAMED),
-                    way_on(policy.repairs, last, redeploy)
+                    way_on(repairs(compute, *policy), last, redeploy)
                 );
                 reasons::audit::OUT_OF_SYNC.condition(CONFIGURATION_IN_SYNC, text)
             }
@@ -115,6 +115,12 @@ impl Audited {
             Verdict::Unreadable => failed(compute, node, "its report cannot be read"),
         })
     }
+}
+
+/// Whether what audits find on the host of a compute is repaired: what this operator does not deploy is not
+/// deployed again by it.
+fn repairs(compute: &ExternalCompute, policy: AuditPolicy) -> bool {
+    policy.repairs && !compute.is_observed()
 }
 
 /// Returns whether the differences of an audit are still those of the host: it was not deployed
@@ -136,9 +142,8 @@ fn has_failed_since(compute: &ExternalCompute, last: &LastAudit) -> bool {
 
 /// Returns when the last deployment of a compute ended well; `None` while none has.
 fn deployed_at(compute: &ExternalCompute) -> Option<Timestamp> {
-    let services = &compute.status.as_ref()?.services;
-    let last = services.iter().find(|it| it.name == NOVA_REGISTERED)?;
-    (last.state == RunState::Succeeded).then_some(last.since.0)
+    let last = recorded_proof(compute).filter(|it| it.state == RunState::Succeeded)?;
+    Some(last.since.0)
 }
 
 /// Returns what follows where a host differs.
@@ -237,4 +242,47 @@ fn failed(compute: &ExternalCompute, node: &str, why: &str) -> ConditionDraft {
 
 fn find_command(compute: &ExternalCompute) -> String {
     format!("kubectl describe -n {} osaee -l {LABEL}", compute.namespace().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use api::nova::Management;
+    use jiff::SignedDuration;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_host_that_a_service_deploys_is_not_repaired_and_the_way_on_is_said() {
+        let mut compute: ExternalCompute = serde_json::from_value(json!({
+            "metadata": {"name": "n0", "namespace": "ns"},
+            "spec": {"dataplaneNodeName": "n0", "management": "Observed"},
+            "status": {},
+        }))
+        .unwrap();
+        let found = Differences { total: 1, named: vec!["/etc/x".to_owned()] };
+        let last = LastAudit {
+            name: "a".to_owned(),
+            uid: "a".to_owned(),
+            created: Timestamp::UNIX_EPOCH,
+            is_after_deployment: false,
+            verdict: Verdict::Differs(found),
+        };
+        let mut said = |repairs, is_observed| {
+            let policy = AuditPolicy { interval: SignedDuration::from_hours(1), repairs };
+            let request = AuditRequest::Audit(policy);
+            let audited = Audited { request, last: Some(last.clone()), playbooks: vec![] };
+            compute.spec.management =
+                if is_observed { Management::Observed } else { Management::Managed };
+            let found = audited.condition(&compute, "COMMAND", Timestamp::UNIX_EPOCH).unwrap();
+            (found.reason, found.message, audited.repair(&compute).is_some())
+        };
+        let (reason, message, is_repaired) = said(true, true);
+        assert_eq!((reason.as_str(), is_repaired), ("OutOfSync", false));
+        assert!(message.contains("/etc/x") && message.contains("COMMAND"), "{message}");
+        assert_eq!(said(false, true), (reason, message, false));
+        let (reason, message, is_repaired) = said(true, false);
+        assert_eq!((reason.as_str(), is_repaired), ("OutOfSync", true));
+        assert!(!message.contains("COMMAND"), "{message}");
+    }
 }

@@ -1,9 +1,10 @@
-//! What the annotations of a node and its role request: audits, how often, and repairs.
+//! What the annotations of a node and its group request: audits, how often, and repairs.
 
-use api::dataplane::{Node, Role};
+use api::dataplane::Node;
 use jiff::SignedDuration;
 use nova_config::annotations::{AUDIT, AUDIT_REPAIR};
 
+use crate::group::Group;
 use crate::inherited_annotation::{annotation, repeated};
 
 /// The longest interval.
@@ -42,10 +43,10 @@ impl AuditRequest {
 
 /// Returns what is requested for the host of a node.
 ///
-/// An annotation of the node, even an empty one, takes precedence over its role's; an empty one
+/// An annotation of the node, even an empty one, takes precedence over its group's; an empty one
 /// requests nothing. `least` is the shortest legal interval.
-pub fn requested(role: Option<&Role>, node: &Node, least: SignedDuration) -> AuditRequest {
-    let Some((text, origin)) = annotation(role, node, AUDIT) else { return AuditRequest::Absent };
+pub fn requested(group: Option<&Group>, node: &Node, least: SignedDuration) -> AuditRequest {
+    let Some((text, origin)) = annotation(group, node, AUDIT) else { return AuditRequest::Absent };
     if text.is_empty() {
         return AuditRequest::Absent;
     }
@@ -57,7 +58,7 @@ pub fn requested(role: Option<&Role>, node: &Node, least: SignedDuration) -> Aud
             (least.as_secs() + 59) / 60
         ));
     };
-    let repairs = match annotation(role, node, AUDIT_REPAIR) {
+    let repairs = match annotation(group, node, AUDIT_REPAIR) {
         None | Some(("" | "false", _)) => false,
         Some(("true", _)) => true,
         Some((other, origin)) => {
@@ -87,6 +88,9 @@ fn interval(text: &str) -> Option<SignedDuration> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use api::dataplane::Role;
     use kube::ResourceExt;
 
     use super::*;
@@ -101,6 +105,7 @@ mod tests {
 
     fn of(role: &[(&str, &str)], node: &[(&str, &str)]) -> AuditRequest {
         let role = annotated(Role::new("compute", <_>::default()), role);
+        let role = Group::Role(Arc::new(role));
         requested(Some(&role), &annotated(Node::new("n0", <_>::default()), node), LEAST)
     }
 

@@ -1,30 +1,25 @@
-//! Whose hosts share audits: those of a role, or the host of a node without a role.
+//! Whose hosts share audits: those of a role or of a node set, or the host of a node on its own.
 
 use api::ansibleee::AnsibleEe;
-use api::dataplane::{Node, Role};
+use api::dataplane::{Node, NodeSet, Role};
 use kube::{Resource, ResourceExt};
 use operator_core::object_key::Key;
 
-/// Separates the kind from the name in the key of a scope; no name of an object has it.
-const SEPARATOR: char = '/';
+use crate::group::{GroupKey, group_key};
 
 /// The hosts that share audits.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Scope {
-    /// Those of the nodes of a role.
-    Role(Key),
-    /// That of a node without a role.
+    /// Those of the nodes of a role or of a node set.
+    Group(GroupKey),
+    /// That of a node on its own.
     Node(Key),
 }
 
 impl Scope {
     /// Returns the scope of a node.
     pub fn of_node(node: &Node) -> Self {
-        let namespace = node.namespace().unwrap_or_default();
-        match &node.spec.role {
-            Some(role) => Self::Role(Key::new(namespace, role)),
-            None => Self::Node(Key::of(node)),
-        }
+        group_key(node).map_or_else(|| Self::Node(Key::of(node)), Self::Group)
     }
 
     /// Returns the scope of an audit, which its owner is; `None` for another run.
@@ -32,46 +27,45 @@ impl Scope {
         let namespace = run.namespace().unwrap_or_default();
         run.owner_references().iter().find_map(|it| {
             let key = Key::new(&namespace, &it.name);
-            if it.kind == Role::kind(&()) {
-                Some(Self::Role(key))
-            } else {
-                (it.kind == Node::kind(&())).then_some(Self::Node(key))
+            match &*it.kind {
+                kind if kind == Role::kind(&()) => Some(Self::Group(GroupKey::Role(key))),
+                kind if kind == NodeSet::kind(&()) => Some(Self::Group(GroupKey::NodeSet(key))),
+                kind if kind == Node::kind(&()) => Some(Self::Node(key)),
+                _ => None,
             }
         })
     }
 
-    /// Returns the key in the workqueue.
+    /// Returns the key in the workqueue: the name of no object is like that of a group there.
     pub fn key(&self) -> Key {
-        let (kind, key) = match self {
-            Self::Role(key) => ("role", key),
-            Self::Node(key) => ("node", key),
-        };
-        Key::new(&key.namespace, format!("{kind}{SEPARATOR}{}", key.name))
+        match self {
+            Self::Group(key) => key.work_key(),
+            Self::Node(key) => key.clone(),
+        }
     }
 
-    /// Returns the scope of a key in the workqueue; `None` for the key of something else.
-    pub fn of_key(key: &Key) -> Option<Self> {
-        let (kind, name) = key.name.split_once(SEPARATOR)?;
-        let object = Key::new(&key.namespace, name);
-        match kind {
-            "role" => Some(Self::Role(object)),
-            "node" => Some(Self::Node(object)),
-            _ => None,
-        }
+    /// Returns the scope of a key in the workqueue.
+    pub fn of_key(key: &Key) -> Self {
+        GroupKey::of_work_key(key).map_or_else(|| Self::Node(key.clone()), Self::Group)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
-    fn a_role_and_a_node_of_one_name_are_two_scopes() {
-        let (role, node) = (Scope::Role(Key::new("ns", "a")), Scope::Node(Key::new("ns", "a")));
-        assert_ne!(role.key(), node.key());
-        for scope in [role, node] {
-            assert_eq!(Scope::of_key(&scope.key()), Some(scope));
+    fn a_role_a_node_set_and_a_node_of_one_name_are_three_scopes() {
+        let key = || Key::new("ns", "a");
+        let groups = [GroupKey::Role(key()), GroupKey::NodeSet(key())];
+        let scopes: Vec<Scope> =
+            groups.into_iter().map(Scope::Group).chain([Scope::Node(key())]).collect();
+        let keys: BTreeSet<Key> = scopes.iter().map(Scope::key).collect();
+        assert_eq!(keys.len(), scopes.len());
+        for scope in scopes {
+            assert_eq!(Scope::of_key(&scope.key()), scope);
         }
-        assert_eq!(Scope::of_key(&Key::new("ns", "a")), None);
     }
 }

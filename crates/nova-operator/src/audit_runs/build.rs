@@ -26,6 +26,7 @@ use crate::audit::run::LABEL;
 use crate::audit_runs::observed::AuditedHost;
 use crate::compute::build::{host_connection, host_run_template};
 use crate::compute::migration_key;
+use crate::host_layout;
 
 /// The playbook.
 const PLAYBOOK: &str = "osp.edpm.nova_audit";
@@ -50,20 +51,24 @@ pub fn group(host: &AuditedHost) -> String {
         &spec.dns_config,
     );
     let images = (&spec.nova_compute_container_image, &spec.nova_libvirt_container_image);
-    hash::digest(&(inventory(host), pod, images, &host.audited.playbooks))
+    let where_from = format!("{:?} {:?}", layout(host), host.sources);
+    hash::digest(&(where_from, pod, images, &host.audited.playbooks))
 }
 
-/// Returns the inventory object of a host, and the Secret beside it: those that it shares with
-/// others of its role where its compute uses the node's own.
-fn inventory(host: &AuditedHost) -> (String, Option<String>) {
-    let status = host.node.status.clone().unwrap_or_default();
-    let named = host.compute.spec.inventory_config_map_name.clone();
-    if named != status.inventory_config_map_name {
-        return (named.unwrap_or_default(), None);
-    }
-    match status.shared_inventory_config_map_name {
-        Some(shared) => (shared, status.shared_inventory_secret_name),
-        None => (named.unwrap_or_default(), status.inventory_secret_name),
+/// Returns where the run finds the inventory of a host: the one that it shares with others of its role
+/// where its compute uses the node's own.
+fn layout(host: &AuditedHost) -> Layout {
+    let named = host.compute.spec.inventory_config_map_name.as_ref();
+    let status =
+        host.node.status.as_ref().filter(|it| {
+            named == it.inventory_config_map_name.as_ref() || host.compute.is_observed()
+        });
+    match status.and_then(|it| Some((it, it.shared_inventory_config_map_name.clone()?))) {
+        Some((status, inventory)) => {
+            let beside = status.shared_inventory_secret_name.clone();
+            Layout::Parent { inventory, beside, tls: vec![] }
+        }
+        None => host_layout::layout(&host.compute, Some(&host.node), vec![]),
     }
 }
 
@@ -104,15 +109,18 @@ pub fn run(owner: &Target, hosts: &[&AuditedHost], kind: &str, now: Timestamp) -
 
 fn template(owner: &Target, hosts: &[&AuditedHost]) -> Option<RunTemplate> {
     let first = hosts.first()?;
-    let (inventory, beside) = inventory(first);
-    let layout = Layout::Parent { inventory, beside, tls: vec![] };
     let play = play(&first.audited.playbooks);
-    let mut template = host_run_template(&first.compute, layout, play, NOVA_TYPE);
+    let mut template = host_run_template(&first.compute, layout(first), play, NOVA_TYPE);
     template.parent = owner.clone();
-    template.extra_mounts.push(files(hosts));
-    template.extra_vars = extra_vars(first);
-    let files = format!("{FILES_DIR}/{{{{ inventory_hostname }}}}");
-    template.template_vars = [("edpm_nova_config_src".to_owned(), json!(files))].into();
+    if first.compute.is_observed() {
+        // The files are those of the service, and the images stand in the inventory.
+        template.sources = first.sources.clone().unwrap_or_default();
+    } else {
+        template.extra_mounts.push(files(hosts));
+        template.extra_vars = extra_vars(first);
+        let files = format!("{FILES_DIR}/{{{{ inventory_hostname }}}}");
+        template.template_vars = [("edpm_nova_config_src".to_owned(), json!(files))].into();
+    }
     template.deployed = DeploymentOptions { lets_jobs_go: true, ..DeploymentOptions::default() };
     Some(template)
 }

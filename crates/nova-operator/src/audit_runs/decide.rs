@@ -114,7 +114,10 @@ fn is_mended(host: &AuditedHost) -> bool {
 }
 
 fn is_settled(host: &AuditedHost) -> bool {
-    host.ssh.is_some() && is_node_settled(&host.node) && is_compute_settled(&host.compute)
+    host.ssh.is_some()
+        && host.sources.is_some()
+        && is_node_settled(&host.node)
+        && is_compute_settled(&host.compute)
 }
 
 /// Deletes audits that a deployment waits for, those with a host whose inputs have changed, and those

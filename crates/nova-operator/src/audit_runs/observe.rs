@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::ansibleee::AnsibleEe;
-use api::dataplane::{Node, Role};
+use api::dataplane::Node;
 use kube::ResourceExt;
-use operator_core::data_sources::SourceRef;
+use operator_core::data_sources::{SourceRef, sources_of};
 use operator_core::object_key::Key;
 use operator_core::plan::Target;
+use operator_core::run_engine::run_template::MountedSource;
+use operator_core::run_engine::sources::mounted;
 use operator_runtime::error::Result;
 
 use crate::audit::observe::audited;
@@ -17,18 +19,19 @@ use crate::audit::run::{address_key, is_audit, is_open, open_key};
 use crate::audit::scope::Scope;
 use crate::audit_runs::observed::{Audit, AuditedHost, Observed};
 use crate::caches::Caches;
-use crate::indexes::{BY_OPEN_ADDRESS, BY_OPEN_AUDIT, BY_OWNER, BY_ROLE};
+use crate::group::{Group, group_key};
+use crate::indexes::{BY_OPEN_ADDRESS, BY_OPEN_AUDIT, BY_OWNER};
 use crate::shared_caches::SharedCaches;
 
 /// Reads a scope; returns `None` when its object does not exist, and with it its audits go.
 pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     let shared = caches.watched();
-    let Some((owner, role, nodes)) = Scope::of_key(key).and_then(|it| members(&shared, &it)) else {
+    let Some((owner, group, nodes)) = members(&shared, &Scope::of_key(key)) else {
         return Ok(None);
     };
     let mut hosts = Vec::new();
     for node in nodes {
-        hosts.extend(host(caches, &shared, role.as_deref(), node).await?);
+        hosts.extend(host(caches, &shared, group.as_ref(), node).await?);
     }
     hosts.sort_by_key(|it| it.node.name_any());
     let owner_key = Key::new(&owner.namespace, owner.uid.clone().unwrap_or_default());
@@ -48,13 +51,13 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     }))
 }
 
-/// Returns how many audits of each namespace have not ended: those with the label that a role or a node
-/// controls, for others are not ours.
+/// Returns how many audits of each namespace have not ended: those with the label that an object with
+/// audits owns, for others are not ours.
 fn open_by_namespace(caches: &SharedCaches) -> BTreeMap<String, usize> {
     let mut n_open = BTreeMap::new();
     for run in caches.runs.indexed(BY_OPEN_AUDIT, &open_key()) {
         let namespace = run.namespace().unwrap_or_default();
-        let mut owners = run.owner_references().iter().filter(|it| it.controller == Some(true));
+        let mut owners = run.owner_references().iter();
         if owners.any(|it| is_scope(caches, &Key::new(&namespace, &it.name), &it.uid)) {
             *n_open.entry(namespace).or_default() += 1;
         }
@@ -63,23 +66,25 @@ fn open_by_namespace(caches: &SharedCaches) -> BTreeMap<String, usize> {
 }
 
 fn is_scope(caches: &SharedCaches, key: &Key, uid: &str) -> bool {
-    let (role, node) = (caches.roles.get(key), caches.nodes.get(key));
-    role.and_then(|it| it.uid()).as_deref() == Some(uid)
-        || node.and_then(|it| it.uid()).as_deref() == Some(uid)
+    let uids = [
+        caches.roles.get(key).and_then(|it| it.uid()),
+        caches.node_sets.get(key).and_then(|it| it.uid()),
+        caches.nodes.get(key).and_then(|it| it.uid()),
+    ];
+    uids.iter().flatten().any(|it| it == uid)
 }
 
-/// The object of a scope, the role where it is one, and the nodes.
-type Members = (Target, Option<Arc<Role>>, Vec<Arc<Node>>);
+/// The object of a scope, the group where it is one, and the nodes.
+type Members = (Target, Option<Group>, Vec<Arc<Node>>);
 
 fn members(caches: &SharedCaches, scope: &Scope) -> Option<Members> {
     match scope {
-        Scope::Role(key) => {
-            let role = caches.roles.get(key)?;
-            let nodes = caches.nodes.indexed(BY_ROLE, key);
-            Some((Target::of(&*role), Some(role), nodes))
+        Scope::Group(key) => {
+            let group = caches.group(key)?;
+            Some((group.target(), Some(group), caches.nodes_of(key)))
         }
         Scope::Node(key) => {
-            let node = caches.nodes.get(key).filter(|it| it.spec.role.is_none())?;
+            let node = caches.nodes.get(key).filter(|it| group_key(it).is_none())?;
             Some((Target::of(&*node), None, vec![node]))
         }
     }
@@ -89,10 +94,10 @@ fn members(caches: &SharedCaches, scope: &Scope) -> Option<Members> {
 async fn host(
     caches: &Caches,
     shared: &SharedCaches,
-    role: Option<&Role>,
+    group: Option<&Group>,
     node: Arc<Node>,
 ) -> Result<Option<AuditedHost>> {
-    let audited = audited(caches, role, &node);
+    let audited = audited(caches, group, &node);
     if audited.request == AuditRequest::Absent {
         return Ok(None);
     }
@@ -103,9 +108,38 @@ async fn host(
         Some(secret) => caches.sources.digests(&caches.api, &secret).await?,
         None => None,
     };
+    let sources =
+        if compute.is_observed() { sources(caches, group, &node).await? } else { Some(vec![]) };
     let address = node.status.as_ref().and_then(|it| it.address.as_deref());
     let is_busy = address.is_some_and(|it| is_busy(shared, it));
-    Ok(Some(AuditedHost { node, compute, audited, ssh, is_busy }))
+    Ok(Some(AuditedHost { node, compute, audited, ssh, sources, is_busy }))
+}
+
+/// Returns what the service of type nova of a node mounts, as its deployments do; `None` where there is no
+/// such service, or something is missing.
+async fn sources(
+    caches: &Caches,
+    group: Option<&Group>,
+    node: &Node,
+) -> Result<Option<Vec<MountedSource>>> {
+    let (nova, namespace) =
+        (caches.nova_services(group, node), node.namespace().unwrap_or_default());
+    let name = nova.listed.map(|it| it.service).or(nova.deployed);
+    let service = name.and_then(|it| caches.services.get(&Key::new(&namespace, &it)));
+    let Some(service) = service else { return Ok(None) };
+    let mut found = Vec::new();
+    for named in sources_of(&service.spec) {
+        let digests = caches.sources.digests(&caches.api, &named.source(&namespace)).await?;
+        let Some(digests) = digests else {
+            if named.is_optional {
+                continue;
+            }
+            return Ok(None);
+        };
+        let keys = digests.keys.into_keys().collect();
+        found.push(MountedSource { kind: named.kind, name: named.name, keys });
+    }
+    Ok(Some(mounted(found)))
 }
 
 /// Returns whether a run that is no audit has not ended on the host of an address.
@@ -123,7 +157,7 @@ mod tests {
     use crate::audit::run::LABEL;
 
     #[test]
-    fn an_audit_counts_in_its_namespace_and_only_if_a_role_or_a_node_controls_it() {
+    fn an_audit_counts_in_its_namespace_and_only_if_an_object_with_audits_owns_it() {
         let caches = SharedCaches::default();
         let role = |namespace: &str| {
             json!({
@@ -136,6 +170,13 @@ mod tests {
         };
         caches.roles.absorb(&role("a"));
         caches.roles.absorb(&role("b"));
+        caches.node_sets.absorb(&json!({
+            "apiVersion": "dataplane.openstack.org/v1beta1", "kind": "OpenStackDataPlaneNodeSet",
+            "metadata": {
+                "name": "compute", "namespace": "b", "uid": "s", "resourceVersion": "1",
+            },
+            "spec": {"nodes": {}, "nodeTemplate": {"ansibleSSHPrivateKeySecret": "ssh"}},
+        }));
         let audit = |namespace: &str, name: &str, owners: Value| {
             caches.runs.absorb(&json!({
                 "apiVersion": "ansibleee.openstack.org/v1beta1", "kind": "OpenStackAnsibleEE",
@@ -146,18 +187,20 @@ mod tests {
                 "spec": { "hosts": [{ "name": "n0", "address": "192.0.2.1:22" }] },
             }));
         };
-        let owner = |uid: &str, is_controller: bool| {
+        // As they are made: their owner does not control them.
+        let owner = |kind: &str, uid: &str| {
             json!([{
-                "apiVersion": "dataplane.openstack.org/v1beta1", "kind": "OpenStackDataPlaneRole",
-                "name": "compute", "uid": uid, "controller": is_controller,
+                "apiVersion": "dataplane.openstack.org/v1beta1", "kind": kind, "name": "compute",
+                "uid": uid,
             }])
         };
-        audit("a", "ours", owner("r", true));
-        audit("b", "ours", owner("r", true));
+        let (role, set) = ("OpenStackDataPlaneRole", "OpenStackDataPlaneNodeSet");
+        audit("a", "ours", owner(role, "r"));
+        audit("b", "ours", owner(role, "r"));
+        audit("b", "of-a-node-set", owner(set, "s"));
         audit("b", "hand-made", json!([]));
-        audit("b", "of-another-role", owner("x", true));
-        audit("b", "not-controlled", owner("r", false));
-        let counts = [("a".to_owned(), 1), ("b".to_owned(), 1)].into();
+        audit("b", "of-another-role", owner(role, "x"));
+        let counts = [("a".to_owned(), 1), ("b".to_owned(), 2)].into();
         assert_eq!(open_by_namespace(&caches), counts);
     }
 }

@@ -10,6 +10,7 @@ use api::nova::ExternalCompute;
 use nova_config::conditions::{DEPLOYMENT_READY, UP_TO_DATE};
 use operator_core::finalizers::is_terminating;
 use operator_core::plan::Target;
+use operator_core::run_engine::run_template::MountedSource;
 use operator_runtime::source_cache::Digests;
 
 use crate::audit::condition::Audited;
@@ -26,6 +27,9 @@ pub struct AuditedHost {
     pub audited: Audited,
     /// The digests of its ssh Secret, or `None` when it does not exist.
     pub ssh: Option<Digests>,
+    /// What the service of type nova mounts that deploys the host, or `None` while something of it is
+    /// missing; empty for a host that this operator deploys.
+    pub sources: Option<Vec<MountedSource>>,
     /// Whether a run that is no audit waits for the host or works on it.
     pub is_busy: bool,
 }
@@ -42,7 +46,7 @@ pub struct Audit {
 /// A snapshot of everything that the decision on the audits of a scope uses.
 #[derive(Clone, Debug)]
 pub struct Observed {
-    /// The role, or the node without a role: it owns the audits.
+    /// The role or node set, or the node on its own: it owns the audits.
     pub owner: Target,
     /// Its hosts, by name.
     pub hosts: Vec<AuditedHost>,
@@ -70,7 +74,7 @@ pub fn is_compute_settled(compute: &ExternalCompute) -> bool {
     !is_terminating(compute)
         && status.observed_generation == compute.metadata.generation
         && is_true(&status.conditions, DEPLOYMENT_READY)
-        && has_present_inputs(&status.conditions)
+        && (compute.is_observed() || has_present_inputs(&status.conditions))
         && !is_unrecorded(compute)
         && has_ended(&status.services)
 }

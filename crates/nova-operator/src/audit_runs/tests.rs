@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use api::ansibleee::{AnsibleEe, AnsibleEeStatus};
 use api::conditions::ConditionStatus;
-use api::dataplane::{Node, Role};
-use api::nova::{ExternalCompute, ExternalComputeStatus};
+use api::dataplane::{Node, ObservedNodeSet, Role};
+use api::nova::{ExternalCompute, ExternalComputeStatus, Management};
+use api::shared::SourceKind;
 use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt;
 use operator_core::plan::{Kind, Target, Write};
+use operator_core::run_engine::run_template::MountedSource;
 use operator_runtime::source_cache::Digests;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -96,7 +98,8 @@ fn host(name: &str) -> AuditedHost {
     let request = AuditRequest::Audit(policy);
     let audited = Audited { request, last: None, playbooks: Vec::new() };
     let (node, compute) = (Arc::new(node), Arc::new(compute));
-    AuditedHost { node, compute, audited, ssh: Some(Digests::default()), is_busy: false }
+    let (ssh, sources) = (Some(Digests::default()), Some(vec![]));
+    AuditedHost { node, compute, audited, ssh, sources, is_busy: false }
 }
 
 impl World {
@@ -201,6 +204,43 @@ fn the_hosts_of_a_role_share_a_run_with_the_files_of_each() {
     let owner = &run.owner_references()[0];
     assert_eq!((owner.uid.as_str(), owner.controller), (UID, None));
     assert_eq!(world.created(), None, "it has not ended");
+}
+
+#[test]
+fn the_hosts_of_a_node_set_share_a_run_with_the_files_of_their_service() {
+    let mut world = World::new(&["n1", "n2"]);
+    for host in &mut world.seen.hosts {
+        let status = Arc::make_mut(&mut host.node).status.as_mut().unwrap();
+        status.inventory_config_map_name = None;
+        status.shared_inventory_config_map_name = None;
+        status.inventory_secret_name = Some("dataplanenodeset-edpm".into());
+        status.ssh_key_secret_name = Some("key".into());
+        status.observed_node_set =
+            Some(ObservedNodeSet { name: "edpm".into(), ..ObservedNodeSet::default() });
+        let compute = Arc::make_mut(&mut host.compute);
+        compute.spec.management = Management::Observed;
+        compute.spec.inventory_config_map_name = None;
+        let keys = vec!["01-nova.conf".to_owned()];
+        let (kind, name) = (SourceKind::Secret, "nova-cell1-compute-config".to_owned());
+        host.sources = Some(vec![MountedSource { kind, name, keys }]);
+        host.audited.playbooks = vec!["example.site.motd_audit".to_owned()];
+    }
+    world.host("n2").sources = None;
+    assert_eq!(world.created(), Some(named(&["n1"])), "a file of the second one is missing");
+    world.end_well();
+    world.now += HOUR;
+    world.host("n2").sources = world.host("n1").sources.clone();
+    assert_eq!(world.created(), Some(named(&["n1", "n2"])));
+    let spec = serde_json::to_value(&world.seen.audits.last().unwrap().run.spec).unwrap();
+    let text = spec.to_string();
+    for part in ["osp.edpm.nova_audit", "example.site.motd_audit", "dataplanenodeset-edpm"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(text.contains("nova-cell1-compute-config"), "{text}");
+    assert!(text.contains("/var/lib/openstack/configs/nova"), "{text}");
+    for part in ["config-data", "edpm_nova_config_src", "edpm_nova_compute_image"] {
+        assert!(!text.contains(part), "{part}: {text}");
+    }
 }
 
 #[test]

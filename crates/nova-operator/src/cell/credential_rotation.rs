@@ -18,9 +18,9 @@ use crate::reasons;
 /// The number of computes that a message names.
 const NAMED: usize = 5;
 
-/// The number of computes of a cell, and those with other credentials.
+/// The number of computes of a cell that this operator deploys, and those with other credentials.
 pub struct RotationProgress {
-    /// The number of all computes of the cell.
+    /// The number of all of them.
     pub total: usize,
     /// The names of the computes that use other credentials, or none yet, in the given order.
     pub behind: Vec<String>,
@@ -30,12 +30,13 @@ impl RotationProgress {
     /// Compares the inputs of each compute's last deployment with `present`, the cell's current
     /// ones.
     pub fn of(computes: &[Arc<ExternalCompute>], present: &Inputs) -> Self {
+        let deployed = || computes.iter().filter(|it| !it.is_observed());
         let is_behind = |it: &&Arc<ExternalCompute>| {
             let deployed = it.status.as_ref().map(|it| of_cell_among(&it.deployed_inputs));
             deployed.is_none_or(|it| !changed_inputs(&it, present).is_empty())
         };
-        let behind = computes.iter().filter(is_behind).map(|it| it.name_any()).collect();
-        Self { total: computes.len(), behind }
+        let behind = deployed().filter(is_behind).map(|it| it.name_any()).collect();
+        Self { total: deployed().count(), behind }
     }
 
     /// Returns the number of computes that use the current credentials.

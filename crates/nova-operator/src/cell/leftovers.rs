@@ -31,7 +31,6 @@ use crate::drain::unknown::unknown;
 /// first. A compute that finds no place waits for one.
 pub fn cell_leftovers(seen: &Observed) -> Vec<Leftover> {
     let mut waiting: Vec<Leftover> = seen.computes.iter().filter_map(|it| leftover(it)).collect();
-    waiting.extend(seen.hosts.iter().flat_map(|it| it.let_go.iter().cloned()));
     let is_waiting: BTreeSet<String> = waiting.iter().map(|it| it.uid.clone()).collect();
     let gone = known(seen).iter().filter(|it| !is_waiting.contains(&it.uid));
     let gone = gone.filter_map(|it| remaining(seen, it));

@@ -8,16 +8,15 @@ use nova_config::conditions::{COMPUTES_UP, NOVA_API_READY};
 use openstack_client::{Error, Fault, Service};
 
 use crate::cell::observed::Observed;
-use crate::computes_up::{ComputeState, condition, state_of, states};
+use crate::computes_up::{condition, states};
 use crate::nova_fault::{cause, next_step};
 use crate::nova_health::ApiHealth;
-use crate::nova_monitor::objects::SetHost;
 use crate::reasons;
 
 /// Returns the conditions; none where nova's API is not read.
 pub fn conditions(seen: &Observed, previous: &[Condition]) -> Vec<ConditionDraft> {
     let Some(health) = &seen.nova_api else { return vec![] };
-    vec![api(seen, health, previous), computes_up(seen, health, previous)]
+    vec![api(seen, health, previous), condition(COMPUTES_UP, &states(&seen.computes))]
 }
 
 fn api(seen: &Observed, health: &ApiHealth, previous: &[Condition]) -> ConditionDraft {
@@ -102,31 +101,4 @@ fn reason(fault: &Fault) -> &'static Reason {
         // Readings change nothing, so they never fail like this.
         Error::Failed(..) | Error::NotLeader => &reasons::cell::NOVA_FAILED,
     }
-}
-
-/// Returns how many computes and hosts of node sets of the cell are up, and the first ones that are
-/// down. What was reported before stays until each host was read.
-fn computes_up(seen: &Observed, health: &ApiHealth, previous: &[Condition]) -> ConditionDraft {
-    let before = || find(previous, COMPUTES_UP).map(ConditionDraft::repeated);
-    let Some(set_hosts) = &seen.set_hosts else {
-        let is_silent = matches!(health, ApiHealth::Fails(_) | ApiHealth::Unread);
-        return before().filter(|_| !is_silent).unwrap_or_else(|| not_counted(&seen.cell));
-    };
-    let is_pending = |it: &SetHost| state_of(&it.service).is_none();
-    if let Some(before) = before().filter(|_| set_hosts.iter().any(is_pending)) {
-        return before;
-    }
-    let state = |it: &SetHost| state_of(&it.service).unwrap_or(ComputeState::Unknown);
-    let mut states = states(&seen.computes);
-    states.extend(set_hosts.iter().map(|it| (it.name.clone(), state(it))));
-    condition(COMPUTES_UP, &states)
-}
-
-fn not_counted(cell: &Cell) -> ConditionDraft {
-    let text = format!(
-        "Nova's API was not read since the operator started, so it is unknown which hosts of node \
-         sets NovaCell {} has.",
-        cell.name_any()
-    );
-    reasons::COMPUTES_NOT_READ.condition(COMPUTES_UP, text)
 }

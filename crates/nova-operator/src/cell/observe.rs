@@ -40,7 +40,6 @@ pub async fn observe(caches: &Caches, probes: &Arc<Probes>, key: &Key) -> Result
     let message_bus = named(&caches.sources, &caches.api, message_bus).await?;
     let view = view(&cell, &secret, &message_bus).and_then(Result::ok);
     let nova_api = caches.nova.as_ref().map(|it| it.api(key));
-    let set_hosts = caches.nova.as_ref().map_or_else(|| Some(vec![]), |it| it.set_hosts(key));
     let is_probed = view.is_some();
     let answers = probes.follow(key, view);
     let rendered = rendered(caches, &files);
@@ -50,7 +49,7 @@ pub async fn observe(caches: &Caches, probes: &Arc<Probes>, key: &Key) -> Result
         caches.computes.check_readable(&key.namespace)?;
     }
     let computes = caches.computes.indexed(BY_CELL, key);
-    let hosts = hosts::observe::observe(caches, &cell, key, &computes).await?;
+    let hosts = hosts::observe::observe(caches, &cell, key, &computes);
     let contents = (secret.content.as_ref(), message_bus.content.as_ref());
     let credentials = lookup::present(caches, &cell, contents).await?;
     let namespace_goes = is_terminating(&*cell)
@@ -63,7 +62,6 @@ pub async fn observe(caches: &Caches, probes: &Arc<Probes>, key: &Key) -> Result
         is_probed,
         answers,
         nova_api,
-        set_hosts,
         discovery,
         hosts,
         rendered,

@@ -14,7 +14,6 @@ use operator_runtime::tls_stream::CaTrust;
 use crate::cell::discovery;
 use crate::cell::hosts::observed::HostsSeen;
 use crate::nova_health::ApiHealth;
-use crate::nova_monitor::objects::SetHost;
 use crate::probe::amqp::outcome::HostOutcome;
 use crate::probe::keystone_fault::KeystoneFault;
 
@@ -67,9 +66,6 @@ pub struct Observed {
     pub answers: Option<Answers>,
     /// What is known of nova's API, or `None` where that API is not read.
     pub nova_api: Option<ApiHealth>,
-    /// The hosts of node sets that count to it; none where nova's API is not used, and `None` where it
-    /// was not read yet.
-    pub set_hosts: Option<Vec<SetHost>>,
     /// What was seen of the discovery of its hosts, or `None` where nova's API is not read.
     pub discovery: Option<discovery::observed::Seen>,
     /// What was observed in nova of its hosts, or `None` where it has none or nova's API is not used.

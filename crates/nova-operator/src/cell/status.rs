@@ -38,7 +38,7 @@ pub fn desired(
         observed_generation: metadata.generation,
         conditions: merge_conditions(previous, drafts, metadata.generation, now),
         hash: hashes(seen, digests),
-        computes: number(seen.computes.len()),
+        computes: number(seen.computes.iter().filter(|it| !it.is_observed()).count()),
         up_to_date_computes: up_to_date.and_then(number),
         leftovers: leftovers::cell_leftovers(seen),
         discovery: None,
@@ -108,8 +108,8 @@ fn in_use(seen: &Observed) -> ConditionDraft {
     let names: Vec<String> = seen.computes.iter().map(|it| it.name_any()).collect();
     let text = format!(
         "NovaCell {} goes when no NovaExternalCompute names it any more; {} do: {}. \
-         Take them away first: delete their nodes, or let each node's compute go with annotation \
-         {ALLOW_REMOVAL}.",
+         Take them away first: delete their nodes, take hosts out of their node sets, or let each \
+         node's compute go with annotation {ALLOW_REMOVAL}.",
         seen.cell.name_any(),
         names.len(),
         first_of(&names)

@@ -102,7 +102,6 @@ fn seen() -> Observed {
             keystone: Ok(()),
         }),
         nova_api: None,
-        set_hosts: Some(vec![]),
         discovery: None,
         hosts: None,
         rendered: None,

@@ -19,6 +19,8 @@ pub struct Mismatch {
     pub has_run: bool,
     /// Whether the compute has a user's configuration that deleting it would lose.
     pub has_config: bool,
+    /// Whether a service of type nova has deployed the compute.
+    pub is_observed: bool,
 }
 
 impl Mismatch {
@@ -31,6 +33,7 @@ impl Mismatch {
             requested,
             has_run,
             has_config: compute.spec.custom_service_config.is_some(),
+            is_observed: compute.is_observed(),
         }
     }
 
@@ -70,6 +73,9 @@ impl Mismatch {
 
     /// Returns the condition message while the mismatch lasts.
     pub fn message(&self) -> String {
+        if self.is_observed {
+            return self.message_of_observed();
+        }
         let Self { namespace, compute, own, .. } = self;
         let lost = self.lost();
         match &self.requested {
@@ -85,6 +91,30 @@ impl Mismatch {
                  NovaExternalCompute {compute} is in cell {own}. Set annotation {CELL} back to \
                  {own}, or let the compute go ({lost}): kubectl annotate --overwrite -n \
                  {namespace} openstackdataplanenode/{compute} {ALLOW_REMOVAL}=true"
+            ),
+        }
+    }
+
+    /// Returns the same for a compute that a service of type nova has deployed.
+    fn message_of_observed(&self) -> String {
+        let Self { namespace, compute, own, .. } = self;
+        let place = if own.is_empty() { String::new() } else { format!(" in cell {own}") };
+        let begin = format!(
+            "NovaExternalCompute {compute} was deployed{place} by a service of type nova, and"
+        );
+        match &self.requested {
+            Some(asked) => format!(
+                "{begin} its node now asks for cell {asked}: nova cannot move it, and the operator \
+                 does not take it over. Set the Secret that the service mounts, or annotation {CELL}, \
+                 back, or delete the compute, and it is made again in {asked} (first take its \
+                 instances away): {}",
+                self.delete_command()
+            ),
+            None => format!(
+                "{begin} none is listed for OpenStackDataPlaneNode {compute} any more, whose \
+                 annotation {CELL} asks for no compute. List the service again, or let the compute \
+                 go: kubectl annotate --overwrite -n {namespace} openstackdataplanenode/{compute} \
+                 {ALLOW_REMOVAL}=true"
             ),
         }
     }

@@ -274,3 +274,32 @@ fn what_slipped_past_hinders_no_other_change_and_its_repair_passes() {
     other.annotations_mut().insert(CELL.into(), "nova-cell3".into());
     assert_ne!(of_node(&node(TWO), &other, &slipped), "");
 }
+
+#[test]
+fn a_compute_that_a_service_deploys_hinders_no_annotation() {
+    let observed = |it: &mut Value| it["spec"]["management"] = json!("Observed");
+    for (before, after) in [(ONE, TWO), (ONE, None), (None, TWO)] {
+        assert_eq!(of_node(&node(before), &node(after), &with(observed)), "");
+    }
+    assert_ne!(of_node(&node(None), &node(Some("nova-cell0")), &with(observed)), "");
+}
+
+#[test]
+fn a_node_of_a_node_set_is_judged_by_the_cell_that_it_inherits_there() {
+    let world = with(|_| {});
+    let set = json!({ "nodeTemplate": { "ansibleSSHPrivateKeySecret": "key" }, "nodes": {} });
+    world.node_sets.absorb(&object(
+        "dataplane",
+        "OpenStackDataPlaneNodeSet",
+        "edpm",
+        &cell(ONE),
+        &set,
+    ));
+    let of_set = |of_node: Option<&str>| -> Node {
+        let spec = json!({ "nodeSet": "edpm" });
+        read(object("dataplane", "OpenStackDataPlaneNode", "n0", &cell(of_node), &spec))
+    };
+    assert_eq!(of_node(&of_set(None), &of_set(ONE), &world), "");
+    assert_ne!(of_node(&of_set(None), &of_set(TWO), &world), "");
+    assert_ne!(of_node(&of_set(None), &of_set(Some("")), &world), "");
+}

@@ -50,14 +50,7 @@ impl World {
         let server = FakeApi::default();
         let client = kube::Client::new(server.clone(), "ns");
         let (queues, cells) = (Queues::default(), Cache::new(vec![]));
-        let objects = MonitoredObjects {
-            caches: SharedCaches::default(),
-            node_sets: Cache::new(vec![]),
-            reports: Cache::new(vec![]),
-            services: Cache::new(vec![]),
-            cells: Arc::clone(&cells),
-            cells_are_ours,
-        };
+        let objects = MonitoredObjects { caches: SharedCaches::default(), cells_are_ours };
         let settings = settings(&Metrics::new("test"), leads());
         let of = MonitorQueues::of(&queues);
         let monitor = NovaMonitor::new(Duration::from_millis(5), settings, objects, of);

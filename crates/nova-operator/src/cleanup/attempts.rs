@@ -4,6 +4,7 @@ use api::conditions::{ConditionDraft, READY, Reason, Severity, find};
 use api::dataplane::ServiceRun;
 use jiff::Timestamp;
 use nova_config::conditions::HOST_CLEANED;
+use nova_config::services::NOVA_CLEANUP;
 use operator_core::hash;
 use operator_core::run_engine::Run;
 use operator_core::run_engine::host_key::HostKeyTrust;
@@ -15,8 +16,6 @@ use crate::cleanup::build::Extent;
 use crate::cleanup::messages;
 use crate::reasons;
 
-/// The service name of cleanup runs.
-pub const NOVA_CLEANUP: &str = "nova-cleanup";
 /// Version of the play; a new version makes hosts that wait for their cleanup run it once more.
 const VERSION: &str = "v1";
 
@@ -87,14 +86,16 @@ pub fn identity(parts: &impl serde::Serialize, extent: Extent) -> String {
 }
 
 /// Returns what the cleanup of a host takes away, which is removed from nova; `begun` are the hashes of
-/// its attempts. A cleanup that has begun without the agents of neutron ends without them.
+/// its attempts. A cleanup that has begun with the agents of neutron, or without them, ends so.
 pub fn extent<'a>(
     parts: &impl serde::Serialize,
-    mut begun: impl Iterator<Item = &'a str>,
+    begun: impl Iterator<Item = &'a str>,
     host_leaves: bool,
 ) -> Extent {
-    let without = identity(parts, Extent::Files);
-    if host_leaves && !begun.any(|it| it == without) { Extent::Host } else { Extent::Files }
+    let of = [Extent::Files, Extent::Host].map(|it| (identity(parts, it), it));
+    let mut begun = begun.filter_map(|hash| of.iter().find(|it| it.0 == hash).map(|it| it.1));
+    let anew = if host_leaves { Extent::Host } else { Extent::Files };
+    begun.next().unwrap_or(anew)
 }
 
 /// Whether recorded attempts on a host have stopped the agents of neutron, or have tried to.

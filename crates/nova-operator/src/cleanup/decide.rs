@@ -1,4 +1,4 @@
-//! The decisions on a compute that is being deleted.
+//! The decisions on a compute that is being deleted, or whose host leaves.
 
 use api::conditions::{ConditionDraft, find};
 use api::dataplane::ServiceRun;
@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use nova_config::annotations::SKIP_CLEANUP;
 use nova_config::conditions::{COMPUTE_CONDITION, HOST_CLEANED, LEFTOVER_RECORDED};
-use nova_config::services::LIBVIRT;
+use nova_config::services::{LIBVIRT, NOVA_CLEANUP};
 use operator_core::finalizers::{has_finalizer, is_terminating, remove_finalizer};
 use operator_core::plan::{Order, Plan, Step, Target};
 use operator_core::rejected_write::RejectedWrite;
@@ -19,7 +19,7 @@ use operator_core::run_engine::{Run, last_run, run_gc};
 
 use crate::cell::leftovers;
 use crate::cell_immutability::{has_run, owns};
-use crate::cleanup::attempts::{Evaluation, HostCleanup, NOVA_CLEANUP, Next, identity};
+use crate::cleanup::attempts::{Evaluation, HostCleanup, Next, identity};
 use crate::cleanup::build::{Extent, cleanup};
 use crate::cleanup::inspection;
 use crate::cleanup::kept_options;
@@ -38,10 +38,12 @@ use crate::drain::findings::Findings;
 use crate::drain::order::{HostOrder, OrderOfHost};
 use crate::drain::progress::HostProgress;
 use crate::finalizers;
+use crate::inherited_annotation::annotation;
 use crate::reasons;
 use crate::registration::was_deployed;
 
-/// Returns the plan for a compute that is being deleted, with the order about its host.
+/// Returns the plan for a compute that is being deleted, with the order about its host. One whose host
+/// leaves is deleted once nova has shown that the host is empty, and stays if the host stays before that.
 ///
 /// # Guarantees
 /// What its user wrote is kept before the finalizer is removed, where the node stays.
@@ -86,6 +88,7 @@ fn removal(seen: &Observed, now: Timestamp) -> Plan<OrderOfHost> {
     let mut plan = Plan::with_resync();
     let compute = &*seen.compute;
     if !has_finalizer(compute, finalizers::COMPUTE) {
+        plan.steps.extend(seen.is_revocable().then(|| deletion(seen)));
         return plan;
     }
     if let Some(because) = needs_nothing(seen) {
@@ -95,6 +98,11 @@ fn removal(seen: &Observed, now: Timestamp) -> Plan<OrderOfHost> {
     let is_by_api = nova_removal::is_by_api(seen, is_skipped(seen));
     let is_held = !is_by_api && is_held(seen);
     let evaluated = if is_by_api { in_order(seen, now) } else { unregistered(seen, is_held, now) };
+    // Nothing is stopped on the host before the compute is deleted, which cannot be taken back.
+    if seen.is_revocable() && !matches!(evaluated.next, Next::Wait(_)) {
+        plan.steps.push(deletion(seen));
+        return plan;
+    }
     let steps = if is_by_api {
         conditions(seen, &evaluated)
     } else {
@@ -126,8 +134,16 @@ fn removal(seen: &Observed, now: Timestamp) -> Plan<OrderOfHost> {
     plan
 }
 
+/// Returns the step that deletes a compute whose host leaves.
+fn deletion(seen: &Observed) -> Step {
+    Step::delete(Target::of(&*seen.compute), "its host leaves the node set")
+}
+
 /// Returns the steps that let the compute go, without the certificate of its host.
 fn release(seen: &Observed, because: &str) -> Vec<Step> {
+    if seen.is_revocable() {
+        return vec![deletion(seen)];
+    }
     let mut steps = libvirt_tls::removals(&seen.compute, &seen.issued);
     steps.extend(remove_finalizer(&*seen.compute, finalizers::COMPUTE, because));
     steps
@@ -279,6 +295,9 @@ fn needs_nothing(seen: &Observed) -> Option<&'static str> {
     if seen.namespace_goes {
         return Some("its namespace is being deleted");
     }
+    if seen.compute.is_observed() && seen.drain.is_none() {
+        return Some("nova's API is not read, so the compute is not looked after");
+    }
     if !has_run(&seen.compute, !seen.runs.is_empty()) {
         let may_have_registered = nova_removal::may_have_registered(seen) && !is_skipped(seen);
         return (!may_have_registered).then_some("it has never touched its host");
@@ -345,20 +364,19 @@ fn not_cleaned(compute: &ExternalCompute, cause: &str, by_api: bool) -> String {
     messages::not_cleaned(&messages::host(compute), cause, &left)
 }
 
-/// The user may set the annotation on the compute or on its node.
+/// The user may set the annotation on the compute, on its node, or on what the node belongs to.
 fn is_skipped(seen: &Observed) -> bool {
-    let says = |it: Option<&String>| it.is_some_and(|it| it == "true");
-    let node = seen.node.as_ref().filter(|it| owns(it, &seen.compute));
-    says(seen.compute.annotations().get(SKIP_CLEANUP))
-        || says(node.and_then(|it| it.annotations().get(SKIP_CLEANUP)))
+    let node = seen.node.as_deref().filter(|it| owns(it, &seen.compute));
+    let inherited = node.and_then(|it| annotation(seen.group.as_ref(), it, SKIP_CLEANUP));
+    let own = seen.compute.annotations().get(SKIP_CLEANUP).map(String::as_str);
+    [own, inherited.map(|it| it.0)].contains(&Some("true"))
 }
 
 /// Returns the address of the host as the compute recorded it: a node of the same name may be
 /// another host.
 fn address(seen: &Observed) -> Result<String, String> {
-    let spec = &seen.compute.spec;
-    let node = &spec.dataplane_node_name;
-    if spec.inventory_config_map_name.is_none() || !seen.has_inventory {
+    let node = &seen.compute.spec.dataplane_node_name;
+    if !seen.has_inventory {
         return Err(format!("the inventory of OpenStackDataPlaneNode {node} is gone"));
     }
     if !seen.ssh.as_ref().is_some_and(|it| it.keys.contains_key(PRIVATE_KEY)) {

@@ -6,7 +6,6 @@ use api::nova::ExternalCompute;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
-use operator_core::finalizers::is_terminating;
 use operator_core::hash;
 use operator_core::plan::{EventDraft, Plan, Step, Target, Write};
 use serde_json::json;
@@ -30,7 +29,7 @@ const ROOM: usize = 900 * 1024;
 pub fn keep(seen: &Observed, plan: &mut Plan<OrderOfHost>) {
     let lets_go = |it: &Step| matches!(it.write, Write::RemoveFinalizer { .. });
     let Some(at) = plan.steps.iter().position(lets_go) else { return };
-    let node = seen.node.as_deref().filter(|it| !is_terminating(*it) && owns(it, &seen.compute));
+    let node = seen.node.as_deref().filter(|it| !it.is_leaving() && owns(it, &seen.compute));
     let (Some(node), false) = (node, seen.namespace_goes) else { return };
     let written = written(&seen.compute);
     if written.is_empty() {

@@ -2,11 +2,10 @@
 //! is stopped, and what nova, placement and neutron have of it is removed afterwards.
 
 use api::conditions::{ConditionDraft, ConditionStatus, find};
-use api::dataplane::ServiceRun;
+use api::dataplane::{Node, ServiceRun};
 use api::nova::{ExternalCompute, ExternalComputeStatus};
 use kube::ResourceExt;
 use nova_config::conditions::{HOST_CLEANED, HOST_UNMAPPED, SERVICE_DELETED};
-use operator_core::finalizers::is_terminating;
 use operator_core::run_engine::Run;
 
 use crate::cell::mappings::known::{self, Mapping};
@@ -93,10 +92,11 @@ pub fn order(seen: &Observed) -> HostOrder {
     let compute = &*seen.compute;
     if let Some(concluded) = concluded(compute) {
         let status = compute.status.as_ref();
-        // A release before may have recorded none.
         let service = status.and_then(|it| it.service_id.clone());
+        // A release before may have recorded none of a compute that the operator deploys.
+        let unread = if compute.is_observed() { OwnService::None } else { OwnService::Unread };
         return HostOrder::Remove(Remove {
-            service: service.map_or(OwnService::Unread, OwnService::Is),
+            service: service.map_or(unread, OwnService::Is),
             compute_id: status.and_then(|it| it.compute_id.clone()),
             is_stopped: concluded.reason == reasons::cleanup::HOST_CLEANED.word,
             is_unmapped: mapping(seen).is_settled(),
@@ -108,12 +108,12 @@ pub fn order(seen: &Observed) -> HostOrder {
 }
 
 /// Returns what the cleanup of the host takes away; `runs` are those of the cleanup. The host leaves,
-/// and not only its compute, where its node goes or is gone.
+/// and not only its compute, where its node leaves or is gone.
 pub fn extent(seen: &Observed, runs: &[Run<'_>]) -> Extent {
     let compute = &*seen.compute;
     let node = &compute.spec.dataplane_node_name;
     let of_runs = runs.iter().filter_map(|it| it.attempts.get(node)).map(|it| it.hash.as_str());
-    let host_leaves = seen.node.as_deref().is_none_or(is_terminating);
+    let host_leaves = seen.node.as_deref().is_none_or(Node::is_leaving);
     let recorded = recorded(compute).iter().map(|it| it.hash.as_str());
     attempts::extent(&compute.uid(), recorded.chain(of_runs), host_leaves)
 }
@@ -148,7 +148,7 @@ fn mapping(seen: &Observed) -> Mapping {
 
 /// The servers are migrated only where the node asks for it.
 fn drain(seen: &Observed) -> Drain {
-    let asked = seen.node.as_deref().map(|it| requested(seen.role.as_deref(), it));
+    let asked = seen.node.as_deref().map(|it| requested(seen.group.as_ref(), it));
     let mode = match asked {
         Some(DrainRequest::Drain(drain)) => drain.mode,
         Some(DrainRequest::Absent | DrainRequest::Invalid(_)) | None => DrainMode::Wait,

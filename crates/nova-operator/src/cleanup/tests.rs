@@ -27,18 +27,22 @@ use super::orphans;
 use crate::cell::discovery::observed::Seen;
 use crate::cell::observed::NamedSecret;
 use crate::compute::nova_matches::held;
+use crate::compute_lifecycle::mounted_cell::NovaServices;
 use crate::condition_catalog::KINDS;
 use crate::drain::order::OrderOfHost;
 use crate::drain::progress::HostProgress;
+use crate::group::Group;
 use crate::images::Images;
 use crate::nova_health::HostHealth;
 use crate::{cell, cleanup, compute_lifecycle};
 
 mod cases;
 mod hosts;
+mod leaving;
 mod mappings;
 mod nova;
 mod nova_matches;
+mod observed;
 
 /// The finalizer of dataplane-operator, which it removes when no other one is left.
 const INVENTORY: &str = "dataplane.openstack.org/inventory";
@@ -54,6 +58,9 @@ fn without_orders(plan: Plan) -> Plan<OrderOfHost> {
 /// The cluster state as the API server would hold it, and the writes to it.
 struct World {
     node: Option<Node>,
+    group: Option<Group>,
+    /// The services of type nova of the node.
+    services: NovaServices,
     compute: Option<ExternalCompute>,
     cell: Option<Cell>,
     runs: Vec<AnsibleEe>,
@@ -126,6 +133,8 @@ impl World {
         let keys = ["ssh-privatekey", "known_hosts"].map(|it| (it.to_owned(), "d".into()));
         let mut world = Self {
             node: Some(node("uid-n0", "192.0.2.7")),
+            group: None,
+            services: NovaServices::default(),
             compute: None,
             cell: Some(object("nova", "NovaCell", "nova-cell1", &spec)),
             runs: Vec::new(),
@@ -152,9 +161,13 @@ impl World {
 
     fn creation(&self) -> Option<compute_lifecycle::Observed> {
         Some(compute_lifecycle::Observed {
-            conflicting_service: None,
+            nova: self.services.clone(),
+            reads_nova: self.nova.is_some(),
+            health: None,
+            read_twice_since: None,
+            order: None,
             node: Arc::new(self.node.clone()?),
-            role: None,
+            group: self.group.clone(),
             compute: self.compute.clone().map(Arc::new),
             has_runs: false,
             images: Images::default(),
@@ -163,9 +176,10 @@ impl World {
         })
     }
 
-    /// Only for a compute that is being deleted; other tests cover the rest.
+    /// Only for a compute that is being deleted or whose host leaves; other tests cover the rest.
     fn ending(&self) -> Option<cleanup::Observed> {
-        let compute = self.compute.clone().filter(is_terminating)?;
+        let is_leaving = self.node.as_ref().is_some_and(|it| it.spec.leaving == Some(true));
+        let compute = self.compute.clone().filter(|it| is_leaving || is_terminating(it))?;
         let uid = compute.uid();
         let is_its = |it: &&AnsibleEe| {
             cleans_up_after(it) == uid.as_ref()
@@ -173,7 +187,7 @@ impl World {
         };
         let seen = cleanup::Observed {
             node: self.node.clone().map(Arc::new),
-            role: None,
+            group: self.group.clone(),
             cell: self.cell.clone().map(Arc::new),
             cells_are_ours: self.cells_are_ours,
             namespace_goes: self.namespace_goes,
@@ -182,6 +196,7 @@ impl World {
             issued: Issued::default(),
             runs: self.runs.iter().filter(is_its).cloned().map(Arc::new).collect(),
             health: self.health.clone(),
+            read_since_deployment: None,
             drain: self.nova.clone(),
             compute: Arc::new(compute),
         };
@@ -198,7 +213,6 @@ impl World {
             is_probed: false,
             answers: None,
             nova_api: None,
-            set_hosts: Some(vec![]),
             discovery: self.discovery.clone(),
             hosts: None,
             rendered: None,
@@ -295,13 +309,14 @@ impl World {
         self.writes.push(format!("{verb} {word}"));
     }
 
+    /// Changes an object, unless another controller's plan has deleted it meanwhile.
     fn change(&mut self, word: &str, change: impl FnOnce(&mut ObjectMeta)) {
         let metadata = match word {
             "node" => self.node.as_mut().map(Resource::meta_mut),
             "compute" => self.compute.as_mut().map(Resource::meta_mut),
             _ => self.cell.as_mut().map(Resource::meta_mut),
         };
-        change(metadata.unwrap());
+        metadata.map(change);
     }
 
     /// Applies only create here: other tests cover the fields of an existing compute.
@@ -333,6 +348,11 @@ impl World {
                     serde_json::from_value(status["conditions"].clone()).unwrap();
                 let node = self.node.as_mut().unwrap().status.get_or_insert_default();
                 node.conditions = conditions;
+                let list = |it: &Value| if it.is_null() { json!([]) } else { it.clone() };
+                let holders =
+                    serde_json::from_value(list(&status["disruption"]["holders"])).unwrap();
+                node.disruption.get_or_insert_default().holders = holders;
+                node.host_vars = serde_json::from_value(list(&status["hostVars"])).unwrap();
             }
             "compute" => {
                 let status = serde_json::from_value(status.clone()).unwrap();

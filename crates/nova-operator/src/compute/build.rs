@@ -10,7 +10,7 @@ use nova_config::rendered_secret::compute_secret_name;
 use nova_config::services::{LIBVIRT, NOVA, NOVA_TYPE};
 use operator_core::plan::Target;
 use operator_core::run_engine::host_key::{self, HostKeyTrust};
-use operator_core::run_engine::layout::{Layout, Tls};
+use operator_core::run_engine::layout::Layout;
 use operator_core::run_engine::run_template::{
     AnsibleOptions, DeploymentOptions, HostConnection, MountedSource, Play, RunTemplate,
 };
@@ -21,6 +21,7 @@ use crate::compute::evaluation::Evaluation;
 use crate::compute::host_drain::drains_before;
 use crate::compute::observed::Observed;
 use crate::compute::{identity, libvirt_tls, migration_key};
+use crate::host_layout::layout;
 
 /// The operator's own play that checks the registration, so that it works with any collection.
 const REGISTERED_PLAY: &str = include_str!("../../plays/nova-registered.yaml");
@@ -63,11 +64,6 @@ pub fn plain_run_template(
     host_run_template(compute, layout(compute, node, vec![]), play, service_type)
 }
 
-fn layout(compute: &ExternalCompute, node: Option<&Node>, tls: Vec<Tls>) -> Layout {
-    let inventory = compute.spec.inventory_config_map_name.clone().unwrap_or_default();
-    Layout::Parent { inventory, beside: inventory_secret(compute, node), tls }
-}
-
 /// Returns the run template for hosts with the pods of this compute's spec, which owns the runs.
 pub fn host_run_template(
     compute: &ExternalCompute,
@@ -93,13 +89,6 @@ pub fn host_run_template(
         template_vars: BTreeMap::new(),
         deployed: DeploymentOptions::default(),
     }
-}
-
-/// Returns the Secret that belongs to the node's own inventory; `None` for another inventory.
-fn inventory_secret(compute: &ExternalCompute, node: Option<&Node>) -> Option<String> {
-    let status = node?.status.as_ref()?;
-    let is_nodes = compute.spec.inventory_config_map_name == status.inventory_config_map_name;
-    status.inventory_secret_name.clone().filter(|_| is_nodes)
 }
 
 /// Only the play that copies the files to the host gets them mounted.
@@ -140,7 +129,7 @@ fn extra_vars(seen: &Observed, service: &str, restarts: bool) -> BTreeMap<String
 fn identity_vars(seen: &Observed) -> Vec<(&'static str, Value)> {
     let Some(id) = identity::recorded(seen) else { return vec![] };
     let restores = json!(identity::restores(seen));
-    vec![("edpm_nova_compute_id", json!(id)), (identity::RESTORES, restores)]
+    vec![(identity::COMPUTE_ID, json!(id)), (identity::RESTORES, restores)]
 }
 
 /// Returns the host connection; `was_key_refused` says whether the last attempt failed because of

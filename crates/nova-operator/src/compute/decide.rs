@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use api::conditions::Severity;
-use api::dataplane::RunState;
+use api::dataplane::{RunState, ServiceRun};
 use api::nova::ConfigFile;
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -30,7 +30,7 @@ use crate::compute::deploy_strategy::deploys;
 use crate::compute::evaluation::Evaluation;
 use crate::compute::health::Health;
 use crate::compute::inputs::{self, INSTANCE_INPUT, REDEPLOY_INPUT};
-use crate::compute::messages::redeploy_command;
+use crate::compute::messages::way_to_deploy;
 use crate::compute::observed::Observed;
 use crate::compute::{
     config, host_drain, host_order, identity, libvirt_tls, nova_matches, preconditions, repair,
@@ -47,7 +47,7 @@ const CRD_POLL_INTERVAL: Duration = Duration::from_mins(1);
 /// How long a failed compute waits before it requests a slot for a retry again.
 const SLOT_RETRY_INTERVAL: Duration = Duration::from_secs(30);
 
-/// Returns the plan for a compute that is not being deleted, with the order about its host.
+/// Returns the plan for a compute that the operator deploys and that stays, with the order about its host.
 ///
 /// # Guarantees
 /// The files are written before the attempt that needs them, and the attempt is recorded in the
@@ -69,7 +69,7 @@ pub fn decide(
         rejected_write::condition(rejected, previous.unwrap_or_default(), !later.is_empty());
     plan.independent.extend(libvirt_tls::steps(seen, preconditions::is_node_usable(seen)));
     plan.steps.extend(withdrawn(seen, &evaluated, &runs));
-    plan.steps.extend(finalizer_step(seen, &evaluated));
+    plan.steps.extend(finalizer_step(seen, evaluated.sequence.needed_run().is_some()));
     plan.steps.extend(rendering);
     if let Some(status) = status::step(seen, &evaluated, now) {
         plan.steps.extend(evaluated.renewing.map(|it| it.step));
@@ -106,8 +106,7 @@ fn holds(seen: &Observed, evaluated: &Evaluation) -> Vec<Step> {
 
 /// A compute with runs gets the finalizer, so that its host is cleaned up before it is deleted. A
 /// compute that the operator created has it from its creation on.
-fn finalizer_step(seen: &Observed, evaluated: &Evaluation) -> Option<Step> {
-    let will_run = evaluated.sequence.needed_run().is_some();
+pub fn finalizer_step(seen: &Observed, will_run: bool) -> Option<Step> {
     let because = "its host must be cleaned before it goes";
     (will_run || has_run(&seen.compute, !seen.runs.is_empty()))
         .then(|| add_finalizer(&*seen.compute, finalizers::COMPUTE, because))?
@@ -153,7 +152,8 @@ fn evaluate(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Evaluation, O
     };
     let is_complete = usable.is_some() && config.holds() && input.holds();
     let may_run = deploy && is_complete && is_possible(seen, &desired);
-    let sequence = sequence(seen, runs, &desired, now);
+    let recorded = seen.compute.status.as_ref().map(|it| it.services.as_slice());
+    let sequence = sequence(seen, runs, (recorded.unwrap_or_default(), &desired), now);
     let sequence = if may_run { sequence } else { sequence.held() };
     // Why a run that is possible now has to wait.
     let blocked = sequence.needed_run().and_then(|_| seen.slot.blocked()).cloned();
@@ -255,18 +255,18 @@ fn unknown(seen: &Observed, has_bad_config: bool) -> Vec<DesiredService> {
         .collect()
 }
 
-fn sequence(
+/// Returns the service sequence of the host, of services as they are recorded and as they are desired.
+pub fn sequence(
     seen: &Observed,
     runs: &[Run<'_>],
-    desired: &[DesiredService],
+    (recorded, desired): (&[ServiceRun], &[DesiredService]),
     now: Timestamp,
 ) -> ServiceSequence {
     let compute = &seen.compute;
-    let recorded = compute.status.as_ref().map(|it| it.services.as_slice()).unwrap_or_default();
     let (ssh_secret, ssh_version) = ssh(compute, seen.ssh.as_ref());
     let (namespace, node) =
         (compute.namespace().unwrap_or_default(), &compute.spec.dataplane_node_name);
-    let redeploy = redeploy_command(compute);
+    let redeploy = way_to_deploy(compute, seen.node.as_deref());
     let trust = trust(seen.node.as_deref());
     let accept = trust.is_learned.then(|| accept_command(&namespace, node));
     let take_over = take_over_command(&namespace, &format!("openstackdataplanenode/{node}"));
@@ -298,7 +298,7 @@ fn restarts(seen: &Observed, evaluated: &Evaluation) -> bool {
     let may_ask = repairs || seen.compute.annotations().contains_key(REDEPLOY);
     (may_ask && has_changed(REDEPLOY_INPUT))
         || (repairs && has_changed(INSTANCE_INPUT))
-        || !is_recorded(&evaluated.sequence.services)
+        || !is_recorded(&seen.compute, &evaluated.sequence.services)
 }
 
 fn new_run(seen: &Observed, need: &NeededRun, evaluated: &Evaluation) -> Vec<Step> {

@@ -4,23 +4,27 @@ use api::conditions::{ConditionDraft, ConditionStatus, READY, find, one_line};
 use api::dataplane::ServiceRun;
 use jiff::civil::DateTime;
 use jiff::{SignedDuration, Timestamp};
-use kube::ResourceExt;
+use nova_config::annotations::DRAIN_BEFORE;
 use nova_config::conditions::{
-    HOST_DISCOVERED, HOST_MAPPED, NOVA_API_READY, NOVA_MATCHES, SERVICE_UP,
+    DRAINED, HOST_DISCOVERED, HOST_MAPPED, NOVA_API_READY, NOVA_MATCHES, SERVICE_UP,
 };
 
 use crate::cell::discovery::settings::{self, Discovery};
-use crate::compute::host_drain::{may_be_disabled, request};
-use crate::compute::messages::redeploy_command;
+use crate::compute::host_drain::{awaited, belongs_to_rollout, may_be_disabled, request};
+use crate::compute::messages::{runs, way_to_deploy};
 use crate::compute::nova_matches;
 use crate::compute::observed::Observed;
 use crate::compute::preconditions::previous;
 use crate::computes_up::is_not_up;
 use crate::drain::condition::Drained;
+use crate::drain::progress::HostProgress;
+use crate::drain::request::DrainRequest;
 use crate::nova_health::{HostHealth, MappingHealth, ServiceHealth};
 use crate::nova_identity::Identity;
 use crate::reasons;
-use crate::registration::{has_registered_since, is_recorded, recorded_at, registered_host};
+use crate::registration::{
+    has_registered, has_registered_since, is_recorded, recorded_at, registered_host,
+};
 
 /// How long a new host may stay without a mapping before that is a fault, where nova-operator
 /// discovers it.
@@ -62,7 +66,7 @@ impl Health {
             let conditions = vec![other, service, as_before(seen, HOST_MAPPED)];
             return Self { conditions, drained, ..Self::default() };
         }
-        if !is_recorded(services) {
+        if !is_recorded(&seen.compute, services) {
             let condition = |type_| {
                 let text = "Nova is asked once the compute has registered.";
                 reasons::compute::NOT_REGISTERED.condition(type_, text)
@@ -73,7 +77,7 @@ impl Health {
                 ..Self::default()
             };
         }
-        let at = recorded_at(services);
+        let at = registered_since(seen, services);
         let (mapping, changes_at) = mapping(seen, health, now);
         let is_unread = is_unread(health, at);
         let conditions = vec![service(seen, health, at), mapping];
@@ -105,6 +109,13 @@ impl Health {
     }
 }
 
+/// Returns since when the compute is registered: after each reading, as long as those do not count that
+/// began before a deployment by others had ended.
+fn registered_since(seen: &Observed, services: &[ServiceRun]) -> Option<Timestamp> {
+    let is_awaited = seen.read_since_deployment == Some(false);
+    recorded_at(&seen.compute, services).or_else(|| is_awaited.then_some(Timestamp::MAX))
+}
+
 /// Whether nova is still to be read since a compute has registered at this time: what does not answer
 /// is not waited for.
 fn is_unread(health: &HostHealth, at: Option<Timestamp>) -> bool {
@@ -119,18 +130,18 @@ fn is_unread(health: &HostHealth, at: Option<Timestamp>) -> bool {
 }
 
 fn unread(seen: &Observed) -> ConditionDraft {
-    let text = format!(
-        "nova-compute runs on {} and has registered in cell {}; nova's API has not been read since.",
-        seen.compute.name_any(),
-        seen.compute.spec.cell_name
-    );
+    let text = format!("{}; nova's API has not been read since.", runs(&seen.compute));
     reasons::compute::WAITING_FOR_NOVA.condition(READY, text)
 }
 
 fn drained(seen: &Observed) -> Option<ConditionDraft> {
     let status = seen.compute.status.as_ref();
+    let request = request(seen)?;
+    if let Some(waits) = not_drained(seen).filter(|_| matches!(request, DrainRequest::Drain(_))) {
+        return Some(waits);
+    }
     let drained = Drained {
-        request: &request(seen)?,
+        request: &request,
         progress: seen.drain.as_ref(),
         is_marked: may_be_disabled(seen),
         host: registered_host(&seen.compute),
@@ -138,6 +149,34 @@ fn drained(seen: &Observed) -> Option<ConditionDraft> {
         previous: status.map(|it| it.conditions.as_slice()).unwrap_or_default(),
     };
     drained.condition()
+}
+
+/// Returns that a host which is to be empty before a change is not known to be; `None` where a drain can
+/// show it.
+fn not_drained(seen: &Observed) -> Option<ConditionDraft> {
+    let node = &seen.compute.spec.dataplane_node_name;
+    let without = format!(
+        "To deploy it without a drain, set annotation {DRAIN_BEFORE} of OpenStackDataPlaneNode {node} to \
+         false."
+    );
+    if awaited(seen).is_some() && !has_registered(&seen.compute) {
+        let text = format!(
+            "No deployment of a service of type nova is known to have succeeded on host {}, so what nova \
+             has under that name may be another's, and it is not drained. {without}",
+            host(seen)
+        );
+        return Some(reasons::drain::NOT_DEPLOYED.condition(DRAINED, text));
+    }
+    let is_absent = seen.drain == Some(HostProgress::NotFound) && belongs_to_rollout(seen);
+    is_absent.then(|| {
+        let text = format!(
+            "Nova does not list host {}, so it is not known to be empty, and the change waits: \
+             `openstack compute service list --service nova-compute` shows under which names hosts are \
+             listed. {without}",
+            host(seen)
+        );
+        reasons::drain::SERVICE_NOT_FOUND.condition(DRAINED, text)
+    })
 }
 
 /// Returns what was reported before, or that nothing was read yet.
@@ -155,20 +194,29 @@ fn host(seen: &Observed) -> &str {
 }
 
 /// Returns that something is unknown because nova's API is not read, and the cause or where it is.
-fn not_answering(health: &HostHealth, what: &str, cell: &str) -> String {
+fn not_answering(seen: &Observed, health: &HostHealth, what: &str) -> String {
     match &health.cause {
         Some(cause) => {
             format!("Nova's API cannot be read, so it is unknown whether {what}: {cause}")
         }
         None => format!(
             "Nova's API does not answer, so it is unknown whether {what}; the cause is in condition \
-             {NOVA_API_READY} of NovaCell {cell}."
+             {NOVA_API_READY} of {}.",
+            cell(seen)
         ),
     }
 }
 
+/// Returns the cell of the compute, or where it is looked for.
+fn cell(seen: &Observed) -> String {
+    match seen.compute.spec.cell_name.as_str() {
+        "" => "each NovaCell of the namespace".to_owned(),
+        cell => format!("NovaCell {cell}"),
+    }
+}
+
 fn service(seen: &Observed, health: &HostHealth, at: Option<Timestamp>) -> ConditionDraft {
-    let (host, cell) = (host(seen), &seen.compute.spec.cell_name);
+    let host = host(seen);
     match &health.service {
         ServiceHealth::Pending => as_before(seen, SERVICE_UP),
         ServiceHealth::NotFound if has_registered_since(at, health.missing_since) => {
@@ -176,13 +224,14 @@ fn service(seen: &Observed, health: &HostHealth, at: Option<Timestamp>) -> Condi
         }
         ServiceHealth::ApiFails => {
             let what = format!("nova-compute on host {host} is up");
-            let text = not_answering(health, &what, cell);
+            let text = not_answering(seen, health, &what);
             reasons::compute::NOVA_NOT_ANSWERING.condition(SERVICE_UP, text)
         }
         ServiceHealth::CellNotAnswering => {
             let text = format!(
-                "The database of NovaCell {cell} does not answer nova's API, so it is unknown \
-                 whether nova-compute on host {host} is up: start that database."
+                "The database of {} does not answer nova's API, so it is unknown whether nova-compute on \
+                 host {host} is up: start that database.",
+                cell(seen)
             );
             reasons::compute::CELL_NOT_ANSWERING.condition(SERVICE_UP, text)
         }
@@ -214,7 +263,7 @@ fn service(seen: &Observed, health: &HostHealth, at: Option<Timestamp>) -> Condi
             let text = format!(
                 "Nova has no compute service of host {host}: it was deleted. To register it again: \
                  {}",
-                redeploy_command(&seen.compute)
+                way_to_deploy(&seen.compute, seen.node.as_deref())
             );
             reasons::compute::SERVICE_NOT_FOUND.condition(SERVICE_UP, text)
         }
@@ -251,7 +300,7 @@ fn mapping(
         MappingHealth::Pending => (as_before(seen, HOST_MAPPED), None),
         MappingHealth::ApiFails => {
             let what = format!("host {host} is mapped to its cell");
-            let text = not_answering(health, &what, &seen.compute.spec.cell_name);
+            let text = not_answering(seen, health, &what);
             (reasons::compute::NOVA_NOT_ANSWERING.condition(HOST_MAPPED, text), None)
         }
         MappingHealth::NotListed { reason } => (not_listed(seen, health, reason), None),
@@ -295,8 +344,8 @@ fn not_listed(seen: &Observed, health: &HostHealth, reason: &str) -> ConditionDr
             ),
             None => format!(
                 "Nova's list of hypervisors cannot be read ({reason}), so it is unknown {what}; the \
-                 cause is in condition {NOVA_API_READY} of NovaCell {}.",
-                seen.compute.spec.cell_name
+                 cause is in condition {NOVA_API_READY} of {}.",
+                cell(seen)
             ),
         };
         reasons::compute::NOT_READ.condition(HOST_MAPPED, text)
@@ -316,8 +365,8 @@ fn discovery(seen: &Observed) -> (&'static str, SignedDuration, String) {
     }
     let look = format!(
         "nova-operator discovers hosts; how far it is, and what it misses, is in condition \
-         {HOST_DISCOVERED} of NovaCell {}.",
-        seen.compute.spec.cell_name
+         {HOST_DISCOVERED} of {}.",
+        self::cell(seen)
     );
     ("nova-operator discovers it", OWN_DISCOVERY, look)
 }

@@ -1,10 +1,12 @@
-//! What the user and the rollout of its role request for the servers of a compute's host.
+//! What the user, the rollout of its role and the deployments of its node set request for the servers
+//! of a compute's host.
 //!
 //! All of it follows from what was observed before the present decision, so that an operator which
 //! was killed anywhere comes to the same end: a host belongs to a rollout from the recorded attempt
 //! on until its service is known to be enabled again.
 
 use api::conditions::find;
+use api::dataplane::{DisruptionTarget, HostState, Node};
 use nova_config::conditions::DRAINED;
 use operator_core::keyed::{Digest, changed_inputs};
 use operator_core::run_engine::rollout::RolloutState;
@@ -12,10 +14,12 @@ use operator_core::run_engine::rollout::RolloutState;
 use crate::compute::inputs::service_inputs;
 use crate::compute::observed::Observed;
 use crate::compute::{libvirt_tls, preconditions};
+use crate::compute_lifecycle::observed::own_holder;
 use crate::drain::before::{DrainBefore, drain_before, of_rollout};
 use crate::drain::order::{HostOrder, is_of_rollout, is_ours};
 use crate::drain::progress::HostProgress;
 use crate::drain::request::{DrainRequest, requested};
+use crate::group::group_key;
 use crate::nova_health::ServiceHealth;
 use crate::nova_identity::{Agreement, Identity};
 use crate::registration::has_registered;
@@ -26,22 +30,24 @@ use crate::rollout_coordinator::{deployment_state, is_at_work, is_under_way};
 /// or the role whose rollout has drained the host, or whose host may belong to a rollout until nova
 /// was read: nothing is enabled because of that.
 pub fn request(seen: &Observed) -> Option<DrainRequest> {
-    let (role, node) = (seen.role.as_deref(), seen.node.as_deref()?);
-    let request = requested(role, node);
+    let (group, node) = (seen.group.as_ref(), seen.node.as_deref()?);
+    let request = requested(group, node);
     if request != DrainRequest::Absent {
         return Some(request);
     }
-    let is_role_missing = role.is_none() && node.spec.role.is_some();
-    if is_role_missing && disabled(seen).is_some_and(is_of_rollout) {
+    let is_group_missing = group.is_none() && group_key(node).is_some();
+    if is_group_missing && disabled(seen).is_some_and(is_of_rollout) {
         return None;
     }
     let may_be_marked = || !drains_before(seen) && is_unread(seen) && may_be_disabled(seen);
-    if (is_role_missing || is_at_work(&seen.compute)) && may_be_marked() {
+    if (is_group_missing || is_disturbed(seen)) && may_be_marked() {
         return None;
     }
-    Some(match drain_before(role, node) {
-        _ if belongs_to_rollout(seen) => of_rollout(role, node),
-        DrainBefore::Invalid(message) if may_be_disabled(seen) => DrainRequest::Invalid(message),
+    Some(match drain_before(group, node) {
+        _ if belongs_to_rollout(seen) => of_rollout(group, node),
+        DrainBefore::Invalid(message) if may_be_disabled(seen) || awaited(seen).is_some() => {
+            DrainRequest::Invalid(message)
+        }
         DrainBefore::No | DrainBefore::Yes | DrainBefore::Invalid(_) => request,
     })
 }
@@ -72,7 +78,8 @@ fn renews_certificate(seen: &Observed) -> bool {
 /// Whether a run has to wait for the drain, and for what is read of the host after the rollout has
 /// reached it.
 pub fn waits_for_drain(seen: &Observed) -> bool {
-    let is_empty = matches!(seen.drain, Some(HostProgress::Drained | HostProgress::NotFound));
+    // A host that nova does not list may have another name there, and servers.
+    let is_empty = seen.drain == Some(HostProgress::Drained);
     // What is found of the identity comes after the drain, where one is requested.
     let is_identified = matches!(seen.drain, Some(HostProgress::Identity(_)))
         && matches!(request(seen), Some(DrainRequest::Drain(_)));
@@ -122,8 +129,33 @@ fn is_unread(seen: &Observed) -> bool {
     health.is_none_or(|it| it.service == ServiceHealth::Pending && it.disabled.is_none())
 }
 
+/// Returns the deployment of a node set that waits for the host of a compute which it deploys; `None`
+/// where none does.
+pub fn awaited(seen: &Observed) -> Option<&DisruptionTarget> {
+    seen.node.as_deref().filter(|_| seen.compute.is_observed())?.disruption_target()
+}
+
+/// Returns how far the last deployment by others is on the host, where these deploy the compute.
+fn state_of_deployment(seen: &Observed) -> Option<HostState> {
+    let node: &Node = seen.node.as_deref().filter(|_| seen.compute.is_observed())?;
+    Some(node.status.as_ref()?.deployment.as_ref()?.state)
+}
+
+/// Whether a deployment was allowed to disturb the host, and the host was not given back since.
+fn is_allowed(seen: &Observed) -> bool {
+    seen.node.as_deref().and_then(own_holder).is_some_and(|it| it.allowed.is_some())
+}
+
+/// Whether a run that has begun on the host has not ended.
+fn is_disturbed(seen: &Observed) -> bool {
+    is_at_work(&seen.compute) || state_of_deployment(seen) == Some(HostState::Deploying)
+}
+
 /// Whether the rollout drains the host, or keeps it drained because its deployment fails.
 pub fn belongs_to_rollout(seen: &Observed) -> bool {
+    if seen.compute.is_observed() {
+        return belongs_to_deployment(seen);
+    }
     // What runs goes on whatever is asked for meanwhile, and may restart the host.
     if disabled(seen).is_some_and(is_of_rollout) && is_at_work(&seen.compute) {
         return true;
@@ -140,5 +172,20 @@ pub fn belongs_to_rollout(seen: &Observed) -> bool {
         | RolloutState::FailedNew
         | RolloutState::Ready
         | RolloutState::Down => false,
+    }
+}
+
+/// Whether a deployment of the node set waits for the host, is at it, or has failed on it after it was
+/// drained for that.
+fn belongs_to_deployment(seen: &Observed) -> bool {
+    let asked = seen.node.as_deref().map(|it| drain_before(seen.group.as_ref(), it));
+    let drains = asked == Some(DrainBefore::Yes);
+    match state_of_deployment(seen) {
+        _ if drains && awaited(seen).is_some() => true,
+        // Servers that came now would be disturbed, whatever is asked for meanwhile, and also where nova
+        // was not read since the host was drained.
+        Some(HostState::Deploying) => is_disabled_by_rollout(seen) || is_allowed(seen),
+        Some(HostState::Failed) => drains && is_disabled_by_rollout(seen),
+        Some(HostState::Undeployed | HostState::Deployed | HostState::Terminating) | None => false,
     }
 }

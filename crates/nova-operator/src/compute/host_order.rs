@@ -3,12 +3,12 @@
 use api::nova::ExternalCompute;
 use operator_core::plan::Order;
 
-use crate::compute::host_drain::{belongs_to_rollout, enabling, may_be_disabled, request};
+use crate::compute::host_drain::{awaited, belongs_to_rollout, enabling, may_be_disabled, request};
 use crate::compute::identity;
 use crate::compute::nova_matches;
 use crate::compute::observed::Observed;
 use crate::drain::findings::Findings;
-use crate::drain::order::{HostOrder, IdentityGoal, OrderOfHost};
+use crate::drain::order::{HostOrder, IdentityGoal, IdentityOrder, OrderOfHost};
 use crate::drain::progress::HostProgress;
 use crate::indexes::cell_key;
 use crate::nova_identity::Identity;
@@ -22,7 +22,10 @@ pub fn order(seen: &Observed) -> Option<Order<OrderOfHost>> {
     seen.drain.as_ref()?;
     let order = host_order(&with_drain(seen, HostProgress::Pending))?;
     let reason = reason(seen, &order);
-    of_host(&seen.compute, order, reason)
+    let target = awaited(seen).filter(|_| is_for_change(&order)).cloned();
+    let mut given = of_host(&seen.compute, order, reason)?;
+    given.what.target = target;
+    Some(given)
 }
 
 /// Returns an order about the host of a compute, also of one whose records its removal has replaced;
@@ -34,8 +37,16 @@ pub fn of_host(
 ) -> Option<Order<OrderOfHost>> {
     let host = compute.status.as_ref()?.host_name.clone()?;
     let (cell, meant_for) = (cell_key(compute), Identity::recorded(compute));
-    let what = OrderOfHost { cell, host, meant_for, order };
+    let what = OrderOfHost { cell, host, meant_for, order, target: None };
     Some(Order { what, reason: reason.to_owned() })
+}
+
+/// Whether a host that the order finds to be empty may be changed then.
+const fn is_for_change(order: &HostOrder) -> bool {
+    matches!(
+        order,
+        HostOrder::DrainForChange(_) | HostOrder::Identity(IdentityOrder { drain: Some(_), .. })
+    )
 }
 
 fn reason(seen: &Observed, order: &HostOrder) -> &'static str {

@@ -2,15 +2,17 @@
 
 use api::ansibleee::AnsibleEe;
 use api::conditions::{ConditionDraft, Reason};
+use api::dataplane::{RunState, ServiceRun};
 use api::nova::ExternalCompute;
 use nova_config::conditions::DEPLOYMENT_READY;
-use nova_config::services::{NOVA, NOVA_REGISTERED};
+use nova_config::services::{NOVA, NOVA_REGISTERED, NOVA_RESTORE};
 use openstack_client::is_id;
+use operator_core::hash;
 use operator_core::run_engine::DesiredService;
 use operator_core::run_engine::outcome::FailureReason;
 use serde_json::Value;
 
-use crate::compute::messages::redeploy_command;
+use crate::compute::messages::way_to_deploy;
 use crate::compute::observed::Observed;
 use crate::compute::preconditions::previous;
 use crate::drain::order::{IdentityGoal, IdentityOrder};
@@ -18,7 +20,10 @@ use crate::drain::progress::{HostProgress, IdentityUse, Occupied};
 use crate::drain::request::DrainRequest;
 use crate::drain::unknown::unknown;
 use crate::reasons;
+use crate::registration::recorded_proof;
 
+/// The variable with the recorded identity.
+pub const COMPUTE_ID: &str = "edpm_nova_compute_id";
 /// The variable that lets a run write the recorded identity on a host that has none.
 pub const RESTORES: &str = "edpm_nova_restore_compute_id";
 /// How many servers are named.
@@ -31,8 +36,34 @@ pub fn recorded(seen: &Observed) -> Option<&str> {
     seen.compute.status.as_ref()?.compute_id.as_deref().filter(|it| is_id(it))
 }
 
+/// Returns the digest of the identity that a host has lost, as the last deployment of its service of
+/// type nova found: another one for each attempt. `None` where it missed none.
+pub fn lost(compute: &ExternalCompute) -> Option<String> {
+    let missing = [FailureReason::IdentityMissing, FailureReason::IdentityNotFound];
+    let is_lost = |it: &&ServiceRun| {
+        let reason = it.reason.as_deref();
+        missing.iter().any(|missing| reason == Some(missing.as_str()))
+    };
+    let missed = recorded_proof(compute).filter(|_| compute.is_observed()).filter(is_lost)?;
+    let id = compute.status.as_ref()?.compute_id.as_deref();
+    Some(hash::digest(&("v1", id, &missed.hash, missed.attempt)))
+}
+
+/// Whether a run of the operator has restored the identity that a host had lost, which is to be deployed
+/// since then.
+fn is_restored(compute: &ExternalCompute) -> bool {
+    let (services, lost) = (compute.status.iter().flat_map(|it| &it.services), lost(compute));
+    let mut restored =
+        services.filter(|it| it.name == NOVA_RESTORE && it.state == RunState::Succeeded);
+    restored.any(|it| Some(&it.hash) == lost.as_ref())
+}
+
 /// Returns what has to be free before the compute can be deployed, as its last run found.
 fn goal(compute: &ExternalCompute) -> Option<IdentityGoal> {
+    if compute.is_observed() {
+        let is_due = lost(compute).is_some() && !is_restored(compute);
+        return is_due.then_some(IdentityGoal::Restore);
+    }
     let services = &compute.status.as_ref()?.services;
     let has_failed = |service: &str, reason: FailureReason| {
         let mut found = services.iter().filter(|it| it.name == service);
@@ -150,9 +181,9 @@ fn occupied(seen: &Observed, goal: IdentityGoal, found: &Occupied) -> String {
         IdentityGoal::Restore => format!(
             "Host {host} has lost its identity, and nova has {what} there, so nova-compute is not \
              started: delete or evacuate them, or put {} into /var/lib/nova/compute_id on the host \
-             that has them and give the command: {}",
+             that has them and have it deployed: {}",
             recorded(seen).unwrap_or_default(),
-            redeploy_command(&seen.compute)
+            way_to_deploy(&seen.compute, seen.node.as_deref())
         ),
         IdentityGoal::Name => format!(
             "Placement has a resource provider of the name of host {host} with another UUID, and \

@@ -16,7 +16,7 @@ use operator_core::run_engine::Run;
 use serde_json::Value;
 
 use crate::cleanup::status::concluded;
-use crate::compute::messages::redeploy_command;
+use crate::compute::messages::way_to_deploy;
 use crate::compute::observed::Observed;
 use crate::compute::preconditions::previous;
 use crate::drain::progress::HostProgress;
@@ -27,13 +27,15 @@ use crate::reasons;
 use crate::registration::{has_registered, is_recorded};
 
 /// Returns what nova's API says of the host of a compute that has registered; `services` are its
-/// records. Before that, what nova has under the name of its host is another's.
+/// records. Before that, what nova has under the name of its host is another's; and so may be the first
+/// thing that is read after a deployment by others.
 fn registered_health<'a>(
     of: IdentitySources<'a>,
     services: &[ServiceRun],
 ) -> Option<&'a HostHealth> {
-    let is_registered = is_recorded(services) || has_registered(of.compute);
-    of.health.filter(|_| is_registered)
+    let is_registered = is_recorded(of.compute, services) || has_registered(of.compute);
+    let is_known = of.is_confirmed() || Identity::recorded(of.compute).has_ids();
+    of.health.filter(|_| is_registered && is_known)
 }
 
 /// Returns the identity that is to be recorded now; `services` are the records of the compute.
@@ -45,7 +47,7 @@ pub fn to_record(of: IdentitySources<'_>, services: &[ServiceRun], now: Timestam
             if recorded.compute_id.is_none() && health.compute_id.is_some() {
                 recorded.compute_id = reported_id(of);
             }
-            recorded.after(health, consent(of.cell, services, health, now))
+            recorded.after(health, consent(of, services, health, now))
         }
         None => recorded,
     }
@@ -64,10 +66,13 @@ fn reported_id(of: IdentitySources<'_>) -> Option<String> {
 }
 
 /// Returns what is reported in place of an order about the host: nothing is done in nova, and
-/// nothing is stopped on the host, until nova shows the recorded identity. `None` where orders are
-/// given.
+/// nothing is stopped on the host, until nova shows the recorded identity, and as long as its cell is not
+/// known. `None` where orders are given.
 pub fn held(of: IdentitySources<'_>) -> Option<HostProgress> {
     let health = of.health?;
+    if of.compute.spec.cell_name.is_empty() {
+        return Some(HostProgress::CellUnknown);
+    }
     let recorded = Identity::recorded(of.compute);
     let is_stopped = concluded(of.compute).is_some() && !recorded.is_elsewhere(health);
     match recorded.compare(health) {
@@ -131,7 +136,7 @@ fn place(identity: &Identity) -> Option<String> {
 
 /// Returns what a user does: correct the cell, deploy the compute, or take what nova has.
 fn ways_on(of: IdentitySources<'_>, recorded: &Identity, health: &HostHealth) -> String {
-    let IdentitySources { compute, cell, .. } = of;
+    let IdentitySources { compute, node, cell, .. } = of;
     let is_same_nova = recorded.nova.is_some() && !recorded.is_elsewhere(health);
     let secret = cell.map(|it| it.spec.secret.as_str()).unwrap_or_default();
     let first = if !is_same_nova {
@@ -144,7 +149,7 @@ fn ways_on(of: IdentitySources<'_>, recorded: &Identity, health: &HostHealth) ->
     } else {
         format!(
             "If the service is the host's own, deploy it again: {}. ",
-            redeploy_command(compute)
+            way_to_deploy(compute, node)
         )
     };
     let accept = health.nova.as_ref().map(|nova| {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use api::dataplane::{Node, Role};
+use api::dataplane::Node;
 use api::nova::{Cell, ExternalCompute};
 use kube::ResourceExt;
 use nova_config::annotations::DEFAULT_CONFIG;
@@ -21,45 +21,53 @@ use crate::audit::observe::audited;
 use crate::caches::Caches;
 use crate::cell_immutability::owns;
 use crate::compute::observed::{DefaultConfig, Inventory, Observed, Rendered, SeenCertificate};
+use crate::compute::observed_host::last_deployed;
 use crate::compute::{libvirt_tls, migration_key};
-use crate::conflicting_service::ConflictingService;
+use crate::compute_lifecycle::mounted_cell::NovaServices;
 use crate::controller_names::COMPUTE;
 use crate::drain::progress::HostProgress;
+use crate::group::Group;
 use crate::held_credentials::lookup;
+use crate::held_credentials::observed::Held;
 use crate::images::Images;
 use crate::indexes::{BY_OWNER, cell_key};
+use crate::inherited_annotation::annotation;
 use crate::nova_health::HostHealth;
 use crate::registration::registered_host;
+use crate::rollout_coordinator::RolloutSlot;
 
 /// The Secrets and ConfigMaps of a compute.
+#[derive(Default)]
 struct Named {
     cell_secret: Option<SourceRef>,
     message_bus: Option<SourceRef>,
     ssh: Option<SourceRef>,
-    migration_key: SourceRef,
+    migration_key: Option<SourceRef>,
     default_config: Option<SourceRef>,
     /// Only an inventory that a user names: the node's own belongs to the operator of the node.
     inventory: Option<SourceRef>,
-    rendered: SourceRef,
+    rendered: Option<SourceRef>,
     /// The Secret of libvirt's certificate, whether or not it gets one.
-    certificate: SourceRef,
+    certificate: Option<SourceRef>,
 }
 
 impl Named {
     fn all(&self) -> BTreeSet<SourceRef> {
-        let optional = [
+        let named = [
             &self.cell_secret,
             &self.message_bus,
             &self.ssh,
+            &self.migration_key,
             &self.default_config,
             &self.inventory,
+            &self.rendered,
+            &self.certificate,
         ];
-        let named = [&self.rendered, &self.migration_key, &self.certificate];
-        optional.into_iter().flatten().chain(named).cloned().collect()
+        named.into_iter().flatten().cloned().collect()
     }
 }
 
-/// Reads a compute that is not being deleted.
+/// Reads a compute that stays.
 pub async fn observe(
     caches: &Caches,
     images: &Images,
@@ -69,33 +77,36 @@ pub async fn observe(
     let key = &Key::of(&*compute);
     let at = |name: &str| Key::new(&key.namespace, name);
     let node = caches.nodes.try_get(&at(&compute.spec.dataplane_node_name))?;
-    let role = role_of(caches, node.as_deref(), &key.namespace)?;
+    let group = group_of(caches, node.as_deref())?;
     let cell = caches.cells.try_get(&at(&compute.spec.cell_name))?;
-    let mut named = named(key, &compute, role.as_deref(), cell.as_deref());
+    let mut named = named(key, &compute, (group.as_ref(), node.as_deref()), cell.as_deref());
     if node.as_ref().is_some_and(|it| owns(it, &compute)) {
         named.inventory = None;
     }
     // Registered before reading, so that a change in between enqueues the compute again.
     caches.sources.depends(COMPUTE, key, named.all());
     let ssh = digests(caches, named.ssh.as_ref()).await?;
-    let migration_key = digests(caches, Some(&named.migration_key)).await?;
-    let certificate = certificate(caches, &compute, node.as_deref(), &named.certificate).await?;
+    let migration_key = digests(caches, named.migration_key.as_ref()).await?;
+    let certificate =
+        certificate(caches, &compute, node.as_deref(), named.certificate.as_ref()).await?;
     let default_config = default_config(caches, named.default_config.as_ref()).await?;
     let inventory = inventory(caches, named.inventory.as_ref()).await?;
     let cell_secret = content(caches, named.cell_secret.as_ref()).await?;
     let message_bus = content(caches, named.message_bus.as_ref()).await?;
     let contents = (cell_secret.as_ref(), message_bus.as_ref());
-    let held = lookup::held(caches, &compute, cell.as_deref(), contents).await?;
+    let held = held(caches, &compute, cell.as_deref(), contents).await?;
+    let nova = services_of(caches, group.as_ref(), node.as_deref());
     let seen = Observed {
         // Last, so that no other compute waits for a slot during the reads above.
-        slot: caches.coordinator.slot(&compute, node.as_deref()).await,
+        slot: slot(caches, &compute, node.as_deref()).await,
         runs: caches.runs.indexed(BY_OWNER, &at(&compute.uid().unwrap_or_default())),
-        conflicting_service: conflicting_service(caches, role.as_deref(), node.as_deref()),
+        read_since_deployment: read_since_deployment(caches, &compute, node.as_deref(), &nova),
+        nova,
         release: release::release_of_cell(cell.as_deref(), default),
-        health: health(caches, &compute),
+        health: health(caches, &compute, registered_host(&compute)),
         compute,
         node,
-        role,
+        group,
         other_cells: other_cells(caches, key, cell.is_none()),
         cell,
         cell_secret,
@@ -105,7 +116,7 @@ pub async fn observe(
         migration_key,
         certificate,
         inventory,
-        rendered: rendered(&caches.sources, &named.rendered),
+        rendered: named.rendered.and_then(|it| rendered(&caches.sources, &it)),
         default_images: images.clone(),
         cells_are_ours: caches.cells_are_ours,
         drain: caches.nova.as_ref().map(|_| HostProgress::Pending),
@@ -116,28 +127,60 @@ pub async fn observe(
     Ok(with_audits(caches, seen))
 }
 
-fn conflicting_service(
+/// Returns whether a compute may start now; one that others deploy takes no part in a rollout of ours.
+async fn slot(caches: &Caches, compute: &ExternalCompute, node: Option<&Node>) -> RolloutSlot {
+    if compute.is_observed() {
+        RolloutSlot::Free
+    } else {
+        caches.coordinator.slot(compute, node).await
+    }
+}
+
+/// Returns what the host logs in with; nothing of one that others deploy.
+async fn held(
     caches: &Caches,
-    role: Option<&Role>,
+    compute: &ExternalCompute,
+    cell: Option<&Cell>,
+    contents: (Option<&Content>, Option<&Content>),
+) -> Result<Held> {
+    if compute.is_observed() {
+        return Ok(Held::default());
+    }
+    lookup::held(caches, compute, cell, contents).await
+}
+
+/// Returns whether nova was read twice since a deployment by others has ended well on a host; `None`
+/// where none has, or nova's API is not read.
+pub fn read_since_deployment(
+    caches: &Caches,
+    compute: &ExternalCompute,
     node: Option<&Node>,
-) -> Option<ConflictingService> {
-    caches.conflicting_service(role, node?)
+    nova: &NovaServices,
+) -> Option<bool> {
+    let deployed = last_deployed(node.filter(|_| compute.is_observed())?, nova)?;
+    Some(caches.nova.as_ref()?.has_read_twice_since(&Key::of(compute), &deployed))
 }
 
-/// Returns the role of a node, or `None` when it names none or the role does not exist.
-pub fn role_of(caches: &Caches, node: Option<&Node>, namespace: &str) -> Result<Option<Arc<Role>>> {
-    let name = node.and_then(|it| it.spec.role.as_deref());
-    let role = name.map(|it| caches.roles.try_get(&Key::new(namespace, it)));
-    Ok(role.transpose()?.flatten())
+/// Returns what a node belongs to, or `None` when it names nothing or that does not exist.
+pub fn group_of(caches: &Caches, node: Option<&Node>) -> Result<Option<Group>> {
+    let group = node.map(|it| caches.watched().try_group_of(it));
+    Ok(group.transpose()?.flatten())
 }
 
-/// Reads libvirt's certificate, which has this Secret, unless the host gets none and has none.
+/// Returns the services of type nova of a node; none of one that does not exist.
+pub fn services_of(caches: &Caches, group: Option<&Group>, node: Option<&Node>) -> NovaServices {
+    node.map(|it| caches.nova_services(group, it)).unwrap_or_default()
+}
+
+/// Reads libvirt's certificate, which has this Secret, unless the host gets none and has none; without a
+/// Secret it has none.
 pub async fn certificate(
     caches: &Caches,
     compute: &ExternalCompute,
     node: Option<&Node>,
-    secret: &SourceRef,
+    secret: Option<&SourceRef>,
 ) -> Result<SeenCertificate> {
+    let Some(secret) = secret else { return Ok(SeenCertificate::default()) };
     let existing = caches.secrets.get(&secret.key);
     let has_secret = existing.as_ref().is_some_and(|it| libvirt_tls::is_of(&**it, compute));
     let has_one = has_secret || caches.cert_manager.is_owner(compute);
@@ -159,17 +202,25 @@ fn other_cells(caches: &Caches, key: &Key, is_missing: bool) -> Vec<String> {
     here.map(|it| it.name_any()).collect()
 }
 
-/// Returns what nova's API says of the host; `None` where it is not read.
-fn health(caches: &Caches, compute: &ExternalCompute) -> Option<HostHealth> {
-    let monitor = caches.nova.as_ref()?;
-    let of_host = |host| monitor.host(&cell_key(compute), host);
-    Some(registered_host(compute).map(of_host).unwrap_or_default())
+/// Returns what nova's API says of the host of that name; `None` where it is not read. A compute whose
+/// cell is not known is looked for in all cells of its namespace.
+pub fn health(
+    caches: &Caches,
+    compute: &ExternalCompute,
+    host: Option<&str>,
+) -> Option<HostHealth> {
+    let (monitor, cell) = (caches.nova.as_ref()?, cell_key(compute));
+    let of_host = |host| match cell.name.as_str() {
+        "" => monitor.host_in(&caches.cells_of(&cell.namespace), host),
+        _ => monitor.host(&cell, host),
+    };
+    Some(host.map(of_host).unwrap_or_default())
 }
 
 /// Adds what is known of the audits of the host.
 fn with_audits(caches: &Caches, seen: Observed) -> Observed {
     let Some(node) = &seen.node else { return seen };
-    let audited = audited(caches, seen.role.as_deref(), node);
+    let audited = audited(caches, seen.group.as_ref(), node);
     Observed { audited, ..seen }
 }
 
@@ -204,24 +255,33 @@ async fn inventory(caches: &Caches, source: Option<&SourceRef>) -> Result<Invent
     })
 }
 
-fn named(key: &Key, compute: &ExternalCompute, role: Option<&Role>, cell: Option<&Cell>) -> Named {
+fn named(
+    key: &Key,
+    compute: &ExternalCompute,
+    (group, node): (Option<&Group>, Option<&Node>),
+    cell: Option<&Cell>,
+) -> Named {
     let secret = |name: &str| SourceRef::secret(&key.namespace, name);
-    let default_config = role.and_then(|it| it.annotations().get(DEFAULT_CONFIG));
+    let ssh = compute.spec.ssh_key_secret_name.as_deref().map(secret);
+    if compute.is_observed() {
+        return Named { ssh, ..Named::default() };
+    }
+    let default_config = node.and_then(|it| annotation(group, it, DEFAULT_CONFIG));
     Named {
         cell_secret: cell.map(|it| secret(&it.spec.secret)),
         message_bus: cell.map(|it| secret(&it.spec.cell_message_bus_secret_name)),
-        ssh: compute.spec.ssh_key_secret_name.as_deref().map(secret),
-        migration_key: secret(migration_key::SECRET),
+        ssh,
+        migration_key: Some(secret(migration_key::SECRET)),
         default_config: default_config
-            .filter(|it| !it.is_empty())
-            .map(|it| SourceRef::config_map(&key.namespace, it)),
+            .filter(|(it, _)| !it.is_empty())
+            .map(|(it, _)| SourceRef::config_map(&key.namespace, it)),
         inventory: compute
             .spec
             .inventory_config_map_name
             .as_deref()
             .map(|it| SourceRef::config_map(&key.namespace, it)),
-        rendered: secret(&compute_secret_name(&key.name)),
-        certificate: secret(&libvirt_tls::secret(&compute.spec.dataplane_node_name)),
+        rendered: Some(secret(&compute_secret_name(&key.name))),
+        certificate: Some(secret(&libvirt_tls::secret(&compute.spec.dataplane_node_name))),
     }
 }
 

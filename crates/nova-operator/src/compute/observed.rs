@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use api::ansibleee::AnsibleEe;
-use api::dataplane::{Node, Role};
+use api::dataplane::Node;
 use api::nova::{Cell, ExternalCompute};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use nova_config::release::Chosen;
@@ -14,9 +14,10 @@ use operator_runtime::source_cache::Content;
 use operator_runtime::source_cache::Digests;
 
 use crate::audit::condition::Audited;
-use crate::cleanup::observed as terminating;
-use crate::conflicting_service::ConflictingService;
+use crate::cleanup::observed as ending;
+use crate::compute_lifecycle::mounted_cell::NovaServices;
 use crate::drain::progress::HostProgress;
+use crate::group::Group;
 use crate::held_credentials::observed::Held;
 use crate::images::Images;
 use crate::nova_health::HostHealth;
@@ -76,8 +77,8 @@ pub struct Observed {
     pub compute: Arc<ExternalCompute>,
     /// The node, or `None` when it does not exist.
     pub node: Option<Arc<Node>>,
-    /// The node's role, or `None` when it names none or the role does not exist.
-    pub role: Option<Arc<Role>>,
+    /// What the node belongs to, or `None` when it names nothing or that does not exist.
+    pub group: Option<Group>,
     /// The cell, or `None` when it does not exist.
     pub cell: Option<Arc<Cell>>,
     /// The names of the cells of the namespace, where the cell does not exist.
@@ -86,8 +87,11 @@ pub struct Observed {
     pub cell_secret: Option<Content>,
     /// Content of the cell's Secret with the message bus, or `None` when it does not exist.
     pub message_bus: Option<Content>,
-    /// The service in phase 0 that would write the same files as the compute, or `None`.
-    pub conflicting_service: Option<ConflictingService>,
+    /// The services of type nova of the node.
+    pub nova: NovaServices,
+    /// Whether nova was read twice since a deployment by others has ended well on the host; `None` where
+    /// none has, or nova's API is not read.
+    pub read_since_deployment: Option<bool>,
     /// The ConfigMap that the role names, or `None` when it names none.
     pub default_config: Option<DefaultConfig>,
     /// The release that options are checked against.
@@ -126,10 +130,10 @@ pub struct Observed {
 /// A compute, as the decisions on it need it.
 #[derive(Debug)]
 pub enum Seen {
-    /// It is not being deleted.
+    /// It stays.
     Present(Box<Observed>),
-    /// It is being deleted.
-    Terminating(Box<terminating::Observed>),
+    /// It is being deleted, or its host leaves.
+    Ending(Box<ending::Observed>),
 }
 
 impl Observed {
@@ -137,9 +141,11 @@ impl Observed {
     pub fn identity_sources(&self) -> IdentitySources<'_> {
         IdentitySources {
             compute: &self.compute,
+            node: self.node.as_deref(),
             cell: self.cell.as_deref(),
             runs: &self.runs,
             health: self.health.as_ref(),
+            read_since_deployment: self.read_since_deployment,
         }
     }
 }

@@ -23,9 +23,11 @@ use crate::cell_immutability::owns;
 use crate::compute::config_inputs::{self, Complete};
 use crate::compute::observed::{Inventory, Observed};
 use crate::compute::{libvirt_tls, migration_key};
-use crate::compute_lifecycle::effective::{DesiredCompute, desired};
+use crate::compute_lifecycle::effective::{DesiredCompute, annotated};
 use crate::conflicting_service::listed;
 use crate::drain::before::{DrainBefore, drain_before};
+use crate::group::Group;
+use crate::host_layout::inventory_source;
 use crate::reasons;
 use crate::registration::{has_registered, was_deployed};
 
@@ -141,21 +143,20 @@ fn ip_of(address: &str) -> Option<IpAddr> {
 
 /// Two writers of one directory would overwrite each other's files forever.
 fn conflict_fault(seen: &Observed) -> Option<Problem> {
-    let reported =
-        seen.conflicting_service.as_ref()?.message(&seen.compute.spec.dataplane_node_name);
+    let reported = seen.nova.listed.as_ref()?.message(&seen.compute.spec.dataplane_node_name);
     Some(Problem::new(&reasons::NOVA_SERVICE_LISTED, reported))
 }
 
 /// Whether the user has asked for a drain before each change. The first deployment of a host waits for
 /// nothing.
 pub fn is_drain_asked_for(seen: &Observed) -> bool {
-    let asked = seen.node.as_deref().map(|it| drain_before(seen.role.as_deref(), it));
+    let asked = seen.node.as_deref().map(|it| drain_before(seen.group.as_ref(), it));
     asked == Some(DrainBefore::Yes) && was_deployed(&seen.compute)
 }
 
 /// Where a drain is to come first, nothing is deployed without one.
 fn drain_fault(seen: &Observed) -> Option<Problem> {
-    if let DrainBefore::Invalid(message) = drain_before(seen.role.as_deref(), seen.node.as_deref()?)
+    if let DrainBefore::Invalid(message) = drain_before(seen.group.as_ref(), seen.node.as_deref()?)
     {
         return Some(Problem::new(&reasons::compute::DRAIN_BEFORE_INVALID, message));
     }
@@ -175,7 +176,7 @@ fn drain_fault(seen: &Observed) -> Option<Problem> {
 fn role_fault(seen: &Observed) -> Option<Problem> {
     let node = seen.node.as_deref()?;
     let (role, name) = (node.spec.role.as_ref()?, node.name_any());
-    if seen.role.is_none() {
+    if seen.group.is_none() {
         let text = format!(
             "OpenStackDataPlaneRole {role}, named in spec.role of OpenStackDataPlaneNode {name}, \
              does not exist: create it or correct spec.role."
@@ -197,8 +198,9 @@ fn default_config(seen: &Observed, faults: &mut Vec<Problem>) -> Option<config_i
     let name = &named.name;
     let Some(content) = &named.content else {
         let text = format!(
-            "ConfigMap {name}, named by annotation {DEFAULT_CONFIG} of the role, does not exist: \
-             create it, or remove the annotation."
+            "ConfigMap {name}, named by annotation {DEFAULT_CONFIG} of the {}, does not exist: create \
+             it, or remove the annotation.",
+            what_names_defaults(seen)
         );
         faults.push(Problem::new(&reasons::compute::DEFAULT_CONFIG_NOT_FOUND, text));
         return None;
@@ -215,15 +217,25 @@ fn default_config(seen: &Observed, faults: &mut Vec<Problem>) -> Option<config_i
     }
 }
 
+/// Returns what has the annotation with the default configuration.
+fn what_names_defaults(seen: &Observed) -> &'static str {
+    let is_own = |it: &Node| it.annotations().contains_key(DEFAULT_CONFIG);
+    match &seen.group {
+        _ if seen.node.as_deref().is_some_and(is_own) => "node",
+        Some(Group::NodeSet(_)) => "node set",
+        Some(Group::Role(_)) | None => "role",
+    }
+}
+
 fn ssh_faults(seen: &Observed) -> Vec<Problem> {
     let spec = &seen.compute.spec;
     let mut faults = Vec::new();
-    let (Some(inventory), Some(secret)) =
-        (&spec.inventory_config_map_name, &spec.ssh_key_secret_name)
-    else {
+    let source = inventory_source(&seen.compute, seen.node.as_deref());
+    let (Some(source), Some(secret)) = (source, &spec.ssh_key_secret_name) else {
         faults.extend(seen.node.as_deref().map(|it| without_inventory(seen, it)));
         return faults;
     };
+    let inventory = source.key.name;
     let fault = match seen.inventory {
         Inventory::Found => None,
         Inventory::Absent => {
@@ -264,7 +276,7 @@ fn without_inventory(seen: &Observed, node: &Node) -> Problem {
         (it.inventory_config_map_name.as_ref(), it.ssh_key_secret_name.as_ref())
     });
     let follows = owns(node, compute)
-        || matches!(desired(seen.role.as_deref(), node), DesiredCompute::Cell(_));
+        || matches!(annotated(seen.group.as_ref(), node), DesiredCompute::Managed(_));
     if let (Some(inventory), Some(secret), false) = (inventory, secret, follows) {
         let text = format!(
             "NovaExternalCompute {} does not follow its node, for OpenStackDataPlaneNode {name} and \
@@ -377,7 +389,7 @@ fn awaited_service<'a>(seen: &'a Observed, node: &'a Node) -> Option<&'a String>
     }
     let runs = node.status.as_ref().map(|it| it.services.as_slice()).unwrap_or_default();
     let has = |name: &str| runs.iter().any(|it| it.name == name && it.deployed_hash.is_some());
-    listed(seen.role.as_deref(), node).iter().find(|it| !has(it))
+    listed(seen.group.as_ref(), node).iter().find(|it| !has(it))
 }
 
 fn node_condition_holds(node: &Node) -> bool {
@@ -387,7 +399,7 @@ fn node_condition_holds(node: &Node) -> bool {
 
 fn node_lag(seen: &Observed, node: &Node) -> Lag {
     let Some(status) = &node.status else { return Lag::Yes };
-    let is_role_current = match (&seen.role, &status.observed_role) {
+    let is_role_current = match (seen.group.as_ref().and_then(Group::role), &status.observed_role) {
         (Some(role), Some(observed)) => {
             Some(&observed.uid) == role.metadata.uid.as_ref()
                 && Some(observed.generation) == role.metadata.generation
@@ -406,6 +418,10 @@ fn node_lag(seen: &Observed, node: &Node) -> Lag {
 /// Returns whether the cell can be used.
 pub fn cell(seen: &Observed) -> ConditionDraft {
     let name = &seen.compute.spec.cell_name;
+    if name.is_empty() {
+        let text = seen.nova.cell().message(&seen.compute.name_any());
+        return reasons::compute::CELL_UNKNOWN.condition(NOVA_CELL_READY, text);
+    }
     let Some(cell) = seen.cell.as_deref() else {
         let near = nearest(name, seen.other_cells.iter().cloned());
         let near = Some(near.join(" or ")).filter(|it| !it.is_empty());

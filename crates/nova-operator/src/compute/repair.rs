@@ -4,14 +4,14 @@
 use api::conditions::ConditionDraft;
 use kube::ResourceExt;
 use nova_config::annotations::AUDIT_REPAIR;
-use nova_config::conditions::REDEPLOY_REQUESTED;
+use nova_config::conditions::{CONFIG_WARNINGS, REDEPLOY_REQUESTED};
 use operator_core::run_engine::retry;
 
 use crate::audit::condition::named;
 use crate::audit::report::{LastAudit, Verdict};
 use crate::cell_immutability::owns;
 use crate::compute::deploy_strategy::deploys;
-use crate::compute::messages::redeploy_command;
+use crate::compute::messages::{redeploy_command, way_to_deploy};
 use crate::compute::observed::Observed;
 use crate::reasons;
 
@@ -22,6 +22,19 @@ pub fn due(seen: &Observed) -> Option<&LastAudit> {
     let of_node = || node.and_then(|it| it.status.as_ref()?.deploy) != Some(false);
     let is_deployed = deploys(compute, node) && (!needs_node(seen) || of_node());
     seen.audited.repair(compute).filter(|_| is_deployed)
+}
+
+/// Returns that repairs are asked for of a compute that others deploy, which repair nothing; `None` where
+/// none are.
+pub fn not_possible(seen: &Observed) -> Option<ConditionDraft> {
+    let asks = seen.audited.request.policy().is_some_and(|it| it.repairs);
+    let text = format!(
+        "Annotation {AUDIT_REPAIR} of OpenStackDataPlaneNode {}, or of what it belongs to, is true, and \
+         the operator does not deploy nova-compute there, so it repairs nothing: remove the annotation. \
+         ConfigurationInSync says what to deploy where an audit finds differences.",
+        seen.compute.spec.dataplane_node_name
+    );
+    asks.then(|| reasons::compute::REPAIR_NOT_POSSIBLE.condition(CONFIG_WARNINGS, text))
 }
 
 /// Returns the UID of the audit that is repaired now by a deployment of the compute alone; `None`
@@ -51,6 +64,9 @@ pub fn node_redeploy(seen: &Observed) -> Option<ConditionDraft> {
 /// Returns the command that deploys everything again that the audits of the host compare.
 pub fn command(seen: &Observed) -> String {
     let compute = &seen.compute;
+    if compute.is_observed() {
+        return way_to_deploy(compute, seen.node.as_deref());
+    }
     if needs_node(seen) {
         let namespace = compute.namespace().unwrap_or_default();
         return retry::redeploy_command(&namespace, &compute.spec.dataplane_node_name);

@@ -18,16 +18,15 @@ use operator_core::run_engine::outcome::last_failure;
 use operator_core::run_engine::service_sequence::{has_begun, is_as_deployed, renew};
 use operator_core::run_engine::{SequenceState, changed_text};
 
-use crate::cell_immutability::{CellBinding, binding, owns};
+use crate::cell_immutability::{CellBinding, binding_of, owns};
 use crate::compute::blocked_rollout::BlockedRollout;
 use crate::compute::evaluation::Evaluation;
 use crate::compute::host_drain::{drains_before, may_be_disabled};
-use crate::compute::messages::redeploy_command;
+use crate::compute::messages::{redeploy_command, runs};
 use crate::compute::nova_matches::noticed;
 use crate::compute::observed::Observed;
 use crate::compute::preconditions::previous;
 use crate::compute::{inputs, migration_key, repair};
-use crate::compute_lifecycle::effective::desired;
 use crate::deployed_files;
 use crate::held_credentials::decide::{Stage, used};
 use crate::nova_identity::Identity;
@@ -146,11 +145,7 @@ pub fn credentials(seen: &Observed, evaluated: &Evaluation) -> Vec<Credential> {
 }
 
 fn conditions(seen: &Observed, evaluated: &Evaluation) -> Vec<ConditionDraft> {
-    let (name, cell) = (seen.compute.name_any(), &seen.compute.spec.cell_name);
-    let good = reasons::compute::READY.condition(
-        READY,
-        format!("nova-compute runs on {name} and has registered in cell {cell}."),
-    );
+    let good = reasons::compute::READY.condition(READY, format!("{}.", runs(&seen.compute)));
     let stands = !evaluated.deploy || has_stood(seen);
     let deployment = deployment(seen, evaluated, stands);
     let mut all = vec![
@@ -182,22 +177,25 @@ fn conditions(seen: &Observed, evaluated: &Evaluation) -> Vec<ConditionDraft> {
 
 /// Reports a mismatch that the webhook did not prevent. It blocks nothing: the compute stays in its
 /// cell, and its other fields keep following the node.
-fn cell_matches(seen: &Observed) -> ConditionDraft {
+pub fn cell_matches(seen: &Observed) -> ConditionDraft {
     let own = seen.node.as_deref().filter(|it| owns(it, &seen.compute));
-    let found = own.map(|node| {
-        let asked = desired(seen.role.as_deref(), node);
-        binding(&asked, node, &seen.compute, !seen.runs.is_empty())
-    });
+    let has_runs = !seen.runs.is_empty();
+    let found =
+        own.map(|it| binding_of(seen.group.as_ref(), it, &seen.compute, &seen.nova, has_runs));
     match found {
         Some(CellBinding::Bound(mismatch)) => {
             reasons::compute::CELL_MISMATCH.condition(CELL_MATCHES, mismatch.message())
         }
-        Some(CellBinding::Unknown { role }) => {
+        Some(CellBinding::Unknown { group }) => {
             let text = format!(
-                "OpenStackDataPlaneRole {role}, which would name the cell, does not exist: create \
+                "{group}, which would name the cell, does not exist: create \
                  it, or correct spec.role of the node."
             );
             reasons::compute::CELL_ROLE_NOT_FOUND.condition(CELL_MATCHES, text)
+        }
+        Some(CellBinding::CellUnknown(cell)) => {
+            let text = cell.message(&seen.compute.name_any());
+            reasons::compute::CELL_UNKNOWN.condition(CELL_MATCHES, text)
         }
         // A compute that is about to be deleted needs no message.
         Some(CellBinding::Agrees | CellBinding::Replaceable | CellBinding::MayGo) | None => {

@@ -27,11 +27,13 @@ use serde_json::{Value, json};
 use testkit::golden::recorded;
 
 use super::observed::{DefaultConfig, Inventory, Rendered, SeenCertificate};
-use super::{Observed, decide, inputs};
+use super::{Observed, decide, inputs, observed_host};
 use crate::audit::condition::Audited;
 use crate::cell::credentials::CREDENTIALS;
+use crate::compute_lifecycle::mounted_cell::NovaServices;
 use crate::condition_catalog::KINDS;
 use crate::drain::order::OrderOfHost;
+use crate::group::Group;
 use crate::held_credentials::observed::{Held, HeldObject};
 use crate::images::Images;
 use crate::rollout_coordinator::RolloutSlot;
@@ -45,12 +47,14 @@ mod digests;
 mod drain;
 mod drain_before;
 mod drained_rollout;
+mod drained_sets;
 mod golden;
 mod health;
 mod identity;
 mod libvirt_tls;
 mod migration_key;
 mod nova_matches;
+mod observed;
 mod other_release;
 mod phase_zero;
 mod restarts;
@@ -130,7 +134,7 @@ fn leaving(seen: &Observed) -> cleanup::Observed {
     cleanup::Observed {
         compute,
         node: seen.node.clone(),
-        role: seen.role.clone(),
+        group: seen.group.clone(),
         cell: seen.cell.clone(),
         cells_are_ours: false,
         namespace_goes: false,
@@ -139,6 +143,7 @@ fn leaving(seen: &Observed) -> cleanup::Observed {
         issued: seen.certificate.issued.clone(),
         runs: seen.runs.clone(),
         health: seen.health.clone(),
+        read_since_deployment: seen.read_since_deployment,
         drain: seen.drain.clone(),
     }
 }
@@ -174,7 +179,7 @@ impl World {
         let seen = Observed {
             compute: Arc::new(compute),
             node: Some(Arc::new(node(name))),
-            role: Some(Arc::new(role)),
+            group: Some(Group::Role(Arc::new(role))),
             cell: Some(Arc::new(cell())),
             other_cells: Vec::new(),
             cell_secret: Some(content(&[("ServicePassword", "keystone-password")])),
@@ -182,7 +187,8 @@ impl World {
                 "transport_url",
                 "rabbit://nova:bus-password@192.0.2.2/v",
             )])),
-            conflicting_service: None,
+            nova: NovaServices::default(),
+            read_since_deployment: None,
             default_config: None,
             release: Chosen::Release(Release::newest()),
             ssh: Some(Digests {
@@ -245,9 +251,17 @@ impl World {
         *compute.metadata.generation.as_mut().unwrap() += 1;
     }
 
+    /// Returns the plan for the compute.
+    fn decided(&self) -> Plan<OrderOfHost> {
+        if self.seen.compute.is_observed() {
+            return observed_host::decide(&self.seen, None, self.now);
+        }
+        decide(&self.seen, None, self.now)
+    }
+
     /// Runs one reconciliation.
     fn pass(&mut self) -> Plan<OrderOfHost> {
-        let plan = recorded(decide(&self.seen, None, self.now));
+        let plan = recorded(self.decided());
         self.take(&plan.steps);
         plan
     }
@@ -453,7 +467,7 @@ fn each_wait_is_named_and_no_run_starts() {
         }),
         ("NodeReady", "NodeNotReady", "n0", |it| it.node().metadata.generation = Some(2)),
         ("NodeReady", "NodeNotReady", "n0", |it| {
-            Arc::make_mut(it.seen.role.as_mut().unwrap()).metadata.generation = Some(2);
+            it.seen.group.as_mut().unwrap().role_mut().metadata.generation = Some(2);
         }),
         ("NovaCellReady", "NovaCellNotFound", "NovaCell nova-cell1", |it| it.seen.cell = None),
         ("NovaCellReady", "NovaCellNotReady", "so it is.", |it| {
@@ -796,7 +810,7 @@ fn the_roles_default_options_are_told_of_by_the_same_rules_and_so_is_an_unknown_
     world.seen.default_config =
         Some(DefaultConfig { name: "defaults".into(), content: Some(options) });
     world.configure(Some("[libvirt]\nvirt_type = qemv\n"));
-    Arc::make_mut(world.seen.role.as_mut().unwrap()).spec.tls_enabled = Some(true);
+    world.seen.group.as_mut().unwrap().role_mut().spec.tls_enabled = Some(true);
     world.settle();
     let told = world.condition("ConfigWarnings").message;
     let expected = "spec.customServiceConfig, line 2, column 1: [libvirt] virt_type has a value that \

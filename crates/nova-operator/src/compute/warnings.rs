@@ -10,6 +10,7 @@ use nova_config::release::{Chosen, not_judged};
 use crate::compute::config_inputs::default_text;
 use crate::compute::migration_key::{KEYS, SECRET};
 use crate::compute::observed::Observed;
+use crate::group::Group;
 use crate::reasons;
 
 /// Returns the warnings about `spec.customServiceConfig` and the role's default configuration, and about
@@ -59,7 +60,11 @@ pub fn condition(seen: &Observed) -> ConditionDraft {
 /// Returns why guests can move neither to nor from the host, and what to do about it, without a period.
 fn cannot_move(seen: &Observed) -> Option<String> {
     let node = seen.node.as_deref()?;
-    let has_tls = seen.role.as_ref().is_some_and(|it| it.spec.tls_enabled == Some(true));
+    let has_tls = seen
+        .group
+        .as_ref()
+        .and_then(Group::role)
+        .is_some_and(|it| it.spec.tls_enabled == Some(true));
     if has_tls || seen.migration_key.is_some() {
         return None;
     }

@@ -1,6 +1,6 @@
 //! The fields of a compute that the operator owns; fields of the user are never written.
 
-use api::nova::ExternalCompute;
+use api::nova::{ExternalCompute, Management};
 use kube::ResourceExt;
 use operator_core::plan::{Step, Target, Write};
 use operator_core::run_engine::build::owner;
@@ -9,19 +9,44 @@ use serde_json::{Map, Value, json};
 use crate::cell_immutability::owns;
 use crate::compute_lifecycle::observed::Observed;
 use crate::finalizers;
+use crate::group::Group;
 use crate::images::default_images;
 
 /// A separate field manager for defaults, so that no later apply by the other manager removes them.
 const DEFAULTS_MANAGER: &str = "nova-operator-defaults";
 
-/// Returns the fields that follow the node; `cell` is the compute's own cell once it exists.
+/// Returns the fields of a compute that the operator deploys, which follow the node; `cell` is the
+/// compute's own cell once it exists.
 pub fn fields(seen: &Observed, cell: &str) -> Map<String, Value> {
-    let (node, role) = (&seen.node, seen.role.as_deref());
+    let mut fields = of_node(seen);
+    fields.insert("cellName".into(), json!(cell));
+    if let Some(deploy) = seen.node.status.as_ref().and_then(|it| it.deploy) {
+        fields.insert("deploy".into(), json!(deploy));
+    }
+    fields
+}
+
+/// Returns the fields of a compute that a service deploys; `cell` is empty while it is not known.
+pub fn observed_fields(seen: &Observed, cell: &str) -> Map<String, Value> {
+    let mut fields = of_node(seen);
+    fields.insert("management".into(), json!(Management::Observed));
+    if !cell.is_empty() {
+        fields.insert("cellName".into(), json!(cell));
+    }
+    fields
+}
+
+/// Returns what runs on the host need, also those of a service.
+fn of_node(seen: &Observed) -> Map<String, Value> {
+    let node = &seen.node;
+    let (env, mounts) = match &seen.group {
+        Some(group) => (group.env(node), group.extra_mounts(node)),
+        None => (node.effective_env(None), node.effective_extra_mounts(None)),
+    };
     let status = node.status.clone().unwrap_or_default();
     let present = spec_of(seen.compute.as_deref());
     let mut fields = Map::new();
     fields.insert("dataplaneNodeName".into(), json!(node.name_any()));
-    fields.insert("cellName".into(), json!(cell));
     let texts = [
         ("inventoryConfigMapName", status.inventory_config_map_name),
         ("sshKeySecretName", status.ssh_key_secret_name),
@@ -31,13 +56,13 @@ pub fn fields(seen: &Observed, cell: &str) -> Map<String, Value> {
             fields.insert(name.into(), json!(value));
         }
     }
-    if let Some(deploy) = status.deploy {
-        fields.insert("deploy".into(), json!(deploy));
+    if let Some(dns_config) = seen.group.as_ref().and_then(Group::dns_config) {
+        fields.insert("dnsConfig".into(), json!(dns_config));
     }
     let lists = [
         ("networkAttachments", json!(status.network_attachments)),
-        ("env", json!(node.effective_env(role))),
-        ("extraMounts", json!(node.effective_extra_mounts(role))),
+        ("env", json!(env)),
+        ("extraMounts", json!(mounts)),
     ];
     for (name, value) in lists {
         // An emptied list is written as `[]`: an omitted field might stay, owned by another
@@ -65,6 +90,11 @@ pub fn differences(
         })
         .map(|(name, _)| name.clone())
         .collect()
+}
+
+/// Whether a compute is deployed by another than these fields say; it is set once.
+pub fn is_other_management(compute: &ExternalCompute, fields: &Map<String, Value>) -> bool {
+    compute.is_observed() != fields.contains_key("management")
 }
 
 /// Returns the step that makes a compute follow its node, and creates or adopts it first.

@@ -2,22 +2,28 @@
 //! condition.
 
 use api::conditions::{Condition, ConditionDraft, ConditionStatus, READY, Severity, find};
-use api::dataplane::Node;
+use api::dataplane::{Node, NodeStatus};
 use api::nova::ExternalCompute;
 use jiff::Timestamp;
 use kube::ResourceExt;
+use nova_config::annotations::CELL;
 use nova_config::conditions::{COMPUTE_CONDITION, HOST_MAPPED};
 use operator_core::finalizers::is_terminating;
 use operator_core::plan::{Kind, Plan, Step, Target, Write};
 use operator_core::rejected_write::RejectedWrite;
+use serde_json::{Map, Value};
 
-use crate::cell_immutability::{CellBinding, binding, owns};
-use crate::compute_lifecycle::build::{differences, fields, fill_images, follow};
+use crate::cell_immutability::{CellBinding, binding_of, owns};
+use crate::compute_lifecycle::build::{
+    differences, fields, fill_images, follow, is_other_management, observed_fields,
+};
 use crate::compute_lifecycle::effective::{DesiredCompute, desired};
 use crate::compute_lifecycle::node_decision::Outcome;
-use crate::compute_lifecycle::observed::{Observed, REPEATED, own_conditions};
+use crate::compute_lifecycle::node_status;
+use crate::compute_lifecycle::observed::{Observed, own_conditions};
 use crate::compute_lifecycle::removal;
-use crate::foreign_condition;
+use crate::group::{GroupKey, group_key};
+use crate::inherited_annotation::annotation;
 use crate::reasons;
 
 /// Returns the plan for a node.
@@ -25,12 +31,16 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     if let Some(rejected) = rejected {
         return report_rejection(seen, rejected, now);
     }
+    if let Some(plan) = removal::of_observed_without_api(seen, now) {
+        return plan;
+    }
     let mut plan = Plan::with_resync();
     if is_terminating(&*seen.node) {
         if let Some((steps, condition)) = removal::of_node(seen) {
             let is_released = condition.is_none();
             plan.steps = steps;
-            plan.steps.extend(condition_step(seen, condition, now).filter(|_| !is_released));
+            let step = node_status::step(seen, condition, now);
+            plan.steps.extend(step.filter(|_| !is_released));
         }
         return plan;
     }
@@ -39,28 +49,37 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     let creates = steps.iter().any(|it| matches!(it.write, Write::Apply { manager: None, .. }));
     plan.steps.extend(removal::finalizer_step(seen, creates));
     plan.steps.extend(steps);
-    plan.steps.extend(condition_step(seen, overruled(seen, condition), now));
+    plan.steps.extend(node_status::step(seen, overruled(seen, condition), now));
     plan
 }
 
-/// A conflicting service replaces every condition except an error.
+/// A cell annotation beside a service of type nova replaces every condition except an error.
 fn overruled(seen: &Observed, condition: Option<ConditionDraft>) -> Option<ConditionDraft> {
-    let condition = condition?;
-    let has_cell = matches!(desired(seen.role.as_deref(), &seen.node), DesiredCompute::Cell(_));
-    match &seen.conflicting_service {
-        Some(found) if has_cell && condition.severity != Some(Severity::Error) => {
-            let reported = found.message(&seen.node.name_any());
-            let condition = reasons::NOVA_SERVICE_LISTED.condition(COMPUTE_CONDITION, reported);
-            Some(condition.with_severity(Severity::Error))
-        }
-        _ => Some(condition),
-    }
+    let is_error = condition.as_ref().is_some_and(|it| it.severity == Some(Severity::Error));
+    let found = seen.nova.listed.as_ref().filter(|_| !is_error);
+    let named = annotation(seen.group.as_ref(), &seen.node, CELL);
+    let Some((found, (_, origin))) = found.zip(named.filter(|(cell, _)| !cell.trim().is_empty()))
+    else {
+        return condition;
+    };
+    let is_managed = own_compute(seen).is_some_and(|it| !it.is_observed());
+    let text = if is_managed {
+        found.message(&seen.node.name_any())
+    } else {
+        found.message_of_annotation(&origin)
+    };
+    let condition = reasons::NOVA_SERVICE_LISTED.condition(COMPUTE_CONDITION, text);
+    Some(condition.with_severity(Severity::Error))
+}
+
+fn own_compute(seen: &Observed) -> Option<&ExternalCompute> {
+    seen.compute.as_deref().filter(|it| owns(&seen.node, it))
 }
 
 /// Returns the node's condition after a write to its compute was rejected.
 fn report_rejection(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
     let condition = rejected.condition(COMPUTE_CONDITION, &own_conditions(&seen.node));
-    let steps = condition_step(seen, Some(condition), now).into_iter().collect();
+    let steps = node_status::step(seen, Some(condition), now).into_iter().collect();
     Plan { steps, ..Plan::default() }
 }
 
@@ -89,36 +108,60 @@ fn owner(node: &Node, compute: &ExternalCompute) -> Owner {
 }
 
 fn outcome(seen: &Observed) -> Outcome {
-    let asked = desired(seen.role.as_deref(), &seen.node);
-    let cell = if let DesiredCompute::Cell(cell) = &asked { Some(cell.as_str()) } else { None };
-    let own = seen.compute.as_deref().filter(|it| owns(&seen.node, it));
+    let asked = desired(seen.group.as_ref(), &seen.node, &seen.nova);
+    let own = own_compute(seen);
     if let Some(compute) = own.filter(|it| is_terminating(*it)) {
         // Whatever is requested: the compute waits until the node reports its leftovers.
-        return (vec![], Some(gone_for(compute, cell)));
+        return (vec![], Some(gone_for(compute, &asked)));
+    }
+    if seen.node.is_leaving() {
+        return leaving(seen, own);
     }
     if let DesiredCompute::Refused(problem) = asked {
         // An invalid cell moves no compute, and does not stop the other fields from being updated.
         let steps = own.map(|it| followed(seen, it)).unwrap_or_default();
         return (steps, Some(problem.condition(COMPUTE_CONDITION)));
     }
+    let wanted = wanted(seen, &asked);
     let Some(compute) = &seen.compute else {
-        let Some(cell) = cell else { return (vec![], removal::remembered(seen)) };
-        let because = "the node has a cell and no compute";
-        let step = follow(seen, &fields(seen, cell), because);
-        return (vec![step], Some(coming(seen, cell)));
+        let Some(fields) = wanted else { return (vec![], removal::remembered(seen)) };
+        let step = follow(seen, &fields, "the node asks for a compute and has none");
+        return (vec![step], Some(coming(seen, &asked)));
     };
-    match (owner(&seen.node, compute), cell) {
+    match (owner(&seen.node, compute), wanted) {
         (Owner::Node, _) => ours(seen, compute, &asked),
         (Owner::Nobody, None) if !is_terminating(&**compute) => {
             (fill_images(seen, compute).into_iter().collect(), removal::remembered(seen))
         }
         // No other object of nova concerns a node without a cell.
         (_, None) => (vec![], removal::remembered(seen)),
-        (_, Some(_)) if is_terminating(&**compute) => (vec![], Some(gone_for(compute, cell))),
-        (Owner::EarlierNode, Some(_)) => (vec![], Some(gone_for(compute, cell))),
-        (Owner::Nobody, Some(cell)) => adoption(seen, compute, cell),
+        (_, Some(_)) if is_terminating(&**compute) => (vec![], Some(gone_for(compute, &asked))),
+        (Owner::EarlierNode, Some(_)) => (vec![], Some(gone_for(compute, &asked))),
+        (Owner::Nobody, Some(fields)) => adoption(seen, compute, &fields),
         (Owner::Other(owner), Some(_)) => (vec![], Some(not_ours(compute, &owner))),
     }
+}
+
+/// Returns the fields of the compute that is requested; `None` where none is, or where none can be looked
+/// after because nova's API is not read.
+fn wanted(seen: &Observed, asked: &DesiredCompute) -> Option<Map<String, Value>> {
+    match asked {
+        DesiredCompute::Managed(cell) => Some(fields(seen, cell)),
+        DesiredCompute::Observed { .. } => {
+            seen.reads_nova.then(|| observed_fields(seen, asked.cell().unwrap_or_default()))
+        }
+        DesiredCompute::Nothing | DesiredCompute::Unknown { .. } | DesiredCompute::Refused(_) => {
+            None
+        }
+    }
+}
+
+/// Returns what happens to the compute of a host that leaves its node set: it is removed in order, and
+/// deleted by its own controller once that cannot be taken back; no other one is made.
+fn leaving(seen: &Observed, own: Option<&ExternalCompute>) -> Outcome {
+    let Some(compute) = own else { return (vec![], removal::remembered(seen)) };
+    let why = "its host leaves its node set";
+    (followed(seen, compute), Some(removal::leaving(compute, None, why)))
 }
 
 fn not_ours(compute: &ExternalCompute, owner: &str) -> ConditionDraft {
@@ -131,18 +174,23 @@ fn not_ours(compute: &ExternalCompute, owner: &str) -> ConditionDraft {
 }
 
 /// A compute that a user wrote first is adopted only when nothing in it has to change (D8).
-fn adoption(seen: &Observed, compute: &ExternalCompute, cell: &str) -> Outcome {
-    let fields = fields(seen, cell);
-    let differing = differences(compute, &fields, true);
+fn adoption(seen: &Observed, compute: &ExternalCompute, fields: &Map<String, Value>) -> Outcome {
+    let mut differing = differences(compute, fields, true);
+    if is_other_management(compute, fields) {
+        differing.push("management".to_owned());
+    }
     if differing.is_empty() {
         let because = "a user wrote the node's compute first";
-        let mut steps = vec![follow(seen, &fields, because)];
+        let mut steps = vec![follow(seen, fields, because)];
         steps.extend(fill_images(seen, compute));
         return (steps, Some(mirror(compute)));
     }
     let texts: Vec<String> = differing
         .iter()
-        .map(|it| format!("spec.{it} would be {}", fields.get(it).unwrap_or_default()))
+        .map(|it| match fields.get(it) {
+            Some(value) => format!("spec.{it} would be {value}"),
+            None => format!("spec.{it} would be absent"),
+        })
         .collect();
     let name = compute.name_any();
     let text = format!(
@@ -156,27 +204,33 @@ fn adoption(seen: &Observed, compute: &ExternalCompute, cell: &str) -> Outcome {
 
 /// The cell is immutable; everything else keeps following the node (D7).
 fn ours(seen: &Observed, compute: &ExternalCompute, asked: &DesiredCompute) -> Outcome {
-    let own = &compute.spec.cell_name;
-    match (binding(asked, &seen.node, compute, seen.has_runs), asked) {
-        (CellBinding::Agrees, _) => {
-            let condition = role_missing(seen, compute).unwrap_or_else(|| mirror(compute));
+    let (node, group) = (&*seen.node, seen.group.as_ref());
+    match binding_of(group, node, compute, &seen.nova, seen.has_runs) {
+        CellBinding::Agrees => {
+            let condition = group_missing(seen, compute).unwrap_or_else(|| mirror(compute));
             (followed(seen, compute), Some(condition))
         }
-        (CellBinding::Unknown { .. }, _) => (followed(seen, compute), role_missing(seen, compute)),
-        (CellBinding::Replaceable, DesiredCompute::Cell(cell)) => {
-            let because =
-                format!("it never ran, and its node is now of cell {cell} instead of {own}");
-            (vec![remove(compute, because)], Some(coming(seen, cell)))
+        CellBinding::Unknown { .. } => (followed(seen, compute), group_missing(seen, compute)),
+        CellBinding::CellUnknown(cell) => {
+            let text = cell.message(&compute.name_any());
+            let condition = reasons::node::CELL_UNKNOWN.condition(COMPUTE_CONDITION, text);
+            (followed(seen, compute), Some(condition))
         }
-        (CellBinding::Replaceable, _) => {
-            (vec![remove(compute, "its node has no cell any more, and it never ran")], None)
+        CellBinding::Replaceable => {
+            let is_replaced = wanted(seen, asked).is_some();
+            let because = if is_replaced {
+                "it never ran, and its node now asks for another one"
+            } else {
+                "its node asks for no compute any more, and it never ran"
+            };
+            (vec![remove(compute, because)], is_replaced.then(|| coming(seen, asked)))
         }
-        (CellBinding::MayGo, _) => {
+        CellBinding::MayGo => {
             let because = "its node has no cell any more, and its removal is allowed";
             let step = Step::delete(Target::of(compute), because);
-            (vec![step], Some(gone_for(compute, None)))
+            (vec![step], Some(gone_for(compute, &DesiredCompute::Nothing)))
         }
-        (CellBinding::Bound(mismatch), _) => {
+        CellBinding::Bound(mismatch) => {
             let condition =
                 reasons::node::CELL_MISMATCH.condition(COMPUTE_CONDITION, mismatch.message());
             (followed(seen, compute), Some(condition))
@@ -184,30 +238,43 @@ fn ours(seen: &Observed, compute: &ExternalCompute, asked: &DesiredCompute) -> O
     }
 }
 
-/// A missing role changes no compute: what the node would inherit is unknown.
-fn role_missing(seen: &Observed, compute: &ExternalCompute) -> Option<ConditionDraft> {
-    let role = seen.node.spec.role.as_ref().filter(|_| seen.role.is_none())?;
-    let (name, cell) = (compute.name_any(), &compute.spec.cell_name);
+/// A missing group changes no compute: what the node would inherit is unknown.
+fn group_missing(seen: &Observed, compute: &ExternalCompute) -> Option<ConditionDraft> {
+    let key = group_key(&seen.node).filter(|_| seen.group.is_none())?;
+    let (name, place) = (compute.name_any(), place(&compute.spec.cell_name));
     let text = format!(
-        "OpenStackDataPlaneRole {role}, named in spec.role of OpenStackDataPlaneNode {name}, does \
-         not exist. NovaExternalCompute {name} stays in cell {cell} as it is: create the role \
-         again, or correct spec.role."
+        "{}, named in {} of OpenStackDataPlaneNode {name}, does not exist. NovaExternalCompute \
+         {name} stays in {place} as it is: create it again, or correct the name.",
+        key.title(),
+        key.field()
     );
-    Some(reasons::node::ROLE_NOT_FOUND.condition(COMPUTE_CONDITION, text))
+    let reason = match key {
+        GroupKey::Role(_) => &reasons::node::ROLE_NOT_FOUND,
+        GroupKey::NodeSet(_) => &reasons::node::NODE_SET_NOT_FOUND,
+    };
+    Some(reason.condition(COMPUTE_CONDITION, text))
 }
 
-/// Whether the node's controller used the role for what it published. It may notice before this
-/// controller that the role is gone, and then publishes values that the user did not write.
-fn is_made_with_role(seen: &Observed) -> bool {
-    let is_observed = || seen.node.status.as_ref().is_none_or(|it| it.observed_role.is_some());
-    seen.node.spec.role.is_none() || (seen.role.is_some() && is_observed())
+/// Whether the node's controller used the group for what it published. It may notice before this
+/// controller that the group is gone, and then publishes values that the user did not write.
+fn is_made_with_group(seen: &Observed) -> bool {
+    let Some(key) = group_key(&seen.node) else { return true };
+    let is_observed = |it: &NodeStatus| match key {
+        GroupKey::Role(_) => it.observed_role.is_some(),
+        GroupKey::NodeSet(_) => it.observed_node_set.is_some(),
+    };
+    seen.group.is_some() && seen.node.status.as_ref().is_none_or(is_observed)
 }
 
 fn followed(seen: &Observed, compute: &ExternalCompute) -> Vec<Step> {
-    if !is_made_with_role(seen) {
+    if !is_made_with_group(seen) {
         return vec![];
     }
-    let fields = fields(seen, &compute.spec.cell_name);
+    let fields = if compute.is_observed() {
+        observed_fields(seen, cell_of(seen, compute))
+    } else {
+        fields(seen, &compute.spec.cell_name)
+    };
     let differing = differences(compute, &fields, false);
     let mut steps = Vec::new();
     if !differing.is_empty() {
@@ -216,6 +283,15 @@ fn followed(seen: &Observed, compute: &ExternalCompute) -> Vec<Step> {
     }
     steps.extend(fill_images(seen, compute));
     steps
+}
+
+/// Returns the cell of a compute that a service deploys: once recorded it stays, and before it is the
+/// one whose Secret the service mounts; empty while that is not known.
+fn cell_of<'a>(seen: &'a Observed, compute: &'a ExternalCompute) -> &'a str {
+    match seen.nova.cells.as_slice() {
+        [mounted] if compute.spec.cell_name.is_empty() => mounted,
+        _ => &compute.spec.cell_name,
+    }
 }
 
 /// Deletes only the observed version: a user may be adding a configuration at this moment.
@@ -230,19 +306,29 @@ fn delete_command(compute: &ExternalCompute) -> String {
     format!("kubectl delete -n {namespace} novaexternalcompute {name}")
 }
 
-fn gone_for(compute: &ExternalCompute, next: Option<&str>) -> ConditionDraft {
-    removal::leaving(compute, next, "its node has no cell any more")
+/// Returns the node's condition while its compute goes, in whose place `asked` comes.
+fn gone_for(compute: &ExternalCompute, asked: &DesiredCompute) -> ConditionDraft {
+    let is_observed = matches!(asked, DesiredCompute::Observed { .. });
+    let next = asked.cell().or_else(|| is_observed.then_some(""));
+    removal::leaving(compute, next.map(place).as_deref(), "its node has no cell any more")
 }
 
-fn coming(seen: &Observed, cell: &str) -> ConditionDraft {
-    on_its_way(&seen.node.namespace().unwrap_or_default(), &seen.node.name_any(), cell)
+/// Returns the cell as messages name it.
+fn place(cell: &str) -> String {
+    if cell.is_empty() { "a cell that is not known yet".to_owned() } else { format!("cell {cell}") }
+}
+
+fn coming(seen: &Observed, asked: &DesiredCompute) -> ConditionDraft {
+    let (namespace, name) = (seen.node.namespace().unwrap_or_default(), seen.node.name_any());
+    on_its_way(&namespace, &name, asked.cell().unwrap_or_default())
 }
 
 /// One text for all phases: the compute's own conditions have the details.
 fn on_its_way(namespace: &str, name: &str, cell: &str) -> ConditionDraft {
     let text = format!(
-        "NovaExternalCompute {name} of cell {cell} is not Ready yet; its own conditions report \
-         more: kubectl describe -n {namespace} novaexternalcompute {name}"
+        "NovaExternalCompute {name} of {} is not Ready yet; its own conditions report \
+         more: kubectl describe -n {namespace} novaexternalcompute {name}",
+        place(cell)
     );
     reasons::node::DEPLOYING.condition(COMPUTE_CONDITION, text)
 }
@@ -250,6 +336,7 @@ fn on_its_way(namespace: &str, name: &str, cell: &str) -> ConditionDraft {
 /// Returns the node's condition, which mirrors `Ready` of its compute.
 fn mirror(compute: &ExternalCompute) -> ConditionDraft {
     let (name, cell) = (compute.name_any(), &compute.spec.cell_name);
+    let place = place(cell);
     let conditions = compute.status.as_ref().map(|it| it.conditions.as_slice());
     let ready = find(conditions.unwrap_or_default(), READY);
     let bad = |it: &&Condition| {
@@ -262,34 +349,13 @@ fn mirror(compute: &ExternalCompute) -> ConditionDraft {
             let discovery = " Nova schedules to a new host once it is discovered: nova-manage \
                              cell_v2 discover_hosts";
             let discovery = if is_read { "" } else { discovery };
-            let text = format!("NovaExternalCompute {name} is Ready in cell {cell}.{discovery}");
+            let text = format!("NovaExternalCompute {name} is Ready in {place}.{discovery}");
             reasons::node::READY.condition(COMPUTE_CONDITION, text)
         }
         Some(ready) if bad(&ready) => {
-            let text = format!("NovaExternalCompute {name} of cell {cell}: {}", ready.message);
+            let text = format!("NovaExternalCompute {name} of {place}: {}", ready.message);
             ConditionDraft::repeated(ready).with_type(COMPUTE_CONDITION).with_message(text)
         }
         _ => on_its_way(&compute.namespace().unwrap_or_default(), &name, cell),
     }
-}
-
-fn condition_step(
-    seen: &Observed,
-    condition: Option<ConditionDraft>,
-    now: Timestamp,
-) -> Option<Step> {
-    let because = "the conditions of the compute differ from those of the node";
-    let conditions = condition.into_iter().chain(repeated(seen)).collect();
-    foreign_condition::step(&*seen.node, &own_conditions(&seen.node), conditions, because, now)
-}
-
-/// Returns the node's conditions that repeat those of its compute; none of a compute that is being
-/// deleted.
-fn repeated(seen: &Observed) -> impl Iterator<Item = ConditionDraft> {
-    let own = seen.compute.as_deref().filter(|it| owns(&seen.node, it) && !is_terminating(*it));
-    let conditions = own.and_then(|it| it.status.as_ref()).map(|it| it.conditions.as_slice());
-    REPEATED.into_iter().filter_map(move |(type_, of_node)| {
-        let found = find(conditions.unwrap_or_default(), type_)?;
-        Some(ConditionDraft::repeated(found).with_type(of_node))
-    })
 }

@@ -2,16 +2,18 @@
 
 use api::conditions::{ConditionDraft, ConditionStatus, READY, Severity, find};
 use api::nova::ExternalCompute;
+use jiff::Timestamp;
 use kube::ResourceExt;
 use nova_config::conditions::{COMPUTE_CONDITION, DRAINED, HOST_CLEANED, LEFTOVER_RECORDED};
 use operator_core::finalizers::{add_finalizer, is_terminating, remove_finalizer};
-use operator_core::plan::{Step, Target};
+use operator_core::plan::{EventDraft, Plan, Step, Target};
 
 use crate::cell_immutability::owns;
 use crate::cleanup::messages;
 use crate::cleanup::nova_removal::has_begun;
 use crate::cleanup::status::concluded;
 use crate::compute_lifecycle::node_decision::Outcome;
+use crate::compute_lifecycle::node_status;
 use crate::compute_lifecycle::observed::{Observed, own_condition};
 use crate::finalizers;
 use crate::reasons;
@@ -34,6 +36,33 @@ pub fn of_node(seen: &Observed) -> Option<Outcome> {
     Some((steps, Some(leaving(compute, None, "its node is being deleted"))))
 }
 
+/// Returns the plan for a node with a compute that a service deploys, where nova's API is not read: there
+/// is nothing to look after, so the compute is let go and nothing holds the node any more. `None` where that
+/// is not so.
+pub fn of_observed_without_api(seen: &Observed, now: Timestamp) -> Option<Plan> {
+    let (node, compute) = (&*seen.node, seen.compute.as_deref()?);
+    if seen.reads_nova || !compute.is_observed() || !owns(node, compute) {
+        return None;
+    }
+    let because = "nova's API is not read, so the compute cannot be looked after";
+    let mut plan = Plan::with_resync();
+    plan.steps.extend(remove_finalizer(compute, finalizers::COMPUTE, because));
+    if !is_terminating(compute) {
+        plan.steps.push(Step::delete(Target::of(compute), because));
+        let said = format!(
+            "NovaExternalCompute {} is let go, because nova's API is not read: its host is neither \
+             drained nor removed from nova any more. With nova.api.enabled true in the values of the \
+             chart, it is made again.",
+            compute.name_any()
+        );
+        let event = EventDraft { warning: true, reason: "ObservedReleased".to_owned(), note: said };
+        plan.events.push((Target::of(node), event));
+    }
+    plan.steps.extend(remove_finalizer(node, finalizers::NODE, because));
+    plan.steps.extend(node_status::released(seen, now));
+    Some(plan)
+}
+
 /// Adds the finalizer before the node gets a compute, and removes it after that compute is gone.
 ///
 /// `creates` says whether the current plan creates the compute.
@@ -45,7 +74,8 @@ pub fn finalizer_step(seen: &Observed, creates: bool) -> Option<Step> {
     remove_finalizer(node, finalizers::NODE, "it has no compute any more")
 }
 
-/// Returns the node's condition for a terminating compute; `next` is the cell of its successor.
+/// Returns the node's condition for a compute that is being deleted, or whose host leaves; `next` is where
+/// its successor is made.
 pub fn leaving(compute: &ExternalCompute, next: Option<&str>, why: &str) -> ConditionDraft {
     if has_begun(compute) {
         return of_nova(compute);
@@ -65,9 +95,9 @@ pub fn leaving(compute: &ExternalCompute, next: Option<&str>, why: &str) -> Cond
         return problem;
     }
     let text = match next {
-        Some(cell) => format!(
+        Some(place) => format!(
             "NovaExternalCompute {name} is being deleted; when it is gone, another one is made in \
-             cell {cell}."
+             {place}."
         ),
         None => format!("NovaExternalCompute {name} is being deleted: {why}."),
     };
@@ -93,7 +123,7 @@ fn of_nova(compute: &ExternalCompute) -> ConditionDraft {
 
 /// Returns what holds a compute that nova is only asked about, or `None` when nothing does.
 fn held(compute: &ExternalCompute) -> Option<ConditionDraft> {
-    let conditions = &compute.status.as_ref().filter(|_| is_terminating(compute))?.conditions;
+    let conditions = &compute.status.as_ref()?.conditions;
     // The status of a compute that has just been deleted is that of its life.
     find(conditions, HOST_CLEANED)?;
     let found = find(conditions, DRAINED).filter(|it| it.status != ConditionStatus::True)?;
@@ -103,7 +133,7 @@ fn held(compute: &ExternalCompute) -> Option<ConditionDraft> {
 /// Returns that the cell has no place to record what nova keeps of the host, or `None` when it has.
 fn unrecorded(compute: &ExternalCompute) -> Option<ConditionDraft> {
     let found = find(&compute.status.as_ref()?.conditions, LEFTOVER_RECORDED)?;
-    is_terminating(compute).then(|| ConditionDraft::repeated(found).with_type(COMPUTE_CONDITION))
+    Some(ConditionDraft::repeated(found).with_type(COMPUTE_CONDITION))
 }
 
 /// Returns what blocks the cleanup of the host, or `None` when nothing does.
@@ -111,8 +141,7 @@ fn cleanup_problem(compute: &ExternalCompute) -> Option<ConditionDraft> {
     let found = find(&compute.status.as_ref()?.conditions, HOST_CLEANED)?;
     let is_waiting =
         found.reason == reasons::cleanup::QUEUED.word || found.severity == Some(Severity::Warning);
-    let problem = || ConditionDraft::repeated(found).with_type(COMPUTE_CONDITION);
-    (is_waiting && is_terminating(compute)).then(problem)
+    is_waiting.then(|| ConditionDraft::repeated(found).with_type(COMPUTE_CONDITION))
 }
 
 /// Returns the condition that a node without a compute keeps: when no cell of ours records what

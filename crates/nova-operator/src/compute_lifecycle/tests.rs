@@ -16,15 +16,20 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use testkit::golden::recorded;
 
-use super::effective::{DesiredCompute, desired};
+use super::effective::{DesiredCompute, annotated, desired};
+use super::mounted_cell::NovaServices;
+use super::mounted_cell::ObservedCell;
 use super::{Images, Observed, decide};
 use crate::condition_catalog::KINDS;
 use crate::conflicting_service::ConflictingService;
 use crate::finalizers;
+use crate::group::Group;
 use crate::reasons;
 
 mod cell;
 mod names;
+mod observed;
+mod permission;
 mod repeated;
 
 fn object<K: DeserializeOwned>(api_version: &str, kind: &str, name: &str, spec: &Value) -> K {
@@ -51,10 +56,10 @@ fn observed_role() -> Value {
     json!({ "name": "compute", "uid": "uid-compute", "generation": 1 })
 }
 
-fn role(cell: Option<&str>) -> Role {
+fn role(cell: Option<&str>) -> Group {
     let mut role: Role = object("dataplane", "OpenStackDataPlaneRole", "compute", &json!({}));
     role.annotations_mut().extend(cell.map(|it| (CELL.to_owned(), it.to_owned())));
-    role
+    Group::Role(Arc::new(role))
 }
 
 /// A node of that cell, without a compute.
@@ -66,13 +71,17 @@ fn seen(cell: Option<&str>) -> Observed {
     };
     Observed {
         node: Arc::new(node(cell)),
-        role: Some(Arc::new(role(None))),
-        conflicting_service: None,
+        group: Some(role(None)),
+        nova: NovaServices::default(),
+        reads_nova: true,
         compute: None,
         has_runs: false,
         images,
         namespace_goes: false,
         cells_are_ours: true,
+        health: None,
+        read_twice_since: None,
+        order: None,
     }
 }
 
@@ -142,7 +151,7 @@ fn reason(condition: Option<&Condition>) -> &str {
 
 #[test]
 fn the_nodes_annotation_wins_over_its_roles_and_an_empty_one_means_no_compute() {
-    let cell = |it: &str| DesiredCompute::Cell(it.to_owned());
+    let cell = |it: &str| DesiredCompute::Managed(it.to_owned());
     let cases = [
         (None, None, DesiredCompute::Nothing),
         (Some("nova-cell1"), None, cell("nova-cell1")),
@@ -153,9 +162,34 @@ fn the_nodes_annotation_wins_over_its_roles_and_an_empty_one_means_no_compute() 
         (Some(" nova-cell1 "), None, cell("nova-cell1")),
     ];
     for (of_role, of_node, expected) in cases {
-        let found = desired(Some(&role(of_role)), &node(of_node));
+        let found = annotated(Some(&role(of_role)), &node(of_node));
         assert_eq!(found, expected, "{of_role:?} {of_node:?}");
     }
+}
+
+#[test]
+fn a_listed_nova_service_wins_over_annotations_and_these_over_one_that_was_run() {
+    let nova = |is_listed: bool, is_deployed: bool| NovaServices {
+        listed: is_listed.then(rival),
+        deployed: is_deployed.then(|| "nova".to_owned()),
+        cells: vec!["nova-cell9".into()],
+    };
+    let observed = DesiredCompute::Observed { cell: ObservedCell::Mounted("nova-cell9".into()) };
+    let managed = DesiredCompute::Managed("nova-cell1".into());
+    let cases = [
+        ((true, false), Some("nova-cell1"), &observed),
+        ((true, false), Some(""), &observed),
+        ((false, true), None, &observed),
+        ((false, true), Some("nova-cell1"), &managed),
+        ((false, true), Some(""), &DesiredCompute::Nothing),
+        ((false, false), None, &DesiredCompute::Nothing),
+    ];
+    for ((is_listed, is_deployed), annotation, expected) in cases {
+        let found = desired(Some(&role(None)), &node(annotation), &nova(is_listed, is_deployed));
+        assert_eq!(found, *expected, "{is_listed} {is_deployed} {annotation:?}");
+    }
+    let unknown = desired(None, &node(None), &nova(false, true));
+    assert!(matches!(unknown, DesiredCompute::Unknown { .. }), "{unknown:?}");
 }
 
 #[test]
@@ -398,21 +432,33 @@ fn a_refused_compute_is_told_on_the_node_once_and_heals() {
     assert_eq!(reason(judged(&seen).1.as_ref()), "Deploying", "the same pass that writes it heals");
 }
 
+/// A service of type nova that the role lists.
+fn rival() -> ConflictingService {
+    ConflictingService { lister: "OpenStackDataPlaneRole compute".into(), service: "own".into() }
+}
+
 #[test]
-fn a_service_of_the_same_files_is_told_on_the_node_while_it_has_a_cell() {
-    let rival = ConflictingService {
-        lister: "OpenStackDataPlaneRole compute".into(),
-        service: "own".into(),
-    };
-    let beside = |seen: Observed| Observed { conflicting_service: Some(rival.clone()), ..seen };
-    for observed in [seen(Some("nova-cell1")), with(Some("nova-cell1"), made("nova-cell1"))] {
-        let condition = judged(&beside(observed)).1;
+fn a_cell_annotation_beside_a_service_of_type_nova_counts_for_nothing() {
+    let nova = NovaServices { listed: Some(rival()), ..NovaServices::default() };
+    let beside = |seen: Observed| Observed { nova: nova.clone(), ..seen };
+    let told = |seen: &Observed| {
+        let (writes, condition) = judged(seen);
         assert_eq!(reason(condition.as_ref()), "NovaServiceListed");
-        let message = condition.unwrap().message;
-        assert!(message.contains("OpenStackDataPlaneService own of type nova"), "{message}");
-    }
-    assert_eq!(judged(&beside(seen(None))), (vec![], None));
+        (writes, condition.unwrap().message)
+    };
+    // A compute that the operator deploys stays, and runs nothing.
+    let made = beside(with(Some("nova-cell1"), made("nova-cell1")));
+    let (writes, message) = told(&made);
+    assert_eq!(writes, Vec::<String>::new());
+    assert!(message.contains("OpenStackDataPlaneService own of type nova"), "{message}");
+    // Without one, the service is looked after.
+    let none = beside(seen(Some("nova-cell1")));
+    let (writes, message) = told(&none);
+    assert_eq!(writes, ["apply yield own dataplaneNodeName,management"]);
+    assert!(message.contains("OpenStackDataPlaneNode n0 counts for nothing"), "{message}");
+    let without_api = Observed { reads_nova: false, ..none };
+    assert_eq!(told(&without_api).0, Vec::<String>::new());
     // What has to be corrected first is reported first.
-    let moved = Observed { has_runs: true, ..with(Some("nova-cell2"), made("nova-cell1")) };
+    let moved = Observed { has_runs: true, ..with(Some("nova-cell2"), self::made("nova-cell1")) };
     assert_eq!(reason(judged(&beside(moved)).1.as_ref()), "CellMismatch");
 }

@@ -1,14 +1,14 @@
-//! Whether a deployment of a compute, or of a node set, drains its host first.
+//! Whether a deployment of a host drains it first.
 
-use api::dataplane::{Node, NodeSet, Role};
-use kube::ResourceExt;
+use api::dataplane::Node;
 use nova_config::annotations::DRAIN_BEFORE;
 
 use crate::drain::order::ROLLOUT;
 use crate::drain::request::{DrainRequest, migrated};
+use crate::group::Group;
 use crate::inherited_annotation::{annotation, repeated};
 
-/// What the annotations of a node and its role say, or that of a node set.
+/// What the annotations of a node and its group say.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum DrainBefore {
     /// Deployments wait for no drain.
@@ -19,19 +19,12 @@ pub enum DrainBefore {
     Invalid(String),
 }
 
-/// Returns what the annotations say; the node's own takes precedence over its role's.
+/// Returns what the annotations say; the node's own takes precedence over its group's.
 ///
-/// `role` is the one that the node names, or `None` when it does not exist.
-pub fn drain_before(role: Option<&Role>, node: &Node) -> DrainBefore {
-    let found = annotation(role, node, DRAIN_BEFORE);
+/// `group` is the one that the node names, or `None` when it does not exist.
+pub fn drain_before(group: Option<&Group>, node: &Node) -> DrainBefore {
+    let found = annotation(group, node, DRAIN_BEFORE);
     found.map_or(DrainBefore::No, |(value, origin)| said(value, &origin))
-}
-
-/// Returns what the annotation of a node set says.
-pub fn drain_before_of(set: &NodeSet) -> DrainBefore {
-    let origin = format!("OpenStackDataPlaneNodeSet {}", set.name_any());
-    let found = set.annotations().get(DRAIN_BEFORE);
-    found.map_or(DrainBefore::No, |value| said(value, &origin))
 }
 
 fn said(value: &str, origin: &str) -> DrainBefore {
@@ -47,12 +40,17 @@ fn said(value: &str, origin: &str) -> DrainBefore {
 }
 
 /// Returns the drain by which a deployment begins where the user requests none.
-pub fn of_rollout(role: Option<&Role>, node: &Node) -> DrainRequest {
-    migrated(role, node, ROLLOUT.to_owned())
+pub fn of_rollout(group: Option<&Group>, node: &Node) -> DrainRequest {
+    migrated(group, node, ROLLOUT.to_owned())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use api::dataplane::Role;
+    use kube::ResourceExt;
+
     use super::*;
 
     fn of(role: Option<&str>, node: Option<&str>) -> DrainBefore {
@@ -63,7 +61,7 @@ mod tests {
         annotate(of_role.annotations_mut(), role);
         let mut of_node = Node::new("n0", <_>::default());
         annotate(of_node.annotations_mut(), node);
-        drain_before(Some(&of_role), &of_node)
+        drain_before(Some(&Group::Role(Arc::new(of_role))), &of_node)
     }
 
     #[test]
@@ -85,18 +83,5 @@ mod tests {
         }
         let DrainBefore::Invalid(message) = of(Some("true"), Some("")) else { panic!("accepted") };
         assert!(message.contains("OpenStackDataPlaneNode n0"), "{message}");
-    }
-
-    #[test]
-    fn a_node_set_has_its_own() {
-        let of_set = |value: &str| {
-            let mut set = NodeSet::new("edpm", <_>::default());
-            set.annotations_mut().insert(DRAIN_BEFORE.to_owned(), value.to_owned());
-            drain_before_of(&set)
-        };
-        assert_eq!(drain_before_of(&NodeSet::default()), DrainBefore::No);
-        assert_eq!((of_set("true"), of_set("false")), (DrainBefore::Yes, DrainBefore::No));
-        let DrainBefore::Invalid(message) = of_set("yes") else { panic!("accepted") };
-        assert!(message.contains("OpenStackDataPlaneNodeSet edpm is \"yes\""), "{message}");
     }
 }

@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 
 use api::conditions::one_line;
+use api::dataplane::DisruptionTarget;
 use operator_core::object_key::Key;
 
 use crate::nova_identity::Identity;
@@ -52,6 +53,9 @@ pub struct OrderOfHost {
     pub meant_for: Identity,
     /// What is to be done.
     pub order: HostOrder,
+    /// The deployment of a node set that waits for it: another one is another order, so that nothing
+    /// which was found before it came counts for it.
+    pub target: Option<DisruptionTarget>,
 }
 
 /// What is to be done about a host.
@@ -152,6 +156,12 @@ pub struct Remove {
 }
 
 impl OrderOfHost {
+    /// Whether the order is about the host of the object that has given it, and not one of those that a
+    /// cell looks after.
+    pub const fn is_about_own_host(&self) -> bool {
+        !matches!(self.order, HostOrder::DeleteLeftover(_) | HostOrder::Inspect)
+    }
+
     /// Returns the leftover that the order is about, of which a host may have several; `None` for an
     /// order about the host itself.
     pub const fn leftover(&self) -> Option<&LeftBehind> {
@@ -214,12 +224,6 @@ pub fn is_of_nova(disabled_reason: &str) -> bool {
     disabled_reason.starts_with(OF_NOVA)
 }
 
-/// Returns whether a service with this reason was disabled by this operator for a drain, and not for a
-/// removal.
-pub fn is_of_drain(disabled_reason: &str) -> bool {
-    is_ours(disabled_reason) && disabled_reason.starts_with(MARKER)
-}
-
 /// Returns whether a service with this reason was disabled by a rollout.
 pub fn is_of_rollout(disabled_reason: &str) -> bool {
     is_ours(disabled_reason) && disabled_reason.strip_prefix(MARKER) == Some(": rollout")
@@ -245,7 +249,6 @@ mod tests {
         }
         let by_rollout = drain(ROLLOUT).disabled_reason(MARKER);
         assert!(is_ours(&by_rollout) && is_of_rollout(&by_rollout), "{by_rollout}");
-        assert!(is_of_drain(&by_rollout) && !is_of_drain(REMOVAL_MARKER));
         for other in ["", MARKER, &drain("new kernel").disabled_reason(MARKER), ": rollout"] {
             assert!(!is_of_rollout(other), "{other}");
         }
@@ -259,7 +262,7 @@ mod tests {
         let (goes, long) = (drain("it goes"), "long ".repeat(50));
         for other in ["", "broken fan", "AUTO: Connection to libvirt lost: 1", &long] {
             let written = goes.reason_over(REMOVAL_MARKER, Some(other));
-            assert!(is_ours(&written) && !is_of_drain(&written), "{written}");
+            assert!(is_ours(&written) && written.starts_with(REMOVAL_MARKER), "{written}");
             assert!(written.len() <= NOVA_LIMIT, "{written}");
             let kept = kept(&written).unwrap();
             assert!(kept == other || (other == long && kept.starts_with("long long")), "{kept}");

@@ -18,6 +18,8 @@ pub enum HostProgress {
         /// The name of the cell.
         cell: String,
     },
+    /// The cell of the host is not known, so nothing is asked.
+    CellUnknown,
     /// Nova's API cannot be used.
     Fails(Fault),
     /// The database of the host's cell does not answer, so the host's servers are unknown.
@@ -77,6 +79,7 @@ impl HostProgress {
                 | Self::CellNotAnswering
                 | Self::Fails(_)
                 | Self::Unread { .. }
+                | Self::CellUnknown
         )
     }
 

@@ -1,14 +1,17 @@
-//! What the annotations of a node and its role request for the servers of its host.
+//! What the annotations of a node and its group request for the servers of its host.
 
 use std::num::NonZeroUsize;
 
-use api::dataplane::{Node, Role};
+use api::dataplane::Node;
 use kube::ResourceExt;
 use nova_config::annotations::{DRAIN, DRAIN_REASON, MAX_MIGRATIONS};
 
 use crate::drain::order::{Drain, DrainMode, HostOrder};
+use crate::group::Group;
 use crate::inherited_annotation::{annotation, repeated};
 
+/// The annotation of node sets by which the release before drained hosts.
+pub(crate) const DRAIN_HOSTS: &str = "nova.openstack.org/drain-hosts";
 /// How many servers of a host migrate at a time where no annotation says it.
 const DEFAULT_MIGRATIONS: NonZeroUsize = NonZeroUsize::new(2).unwrap();
 /// The largest number that an annotation may name.
@@ -41,15 +44,18 @@ impl DrainRequest {
     }
 }
 
-/// Returns what is requested. The drain itself is never inherited; the number of migrations at a
-/// time is, and the node's own takes precedence.
-pub fn requested(role: Option<&Role>, node: &Node) -> DrainRequest {
+/// Returns what is requested. The drain itself is never inherited; its reason and the number of
+/// migrations at a time are, and the node's own take precedence.
+pub fn requested(group: Option<&Group>, node: &Node) -> DrainRequest {
     let of_node = format!("OpenStackDataPlaneNode {}", node.name_any());
-    let Some(mode) = node.annotations().get(DRAIN) else { return DrainRequest::Absent };
-    let reason = node.annotations().get(DRAIN_REASON).cloned().unwrap_or_default();
+    let Some(mode) = node.annotations().get(DRAIN) else {
+        return drained_by_set(group).map_or(DrainRequest::Absent, DrainRequest::Invalid);
+    };
+    let reason =
+        annotation(group, node, DRAIN_REASON).map(|it| it.0.to_owned()).unwrap_or_default();
     let mode = match mode.as_str() {
         "wait" => DrainMode::Wait,
-        "migrate" => return migrated(role, node, reason),
+        "migrate" => return migrated(group, node, reason),
         other => {
             return DrainRequest::Invalid(format!(
                 "Annotation {DRAIN} of {of_node} is \"{}\", and nothing was changed: set it to \
@@ -61,10 +67,23 @@ pub fn requested(role: Option<&Role>, node: &Node) -> DrainRequest {
     DrainRequest::Drain(Drain { mode, reason })
 }
 
+/// Returns why nothing is enabled or drained on hosts of a node set that has the annotation of the release
+/// before: a host that is still in maintenance by it must not get guests. `None` without it.
+fn drained_by_set(group: Option<&Group>) -> Option<String> {
+    let group = group.filter(|it| matches!(it, Group::NodeSet(_)))?;
+    group.annotations().get(DRAIN_HOSTS)?;
+    Some(format!(
+        "Annotation {DRAIN_HOSTS} of {} drains no host any more, and while it is there none is given \
+         back: set annotation {DRAIN} on the nodes of those hosts that are to stay drained, then \
+         remove it.",
+        group.title()
+    ))
+}
+
 /// Returns a drain by live migration with this reason, as many servers at a time as the annotations
 /// say; `Invalid` where they name no legal number.
-pub fn migrated(role: Option<&Role>, node: &Node, reason: String) -> DrainRequest {
-    match most_migrations(annotation(role, node, MAX_MIGRATIONS)) {
+pub fn migrated(group: Option<&Group>, node: &Node, reason: String) -> DrainRequest {
+    match most_migrations(annotation(group, node, MAX_MIGRATIONS)) {
         Ok(number) => DrainRequest::Drain(Drain { mode: DrainMode::Migrate(number), reason }),
         Err(message) => DrainRequest::Invalid(message),
     }
@@ -86,6 +105,10 @@ pub fn most_migrations(annotation: Option<(&str, String)>) -> Result<NonZeroUsiz
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use api::dataplane::{NodeSet, NodeSetSpec, Role};
+
     use super::*;
 
     fn annotated<K: ResourceExt>(mut object: K, annotations: &[(&str, &str)]) -> K {
@@ -96,6 +119,7 @@ mod tests {
 
     fn of(role: &[(&str, &str)], node: &[(&str, &str)]) -> DrainRequest {
         let role = annotated(Role::new("compute", <_>::default()), role);
+        let role = Group::Role(Arc::new(role));
         requested(Some(&role), &annotated(Node::new("n0", <_>::default()), node))
     }
 
@@ -110,6 +134,33 @@ mod tests {
         let request = of(&[], &[(DRAIN, "wait"), (DRAIN_REASON, "new kernel")]);
         let reason = "new kernel".to_owned();
         assert_eq!(request, DrainRequest::Drain(Drain { mode: DrainMode::Wait, reason }));
+    }
+
+    #[test]
+    fn the_reason_is_inherited_and_may_be_overridden() {
+        let reason = |node: &[(&str, &str)]| {
+            let DrainRequest::Drain(drain) = of(&[(DRAIN_REASON, "rack 7")], node) else {
+                panic!("no drain")
+            };
+            drain.reason
+        };
+        assert_eq!(reason(&[(DRAIN, "wait")]), "rack 7");
+        assert_eq!(reason(&[(DRAIN, "wait"), (DRAIN_REASON, "new fan")]), "new fan");
+    }
+
+    #[test]
+    fn hosts_that_a_node_set_has_drained_are_not_given_back_by_an_upgrade() {
+        let spec = NodeSetSpec::default();
+        let set = annotated(NodeSet::new("edpm", spec), &[(DRAIN_HOSTS, "{\"n0\": \"wait\"}")]);
+        let set = Group::NodeSet(Arc::new(set));
+        let node = |annotations| annotated(Node::new("n0", <_>::default()), annotations);
+        let DrainRequest::Invalid(message) = requested(Some(&set), &node(&[])) else {
+            panic!("the host is given back")
+        };
+        assert!(message.contains("OpenStackDataPlaneNodeSet edpm"), "{message}");
+        assert!(message.contains(DRAIN_HOSTS) && message.contains("remove it"), "{message}");
+        let own = requested(Some(&set), &node(&[(DRAIN, "wait")]));
+        assert!(matches!(own, DrainRequest::Drain(_)), "{own:?}");
     }
 
     #[test]

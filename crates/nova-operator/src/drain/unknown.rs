@@ -20,6 +20,10 @@ pub fn unknown(progress: &HostProgress, secret: &str) -> Option<(&'static Reason
             );
             Some((failing, text))
         }
+        HostProgress::CellUnknown => {
+            let text = "its cell is not known: see CellMatches of its NovaExternalCompute.";
+            Some((&reasons::drain::CELL_UNKNOWN, text.to_owned()))
+        }
         HostProgress::CellNotAnswering => {
             let text = "the database of its cell does not answer nova's API: start that database.";
             Some((silent, text.to_owned()))

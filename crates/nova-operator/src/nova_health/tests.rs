@@ -115,25 +115,6 @@ fn behind_a_cell_that_hangs_a_service_is_up_if_it_has_reported_since_the_last_re
 }
 
 #[test]
-fn a_host_is_unmapped_since_the_reading_that_found_it_so_first() {
-    let mut readings = Readings::default();
-    let mut read = |hosts: &[(&str, ServiceState)], mapped: &[&str], second| {
-        let at = Timestamp::from_second(second).unwrap();
-        readings.take(Ok(services(hosts)), Ok(hypervisors(mapped)), at, 1);
-        ["one", "two"].map(|it| readings.unmapped_since(it).map(Timestamp::as_second))
-    };
-    let before = Some(Timestamp::MIN.as_second());
-    let (one, two) = (("one", known(true)), ("two", known(true)));
-    assert_eq!(read(std::slice::from_ref(&one), &[], 10), [before, None]);
-    let both = [one.clone(), two];
-    assert_eq!(read(&both, &[], 20), [before, Some(20)]);
-    let silent = [one, ("two", ServiceState::Unknown)];
-    assert_eq!(read(&silent, &["one"], 30), [None, None]);
-    assert_eq!(read(&both, &[], 40), [Some(40), Some(20)]);
-    assert_eq!(read(&both, &["one", "two"], 50), [None, None]);
-}
-
-#[test]
 fn a_service_that_is_missing_twice_is_not_found() {
     let mut readings = Readings::default();
     take(&mut readings, Ok(services(&[("one", known(true))])), Ok(hypervisors(&["one"])));
@@ -278,4 +259,38 @@ fn readings_keep_their_memory_until_they_are_replaced_and_copies_keep_it_once() 
     assert!(read(1).is_err(), "the copy has it");
     drop(copy);
     assert!(read(half).is_ok());
+}
+
+#[test]
+fn a_reading_is_news_of_a_service_that_has_reported_is_down_or_is_gone() {
+    let of = |is_up: bool, liveness: Option<Liveness>, second: i8| {
+        let ServiceState::Known(mut known) = known(is_up) else { unreachable!() };
+        known.liveness = liveness.unwrap_or(known.liveness);
+        known.updated_at = format!("2026-11-26T02:00:{second:02}").parse().ok();
+        ServiceState::Known(known)
+    };
+    let (up, late) =
+        (|second| of(true, None, second), |second| of(true, Some(Liveness::Late), second));
+    for (earlier, now, expected) in [
+        (Some(up(0)), Some(up(10)), true),
+        (Some(up(0)), Some(up(0)), false),
+        (None, Some(up(0)), true),
+        (Some(up(0)), Some(late(10)), true),
+        (Some(up(0)), Some(late(0)), false),
+        (Some(up(0)), Some(of(false, None, 0)), true),
+        (Some(up(0)), None, true),
+        (Some(up(0)), Some(ServiceState::Unknown), false),
+        (Some(ServiceState::Unknown), Some(up(0)), false),
+    ] {
+        let mut readings = Readings::default();
+        let listed = |it: &Option<ServiceState>| -> Vec<(&'static str, ServiceState)> {
+            it.iter().map(|it| ("one", it.clone())).collect()
+        };
+        take(&mut readings, Ok(services(&listed(&earlier))), Ok(hypervisors(&[])));
+        assert!(!readings.has_news("one"), "one reading alone");
+        take(&mut readings, Ok(services(&listed(&now))), Ok(hypervisors(&[])));
+        assert_eq!(readings.has_news("one"), expected, "{earlier:?} {now:?}");
+        take(&mut readings, Err(unreachable()), Ok(hypervisors(&[])));
+        assert!(!readings.has_news("one"), "the last reading has failed");
+    }
 }

@@ -106,7 +106,15 @@ fn the_annotation_counts_for_the_nova_that_was_read_in_any_spelling_of_its_url()
     let mut cell = Cell::default();
     let mut said = |text: &str| {
         cell.annotations_mut().insert(ACCEPT_NOVA.to_owned(), text.to_owned());
-        consent(Some(&cell), &[], &read("two", "s2", "c2"), now)
+        let of = IdentitySources {
+            compute: &ExternalCompute::default(),
+            node: None,
+            cell: Some(&cell),
+            runs: &[],
+            health: None,
+            read_since_deployment: None,
+        };
+        consent(of, &[], &read("two", "s2", "c2"), now)
     };
     for text in ["http://k two", "http://k/v3/ two", " http://k/  two "] {
         assert_eq!(said(text), Consent::User, "{text}");

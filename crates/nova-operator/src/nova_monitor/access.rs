@@ -71,11 +71,6 @@ impl Access {
         RegisteredNova { keystone_auth_url: self.auth_url.clone(), region: self.region.clone() }
     }
 
-    /// Returns a digest of what identifies the nova: Keystone's address and the region.
-    pub(crate) fn nova(&self) -> String {
-        hash::short(&(&self.auth_url, &self.region))
-    }
-
     /// Returns clients for cells that trust these CA certificates, to the memory of whose namespace their
     /// answers count; `None` where URL or certificates cannot be used.
     pub(crate) fn apis(

@@ -131,11 +131,10 @@ impl FollowedCells {
         let Some(Followed { access, .. }) = self.of_cell.get(cell) else {
             return ApiHosts::Unknown;
         };
-        let is_other = |(key, of): (&Key, &Followed)| key != cell && of.access.has_api_of(access);
         let hosts = self.readers.get(access).and_then(|it| it.readings.lock().hosts());
         match hosts {
             None => ApiHosts::Unknown,
-            Some(_) if self.of_cell.iter().any(is_other) => ApiHosts::OfSeveralCells,
+            Some(_) if self.sharing(cell).len() > 1 => ApiHosts::OfSeveralCells,
             Some(hosts) => ApiHosts::OfCell(hosts),
         }
     }
@@ -146,24 +145,19 @@ impl FollowedCells {
         self.of_cell.get(cell).map(|it| &it.access).or_else(of_lost)
     }
 
-    /// Returns the cells that use the same API as a cell, as any user, and the cell itself; cells that
-    /// have lost their inputs are among them.
+    /// Returns the cell itself and the others that use the same API, as any user. Only a reading shows
+    /// that a cell does: everybody may write the URL of another's Keystone.
     pub(crate) fn sharing(&self, cell: &Key) -> BTreeSet<Key> {
         let mut all = BTreeSet::from([cell.clone()]);
         if let Some(access) = self.access(cell) {
-            let known = self.of_cell.keys().chain(self.lost.keys());
-            let has_it = |it: &&Key| self.access(it).is_some_and(|it| it.has_api_of(access));
-            all.extend(known.filter(has_it).cloned());
+            let has_read = |it: &Followed| {
+                let reader = self.readers.get(&it.access);
+                reader.is_some_and(|it| it.readings.lock().has_read())
+            };
+            let others = self.of_cell.iter().filter(|(_, it)| it.access.has_api_of(access));
+            all.extend(others.filter(|(_, it)| has_read(it)).map(|(key, _)| key.clone()));
         }
         all
-    }
-
-    /// Returns the cells of a namespace, as far as they were looked at.
-    pub(crate) fn cells_in(&self, namespace: &str) -> Vec<Key> {
-        let all = self.of_cell.keys().chain(self.lost.keys());
-        let mut here: Vec<Key> = all.filter(|it| it.namespace == namespace).cloned().collect();
-        here.sort();
-        here
     }
 
     /// Returns the reader of a cell; `None` of one that does not exist, or was not looked at.

@@ -1,48 +1,59 @@
 //! Tests of the readers against a local Keystone and nova.
 
 use std::net::SocketAddr;
-use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::Duration;
 
-use nova_config::rendered_secret::cell_secret_name;
-use operator_runtime::cache::{Cache, WriteThrough as _};
+use api::dataplane::SeenDeployment;
+use operator_runtime::cache::WriteThrough as _;
 use operator_runtime::metrics::Metrics;
-use serde_json::json;
+use serde_json::{Value, json};
 use testkit::http_server::{Asked, server};
 
 use super::followed::HOSTS_AT_A_TIME;
 use super::*;
 use crate::nova_health::{MappingHealth, ServiceHealth};
 use crate::shared_caches::SharedCaches;
-use crate::test_cloud::{leads, nova_cell, settings, token, view};
+use crate::test_cloud::{leads, settings, token, view};
 
 const MICROVERSION: &str = "OpenStack-API-Version: compute 2.69\r\n";
 const LIMIT: Duration = Duration::from_secs(30);
 
+/// The password that Keystone refuses.
+const REFUSED: &str = "refused";
+
 /// A Keystone and a nova at one address; the service of host n0 is in the state that `state` says,
 /// and mapped.
 async fn cloud(state: impl Fn() -> &'static str + Send + 'static) -> (SocketAddr, Asked) {
-    mapping_cloud(state, || true).await
+    mapping_cloud(move || service(state(), None), || true).await
 }
 
-/// The same, where `is_mapped` says whether host n0 is mapped.
+/// The service of host n0 in a state, with its last report.
+fn service(state: &str, updated_at: Option<&str>) -> Value {
+    let status = if state == "UNKNOWN" { state } else { "enabled" };
+    json!({
+        "id": "a0", "host": "n0.example.org", "status": status, "state": state,
+        "updated_at": updated_at,
+    })
+}
+
+/// The same, where `service` says what nova lists of host n0, and `is_mapped` whether it is mapped.
 async fn mapping_cloud(
-    state: impl Fn() -> &'static str + Send + 'static,
+    service: impl Fn() -> Value + Send + 'static,
     is_mapped: impl Fn() -> bool + Send + 'static,
 ) -> (SocketAddr, Asked) {
     server(move |text| {
+        if text.starts_with("post ") && text.contains(&format!("\"password\":\"{REFUSED}\"")) {
+            return (401, String::new(), String::new());
+        }
         if text.starts_with("post ") {
             return token(text, &[("compute", "/v2.1")]);
         }
         let body = if text.starts_with("get /v2.1/ ") {
             json!({"version": {"version": "2.100", "min_version": "2.1"}})
         } else if text.contains("/os-services") {
-            let state = state();
-            let status = if state == "UNKNOWN" { state } else { "enabled" };
-            json!({"services": [
-                {"id": "a0", "host": "n0.example.org", "status": status, "state": state},
-            ]})
+            json!({"services": [service()]})
         } else if text.contains("marker=") || !is_mapped() {
             json!({"hypervisors": []})
         } else {
@@ -69,32 +80,15 @@ fn compute(name: &str, cell: &str) -> serde_json::Value {
     })
 }
 
-/// The report about the node set: nova had its host as `host` in the second cell.
-fn report(version: &str, host: &str) -> serde_json::Value {
-    let recorded = json!({"n0": {"cell": "cell2", "serviceID": "a0"}}).to_string();
-    json!({
-        "apiVersion": "dataplane.openstack.org/v1beta1",
-        "kind": "OpenStackDataPlaneHostReadiness",
-        "metadata": {
-            "name": "set-nova", "namespace": "ns", "uid": "r", "resourceVersion": version,
-            "annotations": {"nova.openstack.org/hosts": recorded},
-        },
-        "spec": {"nodeSet": "set", "conditionType": "x", "hostFinalizers": {"n0": host}},
-    })
-}
-
-/// A node set with host n0, under the name with which it is registered.
-fn node_set() -> serde_json::Value {
-    json!({
-        "apiVersion": "dataplane.openstack.org/v1beta1",
-        "kind": "OpenStackDataPlaneNodeSet",
-        "metadata": {"name": "set", "namespace": "ns", "uid": "set", "resourceVersion": "1"},
-        "spec": {
-            "services": ["nova"],
-            "nodes": {"n0": {"hostName": "n0.example.org"}},
-            "nodeTemplate": {"ansibleSSHPrivateKeySecret": "ssh"},
-        },
-    })
+/// A compute of an unknown cell: a service of type nova was deployed to its host.
+fn observed(name: &str) -> Value {
+    let mut compute = compute(name, "");
+    let mut record = compute["status"]["services"][0].take();
+    record["name"] = json!("nova");
+    compute["spec"] = json!({"dataplaneNodeName": name, "management": "Observed"});
+    compute["status"]["services"] = json!([record]);
+    compute["metadata"]["resourceVersion"] = json!("2");
+    compute
 }
 
 struct World {
@@ -111,16 +105,7 @@ fn world_of(interval: Duration, cells_are_ours: bool) -> World {
     let caches = SharedCaches::default();
     caches.computes.absorb(&compute("n0", "cell1"));
     let (metrics, queues) = (Metrics::new("test"), Queues::default());
-    let node_sets = Cache::new(vec![]);
-    node_sets.absorb(&node_set());
-    let objects = MonitoredObjects {
-        caches,
-        node_sets,
-        reports: Cache::new(vec![]),
-        services: Cache::new(vec![]),
-        cells: Cache::new(vec![]),
-        cells_are_ours,
-    };
+    let objects = MonitoredObjects { caches, cells_are_ours };
     let settings = settings(&metrics, leads());
     let monitor = NovaMonitor::new(interval, settings, objects, MonitorQueues::of(&queues));
     World { monitor, metrics, queues }
@@ -188,7 +173,6 @@ async fn a_cell_that_joins_an_api_which_was_read_enqueues_its_objects() {
     let (address, _) = cloud(|| "up").await;
     let world = world(Duration::from_mins(10));
     world.monitor.follow(&cell("cell2"), complete(&view(address, "p")));
-    next(&world.queues.node_sets).await;
     assert_eq!(next(&world.queues.cells).await, cell("cell2"));
     world.monitor.follow(&cell("cell1"), complete(&view(address, "p")));
     assert_eq!(next(&world.queues.computes).await, Key::new("ns", "n0"));
@@ -197,15 +181,18 @@ async fn a_cell_that_joins_an_api_which_was_read_enqueues_its_objects() {
 }
 
 #[tokio::test]
-async fn a_host_of_a_node_set_is_found_in_the_cell_that_has_it() {
+async fn a_host_whose_cell_is_unknown_is_found_in_the_cell_that_has_it() {
     let (address, asked) = cloud(|| "up").await;
     let world = world(Duration::from_millis(5));
+    let computes = &world.monitor.objects.caches.computes;
+    computes.absorb(&observed("n0"));
     let cells = [cell("cell1"), cell("cell2")];
     let of = |host: &str| world.monitor.host_in(&cells, host).service;
     world.monitor.follow(&cells[0], complete(&view(address, "p")));
     assert_eq!(of("n0.example.org"), ServiceHealth::Pending);
-    assert_eq!(next(&world.queues.node_sets).await, Key::new("ns", "set"));
+    assert_eq!(next(&world.queues.computes).await, Key::new("ns", "n0"));
     assert_eq!(of("n0.example.org"), ServiceHealth::Up { disabled: None });
+    assert_eq!(counted(&world, "up").as_deref(), Some("0"), "it counts to no cell");
     assert_eq!(of("other"), ServiceHealth::Pending, "the second cell may have it");
     // Only two readings show that the first cell does not have it.
     readings(&asked, 3).await;
@@ -219,22 +206,6 @@ async fn a_host_of_a_node_set_is_found_in_the_cell_that_has_it() {
         }
     };
     tokio::time::timeout(LIMIT, missing).await.expect("both cells were read twice");
-}
-
-#[tokio::test]
-async fn the_cell_of_a_host_is_the_one_that_has_it_and_its_compute_is_found_there() {
-    let (address, _) = cloud(|| "up").await;
-    let world = world(Duration::from_mins(10));
-    let (monitor, cells) = (&world.monitor, [cell("cell0"), cell("cell1")]);
-    monitor.follow(&cells[1], complete(&view(address, "p")));
-    assert_eq!(monitor.cell_with(&cells, "n0.example.org"), None, "nothing was read yet");
-    next(&world.queues.node_sets).await;
-    assert_eq!(monitor.cell_with(&cells, "n0.example.org"), Some(cell("cell1")));
-    assert_eq!(monitor.cell_with(&cells, "other"), None);
-    let compute = Some(Key::new("ns", "n0"));
-    assert_eq!(monitor.compute_on(&cell("cell1"), "n0.example.org"), compute);
-    assert_eq!(monitor.compute_on(&cell("cell1"), "other"), None);
-    assert_eq!(monitor.compute_on(&cell("cell0"), "n0.example.org"), None, "it is not read");
 }
 
 #[tokio::test]
@@ -268,8 +239,6 @@ async fn a_cell_that_loses_an_input_leaves_what_was_known_for_three_intervals() 
     assert_eq!(next(&world.queues.computes).await, Key::new("ns", "n0"));
     assert_eq!(of_host(&cell).service, ServiceHealth::Pending, "what was reported stays");
     assert!(!world.monitor.is_unread(&cell) && !world.monitor.is_pending(&cell));
-    let host = std::slice::from_ref(&cell);
-    assert_eq!(world.monitor.cell_with(host, "n0.example.org").as_ref(), Some(&cell));
     world.monitor.follow(&cell, missing);
     assert_eq!(next(&world.queues.computes).await, Key::new("ns", "n0"));
     let health = of_host(&cell);
@@ -309,14 +278,14 @@ async fn hosts_have_the_cause_where_another_operator_reconciles_their_cell() {
     let world = world_of(Duration::from_millis(5), false);
     let cause = || world.monitor.host(&cell("cell1"), "n0.example.org").cause;
     world.monitor.follow(&cell("cell1"), complete(&view(address, "p")));
-    next(&world.queues.node_sets).await;
+    next(&world.queues.computes).await;
     assert_eq!(next(&world.queues.cell_readings).await, cell("cell1"));
     let expected = "Keystone refuses the credentials. Correct ServicePassword in Secret nova-cell1, or ACID \
          and ACSecret there if it has them.";
     assert_eq!(cause().as_deref(), Some(expected));
     for text in ["Secret bus is missing.", "Secret bus has no transport_url."] {
         world.monitor.follow(&cell("cell1"), CellInputs::Missing(text));
-        next(&world.queues.node_sets).await;
+        next(&world.queues.computes).await;
         assert_eq!(cause().as_deref(), Some(text));
     }
 }
@@ -395,75 +364,16 @@ async fn the_hosts_of_an_api_are_those_of_a_cell_that_uses_it_alone() {
     world.monitor.follow(&cell("cell1"), complete(&view(address, "p")));
     next(&world.queues.computes).await;
     assert_eq!(hosts(), ApiHosts::OfCell(["n0.example.org".to_owned()].into()));
-    world.monitor.follow(&cell("cell2"), complete(&view(address, "q")));
-    assert_eq!(hosts(), ApiHosts::OfSeveralCells, "another user reads the same API");
+    for (name, password, expected) in [
+        ("cell2", REFUSED, ApiHosts::OfCell(["n0.example.org".to_owned()].into())),
+        ("cell3", "q", ApiHosts::OfSeveralCells),
+    ] {
+        world.monitor.follow(&cell(name), complete(&view(address, password)));
+        while next(&world.queues.cells).await != cell(name) {}
+        assert_eq!(hosts(), expected, "{name}: who has no login reads nothing");
+    }
     world.monitor.follow(&cell("cell1"), CellInputs::Gone);
     assert_eq!(hosts(), ApiHosts::Unknown);
-}
-
-fn service(name: &str, cell: &str) -> serde_json::Value {
-    json!({
-        "apiVersion": "dataplane.openstack.org/v1beta1",
-        "kind": "OpenStackDataPlaneService",
-        "metadata": {"name": name, "namespace": "ns", "uid": name, "resourceVersion": "1"},
-        "spec": {
-            "edpmServiceType": "nova", "playbook": "osp.edpm.nova",
-            "dataSources": [{"secretRef": {"name": cell_secret_name(cell)}}],
-        },
-    })
-}
-
-#[tokio::test]
-async fn a_host_of_a_node_set_counts_once_to_the_cell_whose_files_its_set_uses() {
-    let (address, _) = cloud(|| "up").await;
-    let world = world(Duration::from_millis(5));
-    let monitor = &world.monitor;
-    let mut second = node_set();
-    second["metadata"]["name"] = json!("younger");
-    second["metadata"]["uid"] = json!("younger");
-    second["metadata"]["creationTimestamp"] = json!("2026-01-02T00:00:00Z");
-    monitor.objects.node_sets.absorb(&second);
-    for name in ["cell1", "cell2"] {
-        monitor.follow(&cell(name), complete(&view(address, "p")));
-    }
-    next(&world.queues.node_sets).await;
-    let hosts = |name: &str| -> Vec<String> {
-        monitor.set_hosts(&cell(name)).into_iter().flatten().map(|it| it.name).collect()
-    };
-    let both = || (hosts("cell1"), hosts("cell2"));
-    let none: Vec<String> = vec![];
-    assert_eq!(both(), (none.clone(), none.clone()), "a compute has the host");
-    let mut other = compute("n0", "cell1");
-    other["metadata"]["resourceVersion"] = json!("2");
-    other["status"] = json!({});
-    monitor.objects.caches.computes.absorb(&other);
-    let of_first = vec!["set/n0".to_owned()];
-    assert_eq!(both(), (of_first.clone(), none.clone()), "its set uses no cell");
-    monitor.objects.services.absorb(&service("nova", "cell2"));
-    assert_eq!(both(), (none, of_first), "the older set has it, and uses the second cell");
-    assert_eq!(monitor.witness(&cell("cell2"), "gone"), None, "two cells may have its host");
-    let lists_no_other = || monitor.lists_no_other(&cell("cell2"), "gone");
-    assert!(!lists_no_other(), "no other is recorded");
-    for (version, host, expected) in [("1", "n0.example.org", false), ("2", "n7", true)] {
-        monitor.objects.reports.absorb(&report(version, host));
-        assert_eq!(lists_no_other(), expected, "{host}");
-    }
-    monitor.follow(&cell("cell1"), CellInputs::Gone);
-    let witness = || monitor.witness(&cell("cell2"), "gone");
-    assert_eq!(witness().as_deref(), Some("n0.example.org"));
-    monitor.objects.cells.absorb(&nova_cell("cell3", address));
-    assert_eq!(witness(), None, "a cell that was not looked at may have its host");
-    monitor.follow(&cell("cell3"), CellInputs::Gone);
-    assert_eq!(witness().as_deref(), Some("n0.example.org"));
-    monitor.follow(&cell("cell1"), complete(&view(address, "p")));
-    let counted = async {
-        let series = "edpm_nova_computes{namespace=\"ns\",cell=\"cell2\",state=\"up\"} 1";
-        while !world.metrics.encode().contains(series) {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    tokio::time::timeout(LIMIT, counted).await.expect("the metric has it");
-    assert_eq!(super::tests::counted(&world, "up").as_deref(), Some("0"));
 }
 
 #[test]
@@ -502,18 +412,18 @@ async fn a_compute_is_enqueued_when_what_is_known_of_it_changes_and_not_otherwis
 }
 
 #[tokio::test]
-async fn a_node_set_is_enqueued_when_one_of_its_hosts_is_mapped() {
+async fn a_compute_is_enqueued_when_its_host_is_mapped() {
     let is_mapped = Arc::new(AtomicBool::new(false));
     let mapped = Arc::clone(&is_mapped);
-    let (address, _) = mapping_cloud(|| "up", move || mapped.load(Relaxed)).await;
+    let (address, _) = mapping_cloud(|| service("up", None), move || mapped.load(Relaxed)).await;
     let world = world(Duration::from_millis(5));
     world.monitor.follow(&cell("cell1"), complete(&view(address, "p")));
     let of_host = || world.monitor.host_in(&[cell("cell1")], "n0.example.org");
-    next(&world.queues.node_sets).await;
+    next(&world.queues.computes).await;
     assert_eq!(of_host().service, ServiceHealth::Up { disabled: None });
     assert_eq!(of_host().mapping, MappingHealth::NotMapped);
     is_mapped.store(true, Relaxed);
-    assert_eq!(next(&world.queues.node_sets).await, Key::new("ns", "set"));
+    assert_eq!(next(&world.queues.computes).await, Key::new("ns", "n0"));
     assert_eq!(of_host().mapping, MappingHealth::Mapped);
 }
 
@@ -524,63 +434,111 @@ fn a_host_that_stays_missing_concerns_nothing_any_more() {
         missing_since: jiff::Timestamp::from_second(second).ok(),
         ..HostHealth::default()
     };
-    let of = |cell| Registered {
-        cell,
+    let compute = Registered {
+        cell: Some(cell("cell1")),
         key: Key::new("ns", "x"),
         host: "n0".to_owned(),
         at: jiff::Timestamp::from_second(5).ok(),
     };
     let up = || HostHealth { service: ServiceHealth::Up { disabled: None }, ..missing(1) };
-    assert!(!of(None).is_concerned(&missing(1), &missing(2)));
-    assert!(of(None).is_concerned(&up(), &missing(1)));
-    let compute = of(Some(cell("cell1")));
     assert!(compute.is_concerned(&up(), &missing(1)));
     assert!(!compute.is_concerned(&missing(1), &missing(2)));
     assert!(compute.is_concerned(&missing(5), &missing(6)), "it registered before, and is missing");
     assert!(!compute.is_concerned(&missing(6), &missing(7)));
     let read = |second| HostHealth { read_at: jiff::Timestamp::from_second(second).ok(), ..up() };
     assert!(compute.is_concerned(&read(4), &read(6)), "it has registered in between");
-    assert!(
-        !compute.is_concerned(&read(6), &read(7)) && !of(None).is_concerned(&read(4), &read(6))
-    );
+    assert!(!compute.is_concerned(&read(6), &read(7)));
     let down = |disabled: Option<&str>| HostHealth {
         service: ServiceHealth::Down { since: None, is_forced: false },
         disabled: disabled.map(str::to_owned),
         ..HostHealth::default()
     };
-    assert!(of(None).is_concerned(&down(None), &down(Some("x"))), "it may have to be enabled");
+    assert!(compute.is_concerned(&down(None), &down(Some("x"))), "it may have to be enabled");
 }
 
-#[tokio::test]
-async fn cells_with_other_credentials_and_those_that_lost_their_inputs_share_a_nova() {
+/// A world where computes of two cells have recorded the service that nova has of host n0.
+async fn contested() -> (World, SocketAddr) {
     let (address, _) = cloud(|| "up").await;
     let world = world(Duration::from_mins(10));
-    let monitor = &world.monitor;
-    monitor.follow(&cell("cell1"), complete(&view(address, "p")));
-    monitor.follow(&cell("cell2"), complete(&view(address, "q")));
-    let both = BTreeSet::from(["cell1", "cell2"].map(cell));
-    let compute = Some(Key::new("ns", "n0"));
-    let known = || (monitor.sharing(&cell("cell2")), monitor.nova_of(&cell("cell1")));
-    let before = known();
-    assert_eq!((before.0.clone(), before.1.is_some()), (both, true));
-    assert_eq!(monitor.compute_on(&cell("cell2"), "n0.example.org"), compute);
-    for cause in ["Secret nova-cell1 does not exist.", "Secret bus does not exist."] {
-        monitor.follow(&cell("cell1"), CellInputs::Missing(cause));
-        assert_eq!(known(), before);
-        assert_eq!(monitor.compute_on(&cell("cell2"), "n0.example.org"), compute);
+    for (name, of, service_id) in
+        [("n0", "cell1", "a0"), ("n1", "cell2", "a0"), ("n2", "cell2", "a9")]
+    {
+        let mut compute = compute(name, of);
+        compute["status"]["hostName"] = json!("n0.example.org");
+        compute["status"]["serviceID"] = json!(service_id);
+        compute["metadata"]["resourceVersion"] = json!("2");
+        world.monitor.objects.caches.computes.absorb(&compute);
     }
-    monitor.follow(&cell("cell1"), CellInputs::Gone);
-    assert_eq!(monitor.sharing(&cell("cell2")), [cell("cell2")].into());
+    world.monitor.follow(&cell("cell1"), complete(&view(address, "p")));
+    while next(&world.queues.cells).await != cell("cell1") {}
+    (world, address)
 }
 
 #[tokio::test]
-async fn hosts_of_node_sets_are_not_known_before_nova_was_read() {
-    let (address, _) = cloud(|| "up").await;
-    let world = world(Duration::from_mins(10));
-    let hosts = || world.monitor.set_hosts(&cell("cell1"));
-    assert_eq!(hosts(), None);
+async fn a_cell_without_a_login_shares_no_nova_and_confirms_nothing() {
+    let (world, address) = contested().await;
+    let confirmed = |name: &str| world.monitor.confirmed_on(&cell(name), "n0.example.org");
+    let (own, other) = (Key::new("ns", "n0"), Key::new("ns", "n1"));
+    assert_eq!(confirmed("cell1"), std::slice::from_ref(&own));
+    world.monitor.follow(&cell("cell2"), complete(&view(address, REFUSED)));
+    while next(&world.queues.cells).await != cell("cell2") {}
+    assert_eq!(
+        confirmed("cell1"),
+        std::slice::from_ref(&own),
+        "the URL of its Keystone alone says nothing"
+    );
+    assert_eq!(confirmed("cell2"), std::slice::from_ref(&own), "it learns who has the host");
+    world.monitor.follow(&cell("cell2"), complete(&view(address, "q")));
+    while next(&world.queues.cells).await != cell("cell2") {}
+    assert_eq!(
+        confirmed("cell1"),
+        [own.clone(), other],
+        "that the UUID differs is no proof either"
+    );
+    for inputs in [CellInputs::Missing("Secret bus is missing."), CellInputs::Gone] {
+        world.monitor.follow(&cell("cell2"), inputs);
+        assert_eq!(confirmed("cell1"), std::slice::from_ref(&own));
+    }
+    assert_eq!(world.monitor.confirmed_on(&cell("cell1"), "other"), []);
+}
+
+/// What `has_read_twice_since` is asked about.
+fn attempt(attempt: i64) -> SeenDeployment {
+    SeenDeployment { deployment: "d".into(), attempt }
+}
+
+#[tokio::test]
+async fn a_host_is_read_twice_since_a_deployment_once_its_service_has_reported_in_between() {
+    let (reports, n_reports) = (Arc::new(AtomicBool::new(false)), AtomicUsize::new(0));
+    let is_reporting = Arc::clone(&reports);
+    let reported = move || {
+        let n = n_reports.fetch_add(usize::from(is_reporting.load(Relaxed)), Relaxed);
+        service("up", Some(&format!("2026-01-01T00:{:02}:{:02}", n / 60 % 60, n % 60)))
+    };
+    let (address, asked) = mapping_cloud(reported, || true).await;
+    let world = world(Duration::from_millis(5));
     world.monitor.follow(&cell("cell1"), complete(&view(address, "p")));
     next(&world.queues.computes).await;
-    assert_eq!(hosts(), Some(vec![]), "a compute has the host");
-    assert_eq!(world.monitor.set_hosts(&Key::new("other", "cell1")), Some(vec![]));
+    let n0 = Key::new("ns", "n0");
+    let has = |number| world.monitor.has_read_twice_since(&n0, &attempt(number));
+    assert!(!has(1));
+    readings(&asked, requests(&asked, "os-services") + 4).await;
+    assert!(!has(1), "nova goes on to have a service as up that has died");
+    reports.store(true, Relaxed);
+    assert_eq!(next(&world.queues.nodes).await, n0);
+    assert!(has(1));
+    assert!(!has(2), "what was read before another attempt has ended says nothing of it");
+    assert_eq!(next(&world.queues.nodes).await, n0);
+    assert!(has(2));
+}
+
+#[tokio::test]
+async fn a_host_whose_service_is_down_was_read_too() {
+    let (address, _) = cloud(|| "down").await;
+    let world = world(Duration::from_millis(5));
+    world.monitor.follow(&cell("cell1"), complete(&view(address, "p")));
+    let n0 = Key::new("ns", "n0");
+    assert!(!world.monitor.has_read_twice_since(&n0, &attempt(1)));
+    assert_eq!(next(&world.queues.nodes).await, n0);
+    assert!(world.monitor.has_read_twice_since(&n0, &attempt(1)));
 }

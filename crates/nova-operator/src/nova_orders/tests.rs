@@ -5,10 +5,11 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
+use api::dataplane::DisruptionTarget;
 use api::nova::RegisteredNova;
 use nova_config::conf::CellView;
 use openstack_client::{Error, Service};
-use operator_runtime::cache::{Cache, WriteThrough as _};
+use operator_runtime::cache::WriteThrough as _;
 use operator_runtime::lease::{Leadership, LeadershipWatch};
 use operator_runtime::metrics::Metrics;
 use serde_json::{Value, json};
@@ -70,6 +71,7 @@ struct World {
     monitor: Arc<NovaMonitor>,
     orders: Arc<NovaOrders>,
     queue: Arc<WorkQueue>,
+    nodes: Arc<WorkQueue>,
 }
 
 impl World {
@@ -96,14 +98,7 @@ fn world_of(address: SocketAddr, leadership: LeadershipWatch) -> World {
 
 /// Returns empty caches.
 fn objects() -> MonitoredObjects {
-    MonitoredObjects {
-        caches: SharedCaches::default(),
-        node_sets: Cache::new(vec![]),
-        reports: Cache::new(vec![]),
-        services: Cache::new(vec![]),
-        cells: Cache::new(vec![]),
-        cells_are_ours: true,
-    }
+    MonitoredObjects { caches: SharedCaches::default(), cells_are_ours: true }
 }
 
 fn world_with(
@@ -116,7 +111,9 @@ fn world_with(
     let settings = settings(&Metrics::new("test"), leadership);
     let monitor = NovaMonitor::new(interval, settings, objects, MonitorQueues::of(&others));
     monitor.follow(&cell(), complete(&view(address, "p")));
-    World { orders: NovaOrders::new(Arc::clone(&monitor), Arc::clone(&queue)), monitor, queue }
+    let queues = vec![Arc::clone(&queue), Arc::clone(&others.nodes)];
+    let orders = NovaOrders::new(Arc::clone(&monitor), queues);
+    World { orders, monitor, queue, nodes: others.nodes }
 }
 
 fn complete(view: &CellView) -> CellInputs<'_> {
@@ -132,7 +129,8 @@ fn object() -> Key {
 }
 
 fn of(order: HostOrder) -> OrderOfHost {
-    OrderOfHost { cell: cell(), host: "n0".to_owned(), meant_for: Identity::default(), order }
+    let (host, meant_for) = ("n0".to_owned(), Identity::default());
+    OrderOfHost { cell: cell(), host, meant_for, order, target: None }
 }
 
 fn drain() -> OrderOfHost {
@@ -363,6 +361,7 @@ async fn what_was_found_says_nothing_of_another_order_and_stays_where_the_same_o
             meant_for: Identity { service_id: Some("a0".to_owned()), ..Identity::default() },
             ..drain()
         },
+        for_target(1),
     ] {
         assert_eq!(found.of(Some(&decided(other))), HostProgress::Pending);
     }
@@ -404,6 +403,54 @@ async fn a_host_that_is_to_be_changed_is_read_again_although_it_was_found_empty(
     assert_eq!(puts(&asked), 1);
 }
 
+/// A drain that a deployment waits for.
+fn for_target(number: i64) -> OrderOfHost {
+    let target = DisruptionTarget { deployment: "d".to_owned(), number };
+    OrderOfHost { target: Some(target), ..drain() }
+}
+
+#[tokio::test]
+async fn another_target_is_another_order_and_the_newest_one_is_known() {
+    let (address, _) = cloud(Arc::default()).await;
+    let world = world(address);
+    assert_eq!(world.orders.newest(&object()), None);
+    world.give(Some(&for_target(1)));
+    until(&world, &for_target(1), |it| *it == HostProgress::Drained).await;
+    let node = timeout(LIMIT, world.nodes.next()).await.expect("the node is enqueued too");
+    assert_eq!(node, object());
+    assert_eq!(world.orders.newest(&object()), Some((for_target(1), HostProgress::Drained)));
+    assert_eq!(world.give(Some(&for_target(2))), HostProgress::Pending, "it is drained anew");
+    assert_eq!(world.orders.newest(&object()), Some((for_target(2), HostProgress::Pending)));
+    world.give(None);
+    assert_eq!(world.orders.newest(&object()), None);
+}
+
+#[tokio::test]
+async fn nothing_is_done_about_a_host_that_nova_shows_to_be_of_another_compute_too() {
+    let (address, asked) = cloud(Arc::default()).await;
+    let objects = with_compute(None);
+    let mut rival = compute_n9();
+    rival["metadata"]["resourceVersion"] = json!("2");
+    rival["status"]["hostName"] = json!("n0");
+    rival["status"]["serviceID"] = json!("a0");
+    objects.caches.computes.absorb(&rival);
+    let world = world_with(address, leads(), objects);
+    let confirmed = async {
+        while world.monitor.confirmed_on(&cell(), "n0").is_empty() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(LIMIT, confirmed).await.expect("nova shows who has the host");
+    world.give(Some(&drain()));
+    until(&world, &drain(), |it| matches!(it, HostProgress::OtherIdentity(_))).await;
+    let HostProgress::OtherIdentity(text) = world.give(Some(&drain())) else { panic!("not held") };
+    assert!(text.contains("NovaExternalCompute ns/n9") && text.contains("skip-cleanup"), "{text}");
+    let inspection = of(HostOrder::Inspect);
+    world.give(Some(&inspection));
+    until(&world, &inspection, |it| *it == HostProgress::Empty).await;
+    assert_eq!(puts(&asked), 0);
+}
+
 /// Waits until a host that nova has no service of is found like that.
 async fn found_absent(world: &World, order: HostOrder) -> HostProgress {
     let order = OrderOfHost { host: "gone".to_owned(), ..of(order) };
@@ -414,15 +461,13 @@ async fn found_absent(world: &World, order: HostOrder) -> HostProgress {
 
 const DELETED: Option<&str> = Some("2026-01-01T00:00:00Z");
 
-/// Returns caches with a registered compute of another host of the cell.
-fn with_compute(deleted: Option<&str>) -> MonitoredObjects {
-    let objects = objects();
-    objects.caches.computes.absorb(&json!({
+/// A registered compute of another host of the cell.
+fn compute_n9() -> Value {
+    json!({
         "apiVersion": "nova.openstack.org/v1beta1",
         "kind": "NovaExternalCompute",
         "metadata": {
             "name": "n9", "namespace": "ns", "uid": "n9", "resourceVersion": "1",
-            "deletionTimestamp": deleted,
         },
         "spec": {"dataplaneNodeName": "n9", "cellName": "cell1"},
         "status": {
@@ -432,50 +477,24 @@ fn with_compute(deleted: Option<&str>) -> MonitoredObjects {
                 "deployedHash": "a", "attempt": 1, "since": "2026-01-01T00:00:00Z",
             }],
         },
-    }));
-    objects
+    })
 }
 
-/// Returns caches with another host of a node set, and what is recorded of it.
-fn with_node_set(deleted: Option<&str>, record: &Value) -> MonitoredObjects {
-    let objects = objects();
-    objects.node_sets.absorb(&json!({
-        "apiVersion": "dataplane.openstack.org/v1beta1",
-        "kind": "OpenStackDataPlaneNodeSet",
-        "metadata": {
-            "name": "set", "namespace": "ns", "uid": "s", "resourceVersion": "1",
-            "deletionTimestamp": deleted,
-        },
-        "spec": {
-            "nodes": {"n9": {}},
-            "nodeTemplate": {"ansibleSSHPrivateKeySecret": "ssh"},
-        },
-    }));
-    objects.reports.absorb(&json!({
-        "apiVersion": "dataplane.openstack.org/v1beta1",
-        "kind": "OpenStackDataPlaneHostReadiness",
-        "metadata": {
-            "name": "set-nova", "namespace": "ns", "uid": "r", "resourceVersion": "1",
-            "annotations": {"nova.openstack.org/hosts": json!({"n9": record}).to_string()},
-        },
-        "spec": {"nodeSet": "set", "conditionType": "x", "hostFinalizers": {"n9": "n9"}},
-    }));
+/// Returns caches with that compute.
+fn with_compute(deleted: Option<&str>) -> MonitoredObjects {
+    let (objects, mut compute) = (objects(), compute_n9());
+    compute["metadata"]["deletionTimestamp"] = json!(deleted);
+    objects.caches.computes.absorb(&compute);
     objects
 }
 
 #[tokio::test]
 async fn a_removal_is_held_where_nova_lists_none_of_the_other_hosts_of_the_cell() {
     let drain = || Drain { mode: DrainMode::Wait, reason: String::new() };
-    let listed = json!({"cell": "cell1", "serviceID": "a9"});
     let unconfirmed = HostProgress::CellNotConfirmed;
-    for (objects, expected) in [
-        (with_compute(None), &unconfirmed),
-        (with_compute(DELETED), &HostProgress::NotFound),
-        (with_node_set(None, &listed), &unconfirmed),
-        (with_node_set(DELETED, &listed), &HostProgress::NotFound),
-        (with_node_set(None, &json!({"cell": "cell1"})), &HostProgress::NotFound),
-        (with_node_set(None, &json!({"cell": "c2", "serviceID": "a9"})), &HostProgress::NotFound),
-    ] {
+    for (objects, expected) in
+        [(with_compute(None), &unconfirmed), (with_compute(DELETED), &HostProgress::NotFound)]
+    {
         let (address, _) = cloud(Arc::default()).await;
         let world = world_with(address, leads(), objects);
         let removal = HostOrder::DrainForRemoval(drain(), None);

@@ -50,13 +50,6 @@ api::reasons! {
         means "An annotation of the audits has no legal value; nothing is audited."
         heals "No." step "Correct it; the message names the legal values.";
 
-    /// Audits that a node set asks for.
-    const NODE_SET;
-
-    AUDITS_NOT_SUPPORTED: unknown "AuditsNotSupported"
-        means "Hosts of node sets are not audited, so the annotation does nothing."
-        heals "When the annotation is gone." step "Remove the annotation.";
-
     /// The repair of what an audit found.
     const REPAIR;
 

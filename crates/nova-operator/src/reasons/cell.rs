@@ -168,11 +168,10 @@ api::reasons! {
     const RELEASE;
 
     CELL_IN_USE: warning "CellInUse"
-        means "Computes name the cell, or hosts that leave node sets are being removed from nova; \
-            the first five are in the message."
+        means "Computes name the cell; the first five are in the message."
         heals "When they are gone."
-        step "Delete the nodes of the computes, or let these go; see `HostsRemoved` of the node \
-            sets.";
+        step "Delete the nodes of the computes, take their hosts out of node sets, or let the \
+            computes go.";
     SERVERS_IN_CELL: warning "ServersOnHosts"
         means "Hosts of the cell have servers or open migrations; the first five are in the \
             message."

@@ -40,11 +40,6 @@ api::reasons! {
         heals "No."
         step "Stop nova-compute on the host if it still runs, then remove nova's records.";
 
-    /// A run that is to stop nova-compute.
-    const RUN;
-
-    CLEANING_HOST; QUEUED; RUNNER_LOST; UNSCHEDULABLE; JOB_REFUSED; POD_REFUSED; INVALID_SPEC;
-
     /// The record of what nova keeps of a host.
     const LEFTOVERS;
 

@@ -101,6 +101,12 @@ api::reasons! {
         heals "When it appears." step "Create it, or correct the annotation.";
     NOVA_CELL_UNKNOWN: waiting "NovaCellUnknown" means "The cell has not been reconciled yet."
         heals "Yes." step "Wait; with a foreign control plane, see its operator.";
+    CELL_UNKNOWN: warning "CellUnknown"
+        means "The service of type nova that deploys the compute mounts the Secret of no cell, or of \
+            several. Its host is looked for in all cells of the namespace, and is neither drained nor \
+            removed."
+        heals "When the service mounts the Secret of one cell."
+        step "Name the Secret of one `NovaCell` in `dataSources` of the service.";
 
     /// The files of nova-compute.
     const SERVICE_CONFIG;
@@ -132,6 +138,10 @@ api::reasons! {
             can move no guest to or from it, as a drain or a resize does."
         heals "When the role has `tlsEnabled`, or the Secret is there."
         step "Enable TLS or make the key; the message has the commands.";
+    REPAIR_NOT_POSSIBLE: notable "RepairNotPossible"
+        means "`nova.openstack.org/audit-repair` is true, and a service of type nova deploys the compute, \
+            so the operator repairs nothing there."
+        heals "" step "Remove the annotation; `ConfigurationInSync` says what to deploy.";
     NO_WARNINGS: absent "NoWarnings" means "Nothing is surprising.";
 
     /// The deployment of libvirt and nova-compute.
@@ -158,6 +168,14 @@ api::reasons! {
         step "See `Drained`; without a drain, set the annotation of the node to `false`.";
     WAITING: waiting "Waiting" means "It waits; the other conditions report for what."
         heals "Yes." step "See the others.";
+    RESTORING: waiting "RestoringIdentity"
+        means "The host of a compute that others deploy has lost its identity, which a run is writing \
+            there again."
+        heals "When the run has ended." step "Wait.";
+    IDENTITY_RESTORED: warning "IdentityRestored"
+        means "The host of a compute that others deploy had lost its identity, which is there again; \
+            nova-compute has not been deployed since."
+        heals "When nova-compute is deployed." step "Deploy it; the message says how.";
 
     /// Whether the present inputs are deployed.
     const CHANGES;
@@ -180,6 +198,7 @@ api::reasons! {
         means "The node asks for another cell, or for none; everything but the cell follows it."
         heals "No."
         step "Set the annotation back, or let the compute go; the message has the command.";
+    CELL_UNKNOWN;
     CELL_ROLE_NOT_FOUND: unknown "RoleNotFound"
         means "The role that would name the cell does not exist."
         heals "When it appears." step "Create it again, or correct `spec.role` of the node.";

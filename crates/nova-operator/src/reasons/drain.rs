@@ -39,12 +39,21 @@ api::reasons! {
     NOT_REGISTERED: unknown "NotRegistered"
         means "The compute has not registered yet, so nova has nothing to drain."
         heals "Yes." step "See `DeploymentReady`.";
+    NOT_DEPLOYED: warning "NovaNotDeployed"
+        means "Nova has a service of the host's name, and no deployment of a service of type \
+            `nova` is known to have succeeded on the host; the service is left as it is."
+        heals "When one has succeeded."
+        step "Deploy nova on the host; where `nova.openstack.org/drain-before` holds that, take it \
+            off meanwhile.";
     SERVICE_NOT_FOUND: unknown "ServiceNotFound" means "Nova has no service of the host."
         heals "When it registers again." step "See `ServiceUp`.";
     CELL_NOT_ANSWERING: unknown "CellNotAnswering"
         means "The database of the cell does not answer nova's API, which then leaves out the \
             host's servers."
         heals "When it answers." step "Start the database of the cell.";
+    CELL_UNKNOWN: unknown "CellUnknown"
+        means "The cell of the host is not known, so nova is not asked and nothing is stopped there."
+        heals "When the cell is known." step "See `CellMatches` of the compute.";
     NOVA_NOT_ANSWERING: unknown "NovaNotAnswering"
         means "Nova's API refuses or does not answer what a drain needs; the message has the cause."
         heals "When it answers." step "Follow the message.";
@@ -59,29 +68,12 @@ api::reasons! {
         means "A drain is requested, and the operator does not use nova's API."
         heals "No." step "Set `nova.api.enabled` of the chart to true, or remove the annotation.";
     INVALID: error "DrainInvalid"
-        means "An annotation of the drain has no legal value; nothing was changed."
-        heals "No." step "Correct it; the message names the legal values.";
-
-    /// The drain of hosts of a node set.
-    const NODE_SET;
-
-    DRAINED; WAITING; MIGRATING; SERVERS_STUCK; DISABLED_BY_NOVA; ENABLING; WAITING_FOR_SERVICE;
-    NOT_READ; SERVICE_NOT_FOUND; CELL_NOT_ANSWERING; NOVA_NOT_ANSWERING; OTHER_IDENTITY;
-    NOT_DEPLOYED: warning "NovaNotDeployed"
-        means "Nova has a service of the host's name, and no deployment of a service of type \
-            `nova` by the node set is known to have succeeded on the host; the service is left as \
-            it is."
-        heals "When one has succeeded."
-        step "Deploy nova on the host; where `nova.openstack.org/drain-before` holds that, take it \
-            off meanwhile.";
-    HOST_CONTESTED: warning "HostContested"
-        means "Another object, which the message names, has deployed nova under the host's name in \
-            the same nova too; the service is left as it is."
-        heals "When one of both has the host no more." step "Take the host out of one of both.";
-    INVALID;
+        means "An annotation of the drain has no legal value, or the node set still has drain-hosts of a \
+            release before; nothing was changed."
+        heals "No." step "Follow the message.";
 
     /// What holds all that is done in nova.
     const NOVA;
 
-    CELL_NOT_ANSWERING; NOVA_NOT_ANSWERING; OTHER_IDENTITY;
+    CELL_NOT_ANSWERING; CELL_UNKNOWN; NOVA_NOT_ANSWERING; OTHER_IDENTITY;
 }

@@ -39,4 +39,20 @@ api::reasons! {
     ROLE_NOT_FOUND: warning "RoleNotFound"
         means "The node's role does not exist; its compute stays as it is."
         heals "When it appears." step "Create it again, or correct `spec.role`.";
+    NODE_SET_NOT_FOUND: warning "NodeSetNotFound"
+        means "The node's node set does not exist; its compute stays as it is."
+        heals "When it appears." step "Create it again.";
+    CELL_UNKNOWN: warning "CellUnknown"
+        means "A service of type nova deploys the compute, and does not name its cell."
+        heals "When the services of the node mount the Secret of one cell."
+        step "Name that Secret in `dataSources` of the service.";
+
+    /// Annotations that do not count.
+    const ANNOTATIONS;
+
+    ANNOTATIONS_IGNORED: warning "AnnotationsIgnored"
+        means "Annotations of this operator are set on an object where they do not count; the \
+            message names them."
+        heals "When they are removed."
+        step "Set them where they count, as the message says.";
 }

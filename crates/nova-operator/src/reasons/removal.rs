@@ -97,13 +97,4 @@ api::reasons! {
             a while after they were stopped."
         heals "When they are down."
         step "If they run, stop them on the host; the message names them.";
-
-    /// What a host that leaves a node set waits for first.
-    const NODE_SET;
-
-    WAITING_FOR_DEPLOYMENT: waiting "WaitingForDeployment"
-        means "A deployment may still be at the host."
-        heals "When the deployment ends, and the status of the node set has the host as \
-            `Terminating`."
-        step "Wait, or delete the deployment.";
 }

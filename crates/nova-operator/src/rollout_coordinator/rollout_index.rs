@@ -41,7 +41,9 @@ impl Member {
         let status = compute.status.as_ref();
         let deployed = status.map(|it| of_cell_among(&it.deployed_inputs));
         let state = state(compute, node);
-        let role = node.filter(|it| !is_left_out(compute, it)).and_then(role_key);
+        // Who deploys an observed compute bounds how many are out of service.
+        let counts = |it: &&Node| !compute.is_observed() && !is_left_out(compute, it);
+        let role = node.filter(counts).and_then(role_key);
         Self {
             role,
             state,

@@ -9,7 +9,7 @@ use nova_config::conditions::CONFIG_CONDITION;
 use nova_config::file_names::{Effect, HOST_FILE, effect, working_name};
 use operator_core::data_sources::SourceRef;
 use operator_core::finalizers::is_terminating;
-use operator_core::plan::Plan;
+use operator_core::plan::{Plan, Target};
 use operator_core::rejected_write::RejectedWrite;
 
 use crate::foreign_condition::step;
@@ -26,7 +26,8 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
         let (service, condition) = (&*seen.service, seen.is_nova.then(|| condition(seen)));
         let previous: Vec<Condition> = own_condition(service).into_iter().cloned().collect();
         let because = "what its keys do differs from the service's condition";
-        plan.steps.extend(step(service, &previous, condition.into_iter().collect(), because, now));
+        let drafts = condition.into_iter().collect();
+        plan.steps.extend(step(Target::of(service), &previous, drafts, because, now));
     }
     plan
 }

@@ -4,9 +4,11 @@
 //! `plays/owner-check.yaml` there.
 
 use api::ansibleee::HostFailure;
+use api::dataplane::Node;
+use kube::{Resource as _, ResourceExt};
 use serde_json::{Value, json};
 
-/// Annotation on the object that describes a host, to take the host over from another owner.
+/// Annotation on a node, to take its host over from another owner.
 ///
 /// Its value lists UIDs and `host:NAME`, separated by commas or spaces. A host whose recorded owner
 /// has one of the UIDs is taken over, and so is a host without a record that is configured as NAME.
@@ -35,7 +37,7 @@ const CONFIGURED: &str = "configured as host ";
 /// The object whose runs may change a host.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct HostOwner {
-    /// `namespace/Kind/name`; for a host of a node set followed by `/host`.
+    /// `namespace/Kind/name`.
     pub object: String,
     /// The object's UID.
     pub uid: String,
@@ -44,6 +46,16 @@ pub struct HostOwner {
 }
 
 impl HostOwner {
+    /// Returns the node itself as the owner of its host, whatever its role or node set.
+    pub fn of(node: &Node) -> Self {
+        let namespace = node.namespace().unwrap_or_default();
+        Self {
+            object: format!("{namespace}/{}/{}", Node::kind(&()), node.name_any()),
+            uid: node.uid().unwrap_or_default(),
+            accepted: accepted(node.annotations().get(TAKE_OVER)),
+        }
+    }
+
     /// Returns the inventory variables; they are data and take precedence over a user's.
     pub fn vars(&self) -> Vec<(&'static str, Value)> {
         let mut vars =

@@ -27,13 +27,12 @@ type Faults = Vec<Option<String>>;
 type Reader = fn(good: &Value, objects: &[Value]) -> Faults;
 
 /// Every kind that the operators serve.
-const OWN: [(&str, Reader); 11] = [
+const OWN: [(&str, Reader); 10] = [
     ("OpenStackAnsibleEE", faults::<ansibleee::AnsibleEe>),
     ("OpenStackBaremetalSet", faults::<baremetal::BaremetalSet>),
     ("OpenStackDataPlane", faults::<dataplane::DataPlane>),
     ("OpenStackDataPlaneDeployment", faults::<dataplane::Deployment>),
     ("OpenStackDataPlaneNode", faults::<dataplane::Node>),
-    ("OpenStackDataPlaneHostReadiness", faults::<dataplane::HostReadiness>),
     ("OpenStackDataPlaneNodeSet", faults::<dataplane::NodeSet>),
     ("OpenStackDataPlaneRole", faults::<dataplane::Role>),
     ("OpenStackDataPlaneService", faults::<dataplane::Service>),

@@ -4,7 +4,6 @@
 #[path = "../sim/computes.rs"]
 mod computes;
 mod crashes;
-mod definitions;
 #[path = "../sim/ends.rs"]
 mod ends;
 mod hostile_answers;

@@ -49,7 +49,7 @@ async fn an_operator_that_was_down_meanwhile_cleans_up_when_it_is_back() -> Resu
 fn release_command(ns: &Namespace) -> Result<String> {
     let docs = include_str!("../../../../docs/install.md");
     let blocks = docs.split("```sh\n").skip(1).filter_map(|it| it.split("```").next());
-    let block = blocks.into_iter().find(|it| it.contains("finalizers"));
+    let block = blocks.into_iter().find(|it| it.contains("range $it.finalizers"));
     let block = block.context("docs/install.md has no command that releases finalizers")?;
     assert!(block.contains(" -A "), "{block}");
     Ok(block.replace(" -A ", &format!(" -n {} ", ns.name)))

@@ -3,9 +3,12 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
+use api::dataplane::Node;
 use e2e::SOON;
+use e2e::journey::SSH_SECRET;
 use serde_json::json;
 
+use crate::deployment::node_set;
 use crate::world::World;
 
 const DRY_RUN: &[&str] = &["create", "--dry-run=server", "-f", "-"];
@@ -71,7 +74,11 @@ async fn kubectl_is_warned_of_an_annotation_that_no_operator_reads_and_of_no_oth
         ("OpenStackDataPlane", "dataplane.openstack.org/redeploy", ""),
         ("OpenStackDataPlaneRole", "nova.openstack.org/default_config", "nova.openstack.org/cell"),
         ("OpenStackDataPlaneNode", "dataplane.openstack.org/cell", "nova.openstack.org/cell"),
-        ("OpenStackDataPlaneNodeSet", "nova.openstack.org/drain", "nova.openstack.org/drain-hosts"),
+        (
+            "OpenStackDataPlaneNodeSet",
+            "nova.openstack.org/drian",
+            "nova.openstack.org/drain-before",
+        ),
         (
             "OpenStackDataPlaneDeployment",
             "dataplane.openstack.org/confirm-deletion",
@@ -90,6 +97,54 @@ async fn kubectl_is_warned_of_an_annotation_that_no_operator_reads_and_of_no_oth
             assert!(!said.contains(IGNORED), "{kind}: {said}");
         }
     }
+    ns.done().await
+}
+
+#[tokio::test]
+async fn kubectl_is_told_where_an_annotation_counts_that_does_not_count_on_a_node_set() -> Result<()>
+{
+    let ns = World::new("annotations-nodes").await?;
+    evaluated(&ns).await?;
+    let kind = "OpenStackDataPlaneNodeSet";
+    for (key, command) in [
+        ("nova.openstack.org/drain", "nova.openstack.org/drain=..."),
+        ("nova.openstack.org/drain-hosts", "nova.openstack.org/drain=wait, or =migrate"),
+        ("dataplane.openstack.org/accept-host-key", "dataplane.openstack.org/accept-host-key=..."),
+    ] {
+        let said = warnings(&ns, DRY_RUN, &annotated(&ns, kind, key)).await?;
+        let words = [format!("Annotation {key} {IGNORED}"), format!("osdpnode NODE {command}")];
+        ensure!(words.iter().all(|it| said.contains(it)), "{key}: {said}");
+    }
+    ns.done().await
+}
+
+#[tokio::test]
+async fn kubectl_is_warned_that_the_node_of_an_entry_is_made_anew() -> Result<()> {
+    let ns = World::new("annotations-deleted").await?;
+    let host = ns.host("e2e-comes-back", "203.0.113.201");
+    let own = ns.host_like(&host, "e2e-stays-gone", "203.0.113.202");
+    ns.secret(SSH_SECRET, &[("ssh-privatekey", &host.ssh_secret()[0].1)]).await?;
+    node_set(&ns, &[&host], &["one"]).await?;
+    ns.wait::<Node>(&host.name, "made", SOON, |_| true).await?;
+    ns.create::<Node>(&own.name, json!({ "ansibleHost": own.address })).await?;
+    let words = [&*host.name, "is then made anew", "OpenStackDataPlaneNodeSet compute"];
+    let delete = async |name: &str| {
+        let arguments = ["delete", "-n", &ns.name, "--dry-run=server", "osdpnode", name];
+        warnings(&ns, &arguments, "").await
+    };
+    let mut tick = tokio::time::interval(Duration::from_millis(200));
+    let warned = async {
+        loop {
+            tick.tick().await;
+            let said: String = delete(&host.name).await?;
+            if words.iter().all(|it| said.contains(it)) {
+                return anyhow::Ok(());
+            }
+        }
+    };
+    tokio::time::timeout(SOON, warned).await.context("there is no warning")??;
+    let said = delete(&own.name).await?;
+    assert!(!said.contains("Warning"), "{said}");
     ns.done().await
 }
 

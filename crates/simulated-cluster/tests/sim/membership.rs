@@ -56,11 +56,13 @@ async fn a_service_of_novas_type_keeps_the_computes_of_its_role_from_running() -
     let ns = World::new("two-writers").await?;
     let service = json!({ "playbook": "a.b.c", "edpmServiceType": "nova" });
     ns.create::<Service>("own", service).await?;
-    let role = json!({ "preProvisioned": true, "services": ["own"] });
+    let role = json!({ "preProvisioned": true, "services": [] });
     let annotations = json!({ "annotations": { "nova.openstack.org/cell": "nova-cell1" } });
     ns.create_with::<Role>(ROLE, role, annotations).await?;
     let spec = json!({ "role": ROLE, "hostName": "n0", "ansibleHost": "192.168.123.254" });
     ns.create::<Node>("n0", spec).await?;
+    ns.wait::<ExternalCompute>("n0", "a compute", SOON, |it| !it.is_observed()).await?;
+    ns.merge::<Role>(ROLE, json!({ "spec": { "services": ["own"] } })).await?;
     let words = ["OpenStackDataPlaneService own", "OpenStackDataPlaneRole compute", "off the list"];
     let told = "nova.openstack.org/Compute";
     let is_told = |it: &Node| says(conditions(it), told, "NovaServiceListed", &words);

@@ -1,4 +1,4 @@
-//! Each host of a node set has a node: it says what is known of the host, and changes nothing there.
+//! Each host of a node set has a node, which says what is known of it and goes with it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use api::dataplane::{Node, NodeSet, RunState};
 use e2e::journey::{self, RUN, SSH_SECRET, conditions, conditions_of_set};
 use e2e::plugin::edpm_in;
 use e2e::{Namespace, SOON, holds, says};
-use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::api::core::v1::{ResourceQuota, Secret};
 use kube::ResourceExt;
 use kube::api::{DeleteParams, PostParams, PropagationPolicy};
 use serde_json::{Value, json};
@@ -19,6 +19,8 @@ use crate::world::World;
 
 /// The condition of a node set about its nodes.
 const ACCEPTED: &str = "NodesAccepted";
+/// What a quota counts nodes by.
+const COUNTED: &str = "count/openstackdataplanenodes.dataplane.openstack.org";
 /// The only service.
 const SERVICE: &str = "one";
 
@@ -218,7 +220,7 @@ async fn younger(ns: &Namespace, name: &str) -> Result<Node> {
 }
 
 #[tokio::test]
-async fn a_node_of_somebody_else_keeps_its_name_and_the_host_is_deployed_all_the_same() -> Result<()>
+async fn a_node_of_somebody_else_keeps_its_name_and_holds_the_host_of_that_name_alone() -> Result<()>
 {
     let ns = World::new("nodes-foreign").await?;
     let own = ns.host("e2e-own", "203.0.113.186");
@@ -233,17 +235,67 @@ async fn a_node_of_somebody_else_keeps_its_name_and_the_host_is_deployed_all_the
     ns.wait::<NodeSet>(SET, "with a foreign node", SOON, is_named).await?;
     deploy(&ns, "first", json!({})).await?;
     done(&ns, "first").await?;
-    assert_eq!((own.visits().len(), other.visits().len()), (1, 1));
+    assert_eq!((own.visits().len(), other.visits().len()), (1, 0));
     let kept = ns.api::<Node>().get(&other.name).await?;
     assert_eq!((kept.uid(), kept.spec), (foreign.uid(), foreign.spec));
-    let is_ready = |it: &NodeSet| holds(conditions_of_set(it), "Ready") && is_named(it);
-    ns.wait::<NodeSet>(SET, "ready all the same", SOON, is_ready).await?;
 
     ns.api::<Node>().delete(&other.name, &DeleteParams::default()).await?;
-    ready(&ns, &other).await?;
+    undeployed(&ns, &other).await?;
     let is_accepted = |it: &NodeSet| conditions_of_set(it).iter().all(|it| it.type_ != ACCEPTED);
     ns.wait::<NodeSet>(SET, "with all of its nodes", SOON, is_accepted).await?;
-    assert_eq!(other.visits().len(), 1, "the node ran nothing");
+    assert_eq!(other.visits().len(), 0, "the node ran nothing");
+    deploy(&ns, "second", json!({})).await?;
+    done(&ns, "second").await?;
+    ready(&ns, &other).await?;
+    ns.done().await
+}
+
+#[tokio::test]
+async fn a_node_that_a_quota_refuses_is_told_in_the_api_servers_words_and_holds_no_other()
+-> Result<()> {
+    let ns = World::new("nodes-quota").await?;
+    let first = ns.host("e2e-quota-0", "203.0.113.203");
+    let second = ns.host_like(&first, "e2e-quota-1", "203.0.113.204");
+    let quota = json!({
+        "metadata": { "name": "nodes" },
+        "spec": { "hard": { COUNTED: "1" } },
+    });
+    let quota: ResourceQuota = serde_json::from_value(quota)?;
+    ns.api::<ResourceQuota>().create(&PostParams::default(), &quota).await?;
+    let is_counted = |it: &ResourceQuota| {
+        let used = it.status.as_ref().and_then(|it| it.used.as_ref());
+        used.is_some_and(|it| it.contains_key(COUNTED))
+    };
+    ns.wait::<ResourceQuota>("nodes", "in effect", RUN, is_counted).await?;
+    described(&ns, &[&first, &second]).await?;
+    undeployed(&ns, &first).await?;
+    let is_told = |it: &NodeSet| {
+        let refused = conditions_of_set(it).iter().find(|it| it.type_ == ACCEPTED);
+        refused.is_some_and(|it| it.message.contains("exceeded quota: nodes"))
+    };
+    ns.wait::<NodeSet>(SET, "with the API server's words", SOON, is_told).await?;
+    deploy(&ns, "first", json!({})).await?;
+    done(&ns, "first").await?;
+    assert_eq!((first.visits().len(), second.visits().len()), (1, 0));
+
+    // It is tried again with the next change of the node set.
+    ns.api::<ResourceQuota>().delete("nodes", &DeleteParams::default()).await?;
+    let change = json!({ "metadata": { "annotations": { "example.org/note": "there is room" } } });
+    ns.merge::<NodeSet>(SET, change).await?;
+    undeployed(&ns, &second).await?;
+    ns.done().await
+}
+
+#[tokio::test]
+async fn a_mark_of_another_manager_is_taken_back_where_the_entry_stands() -> Result<()> {
+    let ns = World::new("nodes-mark").await?;
+    let host = ns.host("e2e-mark", "203.0.113.206");
+    described(&ns, &[&host]).await?;
+    let before = undeployed(&ns, &host).await?;
+    ns.merge::<Node>(&host.name, json!({ "spec": { "leaving": true } })).await?;
+    let is_back = |it: &Node| it.spec.leaving == Some(false);
+    let after = ns.wait::<Node>(&host.name, "without the mark", SOON, is_back).await?;
+    assert_eq!(after.uid(), before.uid(), "it is no other node");
     ns.done().await
 }
 

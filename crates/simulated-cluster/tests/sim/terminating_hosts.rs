@@ -1,11 +1,10 @@
 //! Hosts that are taken out of a node set while another operator still cleans up after them.
 
 use anyhow::Result;
-use api::dataplane::{Deployment, HostReadiness, HostState, NodeSet, Service};
+use api::dataplane::{Deployment, HostState, Node, NodeSet, Service};
 use e2e::journey::{RUN, SSH_SECRET, conditions_of_set as conditions};
 use e2e::{Namespace, SOON, holds, says};
 use k8s_openapi::api::core::v1::Secret;
-use kube::ResourceExt;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::{Value, json};
 use simulated_cluster::Host;
@@ -16,32 +15,24 @@ const SET: &str = "compute";
 const SERVICE: &str = "agent";
 /// Simulates a play.
 const PLAYBOOK: &str = "- hosts: all\n  tasks: []\n";
-/// The report of a service operator that this project does not know, and that operator's name.
-const REPORT: &str = "compute-agents";
+/// What a service operator that this project does not know holds nodes with, and that operator's name.
+const FINALIZER: &str = "agents.example.org/agent";
 const MANAGER: &str = "agent-operator";
 
 fn node(host: &Host) -> Value {
     json!({ "ansible": { "ansibleHost": host.address } })
 }
 
-/// Writes the report with host finalizers for these hosts.
-async fn hold(ns: &Namespace, hosts: &[&Host]) -> Result<()> {
-    let set = ns.api::<NodeSet>().get(SET).await?;
-    let finalizers: serde_json::Map<String, Value> =
-        hosts.iter().map(|it| (it.name.clone(), json!(it.name))).collect();
-    let report = json!({
+/// Holds the node of a host as that operator does, or releases it.
+async fn hold(ns: &Namespace, host: &Host, is_held: bool) -> Result<()> {
+    let finalizers = if is_held { json!([FINALIZER]) } else { json!([]) };
+    let node = json!({
         "apiVersion": "dataplane.openstack.org/v1beta1",
-        "kind": "OpenStackDataPlaneHostReadiness",
-        "metadata": { "name": REPORT, "ownerReferences": [{
-            "apiVersion": "dataplane.openstack.org/v1beta1", "kind": "OpenStackDataPlaneNodeSet",
-            "name": SET, "uid": set.uid(),
-        }] },
-        "spec": {
-            "nodeSet": SET, "conditionType": "agents.example.org/Up", "hostFinalizers": finalizers,
-        },
+        "kind": "OpenStackDataPlaneNode",
+        "metadata": { "finalizers": finalizers },
     });
     let parameters = PatchParams::apply(MANAGER);
-    ns.api::<HostReadiness>().patch(REPORT, &parameters, &Patch::Apply(&report)).await?;
+    ns.api::<Node>().patch(&host.name, &parameters, &Patch::Apply(&node)).await?;
     Ok(())
 }
 
@@ -86,12 +77,19 @@ async fn a_host_stays_until_its_finalizer_is_removed_and_so_does_a_deleted_node_
     });
     ns.create::<NodeSet>(SET, spec).await?;
     deploy(&ns, "first").await?;
-    hold(&ns, &[&stays, &goes]).await?;
+    for host in [&stays, &goes] {
+        hold(&ns, host, true).await?;
+    }
 
     ns.merge::<NodeSet>(SET, json!({ "spec": { "nodes": { goes.name.as_str(): null } } })).await?;
     let expected = [(&*stays.name, HostState::Deployed), (&*goes.name, HostState::Terminating)];
     let is_kept = |it: &NodeSet| states(it) == expected && holds(conditions(it), "Ready");
     ns.wait::<NodeSet>(SET, "one terminating host", SOON, is_kept).await?;
+    let is_told = |it: &Node| {
+        let told = says(e2e::journey::conditions(it), "Ready", "Terminating", &[]);
+        told && it.spec.leaving == Some(true)
+    };
+    ns.wait::<Node>(&goes.name, "leaving", SOON, is_told).await?;
     // The others are deployed meanwhile.
     let vars = json!({ "ansible": { "ansibleVars": { "greeting": "again" } } });
     ns.merge::<NodeSet>(SET, json!({ "spec": { "nodeTemplate": vars } })).await?;
@@ -100,17 +98,18 @@ async fn a_host_stays_until_its_finalizer_is_removed_and_so_does_a_deleted_node_
     let text = inventory(&ns).await?;
     assert!(text.contains(&goes.name) && text.contains("again"), "{text}");
 
-    hold(&ns, &[&stays]).await?;
+    hold(&ns, &goes, false).await?;
+    ns.gone::<Node>(&goes.name, SOON).await?;
     let is_gone = |it: &NodeSet| states(it) == expected[..1];
     ns.wait::<NodeSet>(SET, "without the host", SOON, is_gone).await?;
     assert!(!inventory(&ns).await?.contains(&goes.name));
 
     ns.api::<NodeSet>().delete(SET, &DeleteParams::background()).await?;
-    let words = [REPORT, &stays.name];
+    let words = [FINALIZER, &stays.name];
     let waits = |it: &NodeSet| says(conditions(it), "SetupReady", "DeletionWaits", &words);
     ns.wait::<NodeSet>(SET, "waiting for its host", SOON, waits).await?;
     assert!(inventory(&ns).await?.contains(&stays.name));
-    hold(&ns, &[]).await?;
+    hold(&ns, &stays, false).await?;
     ns.gone::<NodeSet>(SET, SOON).await?;
     ns.done().await
 }

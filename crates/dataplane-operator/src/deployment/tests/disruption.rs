@@ -1,32 +1,37 @@
 //! Hosts in service that a deployment begins with only once other operators allow to disturb them.
 
-use api::dataplane::{HostReadiness, HostReadinessSpec, HostState, RunState};
-use operator_core::run_engine::host_progress::awaits_disruption;
+use api::dataplane::{DisruptionHolder, DisruptionTarget, HostState, RunState};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::turns::{deployed, failed_on, look_at_each_other, runs, two_of_one};
 use super::*;
 
-/// A report about a node set that lists these hosts, each for the deployment of that UID.
-fn report(name: &str, node_set: &str, allowed: &[(&str, &str)]) -> Arc<HostReadiness> {
-    let entry = |(host, uid): &(&str, &str)| ((*host).to_owned(), (*uid).to_owned());
-    let spec = HostReadinessSpec {
-        node_set: node_set.into(),
-        condition_type: format!("example.org/{name}"),
-        disruption_allowed: Some(allowed.iter().map(entry).collect()),
-        ..HostReadinessSpec::default()
-    };
-    Arc::new(HostReadiness::new(&format!("{node_set}-{name}"), spec))
-}
+const HOLDER: &str = "drain.example.org";
 
 impl World {
-    /// Lists hosts of the node set `compute` for this deployment.
+    /// An operator lets this deployment disturb these hosts of the node set `compute`, and no others.
     fn allow(&mut self, hosts: &[&str]) {
         let allowed: Vec<(&str, &str)> = hosts.iter().map(|it| (*it, "edpm")).collect();
-        self.report_on("compute", vec![report("drain", "compute", &allowed)]);
+        self.hold("compute", &[(HOLDER, &allowed)]);
     }
 
-    fn report_on(&mut self, node_set: &str, reports: Vec<Arc<HostReadiness>>) {
-        self.seen.readiness.insert(node_set.into(), reports);
+    /// These operators hold the hosts of a node set, and let deployments disturb these of them, each
+    /// the one of that UID.
+    fn hold(&mut self, node_set: &str, holders: &[(&str, &[(&str, &str)])]) {
+        self.make_nodes();
+        for (host, node) in self.seen.nodes.get_mut(node_set).unwrap() {
+            let status = Arc::make_mut(node).status.as_mut().unwrap();
+            let disruption = status.disruption.get_or_insert_default();
+            let number = disruption.last;
+            let target = |uid: &str| DisruptionTarget { deployment: uid.to_owned(), number };
+            let holder = |(name, allowed): &(&str, &[(&str, &str)])| DisruptionHolder {
+                name: (*name).to_owned(),
+                holds: true,
+                allowed: allowed.iter().find(|it| it.0 == host).map(|it| target(it.1)),
+                seen: None,
+            };
+            disruption.holders = holders.iter().map(holder).collect();
+        }
     }
 
     /// The hosts of the node set `compute` that hold a place and wait.
@@ -40,7 +45,7 @@ impl World {
     }
 }
 
-/// A deployment of hosts in service that no report lets it disturb yet.
+/// A deployment of hosts in service that an operator does not let it disturb yet.
 fn restricted(count: usize, spec: Value) -> World {
     let mut world = World::with(vec![deployed(count, &["first", "second"])], spec);
     world.allow(&[]);
@@ -48,7 +53,7 @@ fn restricted(count: usize, spec: Value) -> World {
 }
 
 #[test]
-fn hosts_go_one_after_the_other_each_from_its_permission_until_it_is_listed_no_more() {
+fn hosts_go_one_after_the_other_each_from_its_permission_until_that_is_taken_back() {
     let mut world = restricted(3, json!({ "maxUnavailable": 1 }));
     assert_eq!(world.settle(), ["hold", "status"]);
     for host in ["n000", "n001", "n002"] {
@@ -108,9 +113,12 @@ fn who_waits_and_for_what_is_in_the_conditions() {
     for words in [
         "2 of 3 hosts wait for their turn, as maxUnavailable (1) has it.",
         "1 of 3 hosts of OpenStackDataPlaneNodeSet compute wait until they may be disturbed: n000.",
-        "OpenStackDataPlaneHostReadiness compute-drain (example.org/drain) does not list them yet",
-        "kubectl describe -n openstack openstackdataplanenodeset/compute",
-        "kubectl delete -n openstack openstackdataplanehostreadiness/compute-drain",
+        "drain.example.org does not let it go on at OpenStackDataPlaneNode n000 yet",
+        "kubectl describe -n openstack openstackdataplanenode/n000",
+        "kubectl patch -n openstack openstackdataplanenode/n000 --subresource=status --type=json -p \
+         '[{\"op\":\"test\",\"path\":\"/status/disruption/holders/0/name\",\
+         \"value\":\"drain.example.org\"},\
+         {\"op\":\"remove\",\"path\":\"/status/disruption/holders/0\"}]'",
     ] {
         assert!(message.contains(words), "{words}: {message}");
     }
@@ -118,22 +126,24 @@ fn who_waits_and_for_what_is_in_the_conditions() {
 }
 
 #[test]
-fn a_permission_of_another_deployment_and_of_one_of_two_reports_is_none() {
+fn a_permission_of_another_deployment_and_of_one_of_two_operators_is_none() {
     let mut world = restricted(2, json!({ "maxUnavailable": 2 }));
     world.settle();
     assert_eq!(world.awaiting(), ["n000", "n001"]);
     let both = [("n000", "edpm"), ("n001", "another")];
-    world.report_on("compute", vec![report("a", "compute", &both), report("b", "compute", &[])]);
+    world.hold("compute", &[("a.org", &both), ("b.org", &[])]);
     assert_eq!(runs(&world.settle()), [""; 0]);
     let message = world.message("DeploymentReady");
-    assert!(message.contains("OpenStackDataPlaneHostReadiness compute-a"), "{message}");
-    world.report_on("compute", vec![report("a", "compute", &both), report("b", "compute", &both)]);
+    assert!(
+        message.contains("b.org does not let it go on at OpenStackDataPlaneNode n000"),
+        "{message}"
+    );
+    world.hold("compute", &[("a.org", &both), ("b.org", &both)]);
     assert_eq!(runs(&world.settle()), ["run first on n000"]);
-    // A report that names no hosts that may be disturbed restricts nothing, and none does when it
-    // has gone.
-    world.report_on("compute", vec![report("a", "compute", &both)]);
+    // An operator that has no entry any more restricts nothing.
+    world.hold("compute", &[("a.org", &both)]);
     assert_eq!(runs(&world.settle()), [""; 0]);
-    world.seen.readiness.clear();
+    world.hold("compute", &[]);
     assert_eq!(runs(&world.settle()), ["run first on n001"]);
     assert!(!world.seen.runs[1].spec.extra_vars.contains_key("edpm_reboot_drained"));
     world.run_out(|_, _| "Ok");
@@ -178,7 +188,7 @@ fn the_first_failure_stops_it_and_a_host_that_waits_is_not_begun_with() {
     assert_eq!(runs(&world.settle()), [""; 0]);
     assert_eq!(world.awaiting(), ["n001"], "it keeps its place");
     let message = world.message("DeploymentReady");
-    let cause = "3 of 4 hosts wait: OpenStackDataPlaneHostReadiness compute-drain has it that \
+    let cause = "3 of 4 hosts wait: drain.example.org (see OpenStackDataPlaneNode n000) has it that \
                  hosts are disturbed one after the other, and hosts fail: n000.";
     assert!(message.contains(cause), "{message}");
     // A retry that succeeds lets it go on.
@@ -201,7 +211,7 @@ fn a_correction_is_drained_where_the_change_before_it_failed_and_nowhere_else() 
     let names = ["n001", "n002"];
     let set = failed_on(&names, deployed(4, &["first", "second"]));
     let mut world = World::with(vec![set], json!({ "maxUnavailable": 1 }));
-    world.report_on("compute", vec![report("drain", "compute", &[("n001", "before")])]);
+    world.hold("compute", &[(HOLDER, &[("n001", "before")])]);
     world.settle();
     assert_eq!(world.awaiting(), ["n001"], "only as many as may be unavailable are retried");
     world.allow(&["n001"]);
@@ -226,7 +236,7 @@ fn a_service_for_all_and_what_leads_to_it_wait_for_no_permission() {
     hosts[0].name = "x0".into();
     let mut world = World::with(vec![deployed(2, &services), other], json!({}));
     world.allow(&[]);
-    world.report_on("other", vec![report("drain", "other", &[])]);
+    world.hold("other", &[(HOLDER, &[])]);
     assert_eq!(runs(&world.settle()), ["run first on n000"]);
     let message = world.message("DeploymentReady");
     let cause = "1 of 1 hosts of OpenStackDataPlaneNodeSet other wait until the other node sets \
@@ -240,13 +250,13 @@ fn a_service_for_all_and_what_leads_to_it_wait_for_no_permission() {
     assert!(awaits_disruption(&world.status().progress["other"].hosts["x0"]));
     world.finish();
     world.settle();
-    world.report_on("other", vec![report("drain", "other", &[("x0", "edpm")])]);
+    world.hold("other", &[(HOLDER, &[("x0", "edpm")])]);
     assert_eq!(runs(&world.settle()), ["run third on x0"]);
     world.finish();
     world.settle();
     assert_eq!(world.status().progress["other"].hosts["x0"].state, RunState::Succeeded);
     assert_eq!(world.awaiting(), [""; 0]);
-    world.report_on("other", vec![report("drain", "other", &[])]);
+    world.hold("other", &[(HOLDER, &[])]);
     world.settle();
     for host in ["n000", "n001"] {
         assert_eq!(world.awaiting(), [host]);
@@ -295,4 +305,97 @@ fn a_restart_and_missing_inputs_take_no_place_from_a_host_that_waits() {
     assert_eq!(world.awaiting(), ["n000"]);
     world.seen.services.extend(first.map(|it| ("first".to_owned(), it)));
     assert_eq!(runs(&world.settle()), ["run first on n000"]);
+}
+
+#[test]
+fn a_permission_for_an_earlier_target_of_the_same_deployment_is_none() {
+    let mut world = restricted(1, json!({ "maxUnavailable": 1 }));
+    world.settle();
+    world.allow(&["n000"]);
+    world.with_node("compute", "n000", |it| drop(set_nodes::target(it, "edpm")));
+    assert_eq!(runs(&world.settle()), [""; 0], "the host was given back in between");
+    world.allow(&["n000"]);
+    assert_eq!(runs(&world.settle()), ["run first on n000"]);
+}
+
+/// A deployment of one host in service, of whose second service an operator reports a gate.
+fn gated() -> World {
+    let mut world = World::with(vec![deployed(1, &["first", "second"])], json!({}));
+    let second = world.seen.services.get_mut("second").unwrap();
+    let gates = json!([{ "conditionType": format!("{HOLDER}/Up") }]);
+    Arc::make_mut(second).spec.readiness_gates = serde_json::from_value(gates).unwrap();
+    world.deployment().spec.services_override = vec!["first".into()];
+    world
+}
+
+#[test]
+fn a_host_of_which_the_operator_of_a_gate_has_said_nothing_yet_waits_five_minutes_for_its_word() {
+    let now = gated().now;
+    let is_new: [fn(&mut World); 2] = [
+        |world| world.deployment().metadata.creation_timestamp = Some(Time(world.now)),
+        |world| {
+            let now = Time(world.now);
+            world.with_node("compute", "n000", |it| it.metadata.creation_timestamp = Some(now));
+        },
+    ];
+    for is_new in is_new {
+        let mut world = gated();
+        is_new(&mut world);
+        world.settle();
+        assert_eq!(world.awaiting(), ["n000"]);
+        let message = world.message("DeploymentReady");
+        let cause = "drain.example.org, which reports a readiness gate, has said nothing about \
+                     OpenStackDataPlaneNode n000 yet; its word is awaited until 2026-01-01T00:05:00Z.";
+        assert!(message.contains(cause), "{message}");
+        let pause = world.pass().requeue_after.unwrap();
+        assert!((300..301).contains(&pause.as_secs()), "{pause:?}");
+        let mut told = world.clone();
+        told.allow(&[]);
+        told.sleep(400);
+        assert_eq!(runs(&told.settle()), [""; 0], "it holds the host");
+        told.hold("compute", &[]);
+        told.with_node("compute", "n000", |it| {
+            let name = HOLDER.to_owned();
+            set_nodes::hold(it, DisruptionHolder { name, ..DisruptionHolder::default() });
+        });
+        told.now = now;
+        assert_eq!(runs(&told.settle()), ["run first on n000"], "it does not hold the host");
+        world.sleep(299);
+        assert_eq!(runs(&world.settle()), [""; 0]);
+        world.sleep(1);
+        assert_eq!(runs(&world.settle()), ["run first on n000"]);
+    }
+    let mut world = gated();
+    assert_eq!(runs(&world.settle()), ["run first on n000"], "neither is new");
+}
+
+/// Another operator says that a host is down, or up.
+fn up(world: &mut World, host: &str, is_up: bool) {
+    let status = if is_up { "True" } else { "False" };
+    let condition = json!([{
+        "type": "example.org/ServiceUp", "status": status, "reason": "R", "message": "",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }]);
+    world.with_node("compute", host, |it| {
+        it.status.as_mut().unwrap().conditions = serde_json::from_value(condition).unwrap();
+    });
+}
+
+#[test]
+fn a_host_that_is_down_counts_as_unavailable_and_may_begin_itself() {
+    let spec = json!({ "maxUnavailable": 1 });
+    let mut world = World::with(vec![deployed(3, &["first"])], spec);
+    up(&mut world, "n001", false);
+    assert_eq!(runs(&world.settle()), ["run first on n001"]);
+    world.finish();
+    assert_eq!(runs(&world.settle()), [""; 0], "it holds the only place");
+    assert!(!world.is_over());
+    let message = world.message("DeploymentReady");
+    let cause = "2 of 3 hosts wait: all places that maxUnavailable (1) allows are held by hosts that \
+                 fail or are down: n001.";
+    assert!(message.contains(cause), "{message}");
+    up(&mut world, "n001", true);
+    assert_eq!(runs(&world.settle()), ["run first on n000"]);
+    world.run_out(|_, _| "Ok");
+    assert_eq!(world.condition("Ready"), is("True", "Ready"));
 }

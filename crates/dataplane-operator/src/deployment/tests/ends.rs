@@ -197,7 +197,7 @@ fn the_command_that_takes_a_host_over_is_never_cut_off() {
     Arc::make_mut(&mut world.seen.runs[0]).status.as_mut().unwrap().failures = vec![refusal];
     world.settle();
     assert_eq!(world.condition("Ready"), is("False", "HostNotOwned"));
-    let command = "openstackdataplanenodeset/compute dataplane.openstack.org/take-over=0123-4567";
+    let command = "openstackdataplanenode/n1 dataplane.openstack.org/take-over=0123-4567";
     for text in [world.status().failures[0].message.clone(), world.message("Ready")] {
         assert!(text.starts_with("Host n1 was not touched") && text.contains('…'), "{text}");
         assert!(text.ends_with(command), "{text}");

@@ -1,24 +1,11 @@
 //! Readiness gates that a deployment awaits before it ends.
 
-use api::dataplane::{HostNotReady, HostReadiness, HostReadinessSpec};
+use api::dataplane::{DisruptionHolder, SeenDeployment};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::*;
 
 const TYPE: &str = "example.org/Up";
-
-/// A report about the node set `compute`, made after the deployment, with an entry for each of the
-/// hosts.
-fn report(not_ready: &[&str]) -> Arc<HostReadiness> {
-    let entry = |host: &&str| ((*host).to_owned(), HostNotReady::new("Down", "It is down."));
-    let spec = HostReadinessSpec {
-        node_set: "compute".into(),
-        condition_type: TYPE.into(),
-        observed_deployments: vec!["edpm".into()],
-        not_ready: not_ready.iter().map(entry).collect(),
-        ..HostReadinessSpec::default()
-    };
-    Arc::new(HostReadiness::new("compute-first", spec))
-}
 
 /// A deployment whose first service lists a gate.
 fn gated(deployment: Value) -> World {
@@ -31,8 +18,30 @@ fn gated(deployment: Value) -> World {
 }
 
 impl World {
+    /// The node of each host says that the deployment of this UID succeeded there, and that these hosts
+    /// are not up since.
+    fn reported_after(&mut self, deployment: &str, not_ready: &[&str]) {
+        for (host, node) in self.seen.nodes.get_mut("compute").unwrap() {
+            let node = Arc::make_mut(node);
+            set_nodes::begin(node, deployment);
+            set_nodes::succeed(node, &["first"]);
+            let status = node.status.as_mut().unwrap();
+            let attempt = status.deployment.as_ref().unwrap().attempt;
+            let is_up = !not_ready.contains(&host.as_str());
+            let condition = json!([{
+                "type": TYPE, "status": if is_up { "True" } else { "False" }, "reason": "Down",
+                "message": "It is down.", "lastTransitionTime": "2026-01-01T00:00:00Z",
+            }]);
+            status.conditions = serde_json::from_value(condition).unwrap();
+            let seen = SeenDeployment { deployment: deployment.to_owned(), attempt };
+            let name = "example.org".to_owned();
+            let holder = DisruptionHolder { name, seen: Some(seen), ..DisruptionHolder::default() };
+            set_nodes::hold(node, holder);
+        }
+    }
+
     fn reported(&mut self, not_ready: &[&str]) {
-        self.seen.readiness = BTreeMap::from([("compute".to_owned(), vec![report(not_ready)])]);
+        self.reported_after("edpm", not_ready);
     }
 
     /// Lets every service succeed on every host.
@@ -129,4 +138,28 @@ fn gates_change_no_hash_of_a_run() {
     };
     assert!(hash(gated(json!({}))).is_some());
     assert_eq!(hash(gated(json!({}))), hash(World::new()));
+}
+
+#[test]
+fn what_is_said_after_another_deployment_counts_where_that_was_at_the_host_later() {
+    let mut world = gated(json!({}));
+    world.reported_after("before", &[]);
+    world.sleep(60);
+    world.run_all();
+    assert_eq!(world.condition("Ready"), is("Unknown", "GateAwaited"));
+    let text = "what OpenStackDataPlaneNode n0, n1 says is from before the last deployment";
+    assert!(world.message("Ready").contains(text), "{}", world.message("Ready"));
+    let mut older = world.clone();
+    for host in ["n0", "n1"] {
+        let later = Time(world.now + SignedDuration::from_secs(1));
+        older.with_node("compute", host, |it| {
+            it.status.as_mut().unwrap().deployment.as_mut().unwrap().since = later;
+        });
+    }
+    older.settle();
+    assert!(older.is_over(), "it has ended there after this one");
+    // A younger one answers for its hosts itself, whatever became of it.
+    world.seen.younger.insert("before".into());
+    world.settle();
+    assert!(world.is_over());
 }

@@ -24,7 +24,6 @@ pub(super) fn deployed(count: usize, services: &[&str]) -> Arc<NodeSet> {
         state: HostState::Deployed,
         hash: Some("01234567".into()),
         address: None,
-        disruption_target: None,
     };
     Arc::make_mut(&mut set).status.as_mut().unwrap().hosts = names.into_iter().map(host).collect();
     set
@@ -584,6 +583,8 @@ fn after(world: &World, set: &Arc<NodeSet>) -> Arc<NodeSet> {
         digest: progress.config_hash.as_str().into(),
         versions: BTreeSet::new(),
         replaced: BTreeMap::new(),
+        handed_over: BTreeMap::new(),
+        targets: BTreeMap::new(),
     };
     let outcome = merge(&set, &all, &[], &present);
     Arc::make_mut(&mut set).status.as_mut().unwrap().hosts = outcome.hosts;

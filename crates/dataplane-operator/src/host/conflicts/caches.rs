@@ -66,7 +66,12 @@ impl ClaimCaches {
             node_sets.extend(found.map(|it| (Key::of(&*it), it)));
         }
         let nodes = nodes.into_values().map(|it| self.of_node(&it));
-        nodes.chain(node_sets.into_values().map(|it| Claim::of_node_set(&it))).collect()
+        nodes.chain(node_sets.into_values().map(|it| self.of_node_set(&it))).collect()
+    }
+
+    /// Returns the claim of a node set, with what its nodes say.
+    pub fn of_node_set(&self, set: &NodeSet) -> Claim {
+        Claim::of_node_set(set).with_nodes(&self.nodes.indexed(BY_NODE_SET, &Key::of(set)))
     }
 }
 

@@ -1,6 +1,7 @@
 //! The hosts that an object describes, and which of several objects owns a host.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use api::dataplane::{Node, NodeSet, Role};
 use jiff::Timestamp;
@@ -17,8 +18,8 @@ use crate::host::effective_spec::EffectiveSpec;
 use crate::host::inputs;
 use crate::host::vars::Objects;
 
-/// Annotation on a node or node set: a name for the network in which its addresses are valid. The
-/// same address with another name is another machine.
+/// Annotation on a node, or on a role or node set for all its hosts: a name for the network in which
+/// their addresses are valid. The same address with another name is another machine.
 pub const NETWORK_SCOPE: &str = "dataplane.openstack.org/network-scope";
 
 /// Index namespace of addresses, because an address means one host across all namespaces.
@@ -33,8 +34,6 @@ pub struct Claim {
     pub(super) kind: String,
     pub(super) namespace: String,
     pub(super) name: String,
-    /// Fingerprints of keys that several of its hosts, or other hosts, may present.
-    pub(super) shared: BTreeSet<String>,
     /// The hosts.
     pub hosts: Vec<HostClaim>,
 }
@@ -54,6 +53,8 @@ pub struct HostClaim {
     any_port: Option<String>,
     /// Its ssh host key, if it was learned.
     pub key: Option<HostKey>,
+    /// Fingerprints of keys that it may present although other hosts do too.
+    pub(super) shared: BTreeSet<String>,
     /// Its path in the object.
     pub path: String,
     /// Whether a deployment of the object has succeeded at that address.
@@ -94,12 +95,12 @@ impl Claim {
     /// another generation, the one that its spec has under this role.
     pub fn of_node(node: &Node, role: Option<&Role>) -> Self {
         let spec = || EffectiveSpec::of(None, role, node, &Objects::new()).address();
-        Self::of_node_at(node, reported_address(node).or_else(spec).as_deref())
+        Self::of_node_at(node, role, reported_address(node).or_else(spec).as_deref())
     }
 
     /// Returns the claim of a node that is reached at that address, as `host:port`. The host of a
     /// node of a node set is claimed by its node set.
-    pub fn of_node_at(node: &Node, address: Option<&str>) -> Self {
+    pub fn of_node_at(node: &Node, role: Option<&Role>, address: Option<&str>) -> Self {
         if node.node_set().is_some() {
             return Self::of(node, Vec::new());
         }
@@ -108,9 +109,10 @@ impl Claim {
         let host = HostClaim {
             names: names_of_node(node),
             address: address.map(|it| mark(&host_address::endpoint(it))),
-            scope: scope_of(node),
+            scope: scope_of(Some(node), role),
             any_port: address.map(at_any_port),
             key: node.status.as_ref().and_then(|it| HostKey::parse(it.host_key.as_deref()?)),
+            shared: accepted(node.annotations().get(ACCEPT_SHARED)),
             path: "spec".into(),
             is_reached,
             is_terminating: false,
@@ -139,7 +141,7 @@ impl Claim {
             .iter()
             .filter_map(|it| Some((it.name.as_str(), it.address.as_deref()?)))
             .collect();
-        let scope = scope_of(set);
+        let scope = scope_of(None, Some(set));
         let keys = set.status.as_ref().map(|it| &it.host_keys);
         let claim = |it: node_set_host::Host<'_>| HostClaim {
             names: names_of([it.key, it.name.as_str(), it.host_name.as_str()].into_iter()),
@@ -147,6 +149,7 @@ impl Claim {
             scope: scope.clone(),
             any_port: Some(at_any_port(&it.address())),
             key: keys.and_then(|keys| HostKey::parse(keys.get(&it.name)?)),
+            shared: BTreeSet::new(),
             path: format!("spec.nodes[{}]", it.key),
             is_reached: reached.get(it.name.as_str()) == Some(&it.address_digest().as_str()),
             is_terminating: false,
@@ -159,12 +162,28 @@ impl Claim {
             scope: scope.clone(),
             any_port: address.map(at_any_port),
             key: keys.and_then(|keys| HostKey::parse(keys.get(name)?)),
+            shared: BTreeSet::new(),
             path: format!("status.hosts[{name}]"),
             is_reached: reached.contains_key(name),
             is_terminating: true,
         };
         let own = node_set_host::hosts(set).into_iter().map(claim);
         Self::of(set, own.chain(taken_out.into_iter().map(terminating)).collect())
+    }
+
+    /// Returns the claim of a node set with what the annotations of its nodes say of each host.
+    #[must_use]
+    pub fn with_nodes<'a>(mut self, nodes: impl IntoIterator<Item = &'a Arc<Node>>) -> Self {
+        for node in nodes {
+            let name = node.name_any();
+            for host in self.hosts.iter_mut().filter(|it| it.name == name) {
+                host.shared = accepted(node.annotations().get(ACCEPT_SHARED));
+                if let Some(scope) = own_scope(&**node) {
+                    scope.clone_into(&mut host.scope);
+                }
+            }
+        }
+        self
     }
 
     /// Returns the claim without the hosts that are still terminating.
@@ -178,8 +197,7 @@ impl Claim {
         let created = object.meta().creation_timestamp.as_ref().map(|it| it.0);
         let (kind, name) = (K::kind(&()).into_owned(), object.name_any());
         let namespace = object.namespace().unwrap_or_default();
-        let shared = accepted(object.annotations().get(ACCEPT_SHARED));
-        Self { created, kind, namespace, name, shared, hosts }
+        Self { created, kind, namespace, name, hosts }
     }
 
     /// Returns the keys of the index [`BY_HOST`](crate::indexes::BY_HOST) under which the claim is found.
@@ -306,8 +324,8 @@ impl AddressTaken {
         match owner {
             Some(owner) if self.is_terminating => format!(
                 "Host {host} of {object} was taken out of {owner}, which has the same {mark}, and is \
-                 still terminating there: it is deployed once the operator that cleans up after it has \
-                 removed it from hostFinalizers, see docs/removal.md.{}",
+                 still terminating there: it is deployed once its OpenStackDataPlaneNode is gone there, \
+                 see docs/removal.md.{}",
                 another_machine(mark)
             ),
             Some(owner) => format!(
@@ -388,10 +406,15 @@ fn own(node: &Node) -> Option<String> {
     })
 }
 
-/// Returns the value of [`NETWORK_SCOPE`].
-fn scope_of<K: Resource>(object: &K) -> String {
-    let word = object.annotations().get(NETWORK_SCOPE).map(|it| it.trim());
-    word.unwrap_or_default().to_owned()
+/// Returns the value of [`NETWORK_SCOPE`] of an object.
+fn own_scope<K: ResourceExt>(object: &K) -> Option<&str> {
+    object.annotations().get(NETWORK_SCOPE).map(|it| it.trim())
+}
+
+/// Returns the network scope of a host: that of its node, else that of its role or node set.
+fn scope_of<G: ResourceExt>(node: Option<&Node>, group: Option<&G>) -> String {
+    let own = node.and_then(own_scope);
+    own.or_else(|| own_scope(group?)).unwrap_or_default().to_owned()
 }
 
 /// Returns the hint for a user who has the same address in two networks.

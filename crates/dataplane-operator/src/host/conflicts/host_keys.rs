@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use operator_core::object_key::Key;
 use operator_core::run_engine::host_key::HostKey;
 
-/// Annotation on a node or node set: fingerprints, separated by commas or spaces, of keys that its
-/// hosts may present although other hosts do too.
+/// Annotation on a node: fingerprints, separated by commas or spaces, of keys that its host may present
+/// although other hosts do too.
 pub const ACCEPT_SHARED: &str = "dataplane.openstack.org/accept-shared-host-key";
 
 /// Maximum number of fingerprints in the annotation.

@@ -68,7 +68,7 @@ impl Claim {
             let other = before.iter().find(|(_, it)| host.shared(it, true).is_none());
             let other = other.map(|(claim, it)| format!("host {} of {}", it.name, claim.title()));
             let fingerprint = key.fingerprint();
-            if let Some(other) = other.filter(|_| !self.shared.contains(&fingerprint)) {
+            if let Some(other) = other.filter(|_| !host.shared.contains(&fingerprint)) {
                 found.push(SharedKey { host: host.name.clone(), fingerprint, other });
             }
             before.push((self, host));
@@ -79,20 +79,23 @@ impl Claim {
     /// Formats hosts, cause and next step; `None` if there are no shared keys.
     pub fn shared_keys_text(&self, shared: &[SharedKey]) -> Option<String> {
         let first = shared.first()?;
-        let hosts: Vec<String> = shared.iter().map(|it| it.host.clone()).collect();
-        let hosts = conditions::first_names(&hosts, NAMED);
+        let names: Vec<&str> = shared.iter().map(|it| it.host.as_str()).collect();
+        let hosts = conditions::first_names(&names, NAMED);
+        // The node of a host has its name.
+        let nodes: Vec<String> =
+            names.iter().take(NAMED).map(|it| format!("openstackdataplanenode/{it}")).collect();
         let fingerprints: BTreeSet<&str> = shared.iter().map(|it| &*it.fingerprint).collect();
         let fingerprints: Vec<&str> = fingerprints.into_iter().take(NAMED).collect();
-        let (title, namespace, name) = (self.title(), &self.namespace, &self.name);
+        let (title, namespace) = (self.title(), &self.namespace);
         Some(format!(
             "{title}: {hosts} shows an ssh host key that others showed before, as {} shows {}: \
              they were made from one image, or are one machine at two addresses. Give each host keys \
              of its own (sudo rm /etc/ssh/ssh_host_*, sudo ssh-keygen -A, and a restart of sshd). If \
              they are machines of one image that keep their keys: kubectl annotate --overwrite -n \
-             {namespace} {}/{name} {ACCEPT_SHARED}={}",
+             {namespace} {} {ACCEPT_SHARED}={}",
             first.other,
             first.fingerprint,
-            self.kind.to_lowercase(),
+            nodes.join(" "),
             fingerprints.join(",")
         ))
     }

@@ -1,6 +1,8 @@
 //! Tests: which of several objects owns a host.
 
-use api::dataplane::{Node, NodeSet};
+use std::sync::Arc;
+
+use api::dataplane::{Node, NodeSet, Role};
 use operator_core::object_key::Key;
 use serde_json::{Value, json};
 
@@ -234,13 +236,69 @@ fn a_shared_key_is_told_of_the_younger_object_of_the_namespace_and_of_the_later_
     theirs.namespace = "theirs".into();
     assert_eq!(set("set", NEW).shared_keys(&[theirs]), []);
     let hosts = json!({ "a": at("192.0.2.1"), "b": at("192.0.2.2"), "c": at("192.0.2.3") });
-    let mut image = with_keys(claim("image", OLD, &hosts));
+    let image = with_keys(claim("image", OLD, &hosts));
     let found = image.shared_keys(&[]);
     assert_eq!(found.iter().map(|it| it.host.as_str()).collect::<Vec<_>>(), ["b", "c"]);
     let text = image.shared_keys_text(&found).unwrap();
     assert!(text.contains("image: b, c shows") && text.contains("host a of"), "{text}");
-    image.shared.insert(found[0].fingerprint.clone());
-    assert_eq!(image.shared_keys(&[]), []);
+    let command = format!(
+        "kubectl annotate --overwrite -n ns openstackdataplanenode/b openstackdataplanenode/c \
+         {ACCEPT_SHARED}={}",
+        found[0].fingerprint
+    );
+    assert!(text.ends_with(&command), "{text}");
+    let accepting = node_of_set("b", ACCEPT_SHARED, &found[0].fingerprint);
+    let left = image.with_nodes([&accepting]).shared_keys(&[]);
+    assert_eq!(left.iter().map(|it| it.host.as_str()).collect::<Vec<_>>(), ["c"]);
+}
+
+/// The node of a host of a node set, with an annotation.
+fn node_of_set(name: &str, annotation: &str, value: &str) -> Arc<Node> {
+    let node = json!({
+        "apiVersion": "dataplane.openstack.org/v1beta1",
+        "kind": "OpenStackDataPlaneNode",
+        "metadata": { "name": name, "namespace": "ns", "annotations": { annotation: value } },
+        "spec": { "nodeSet": "set" },
+    });
+    Arc::new(serde_json::from_value(node).unwrap())
+}
+
+#[test]
+fn the_network_scope_of_a_node_wins_over_that_of_its_role_or_node_set() {
+    let scoped = |kind: &str, scope: &str| {
+        json!({
+            "apiVersion": "dataplane.openstack.org/v1beta1", "kind": kind,
+            "metadata": {
+                "name": "group", "namespace": "ns", "creationTimestamp": OLD,
+                "annotations": { NETWORK_SCOPE: scope },
+            },
+            "spec": {
+                "nodeTemplate": { "ansibleSSHPrivateKeySecret": "key" },
+                "nodes": { "a": at("192.0.2.1"), "b": at("192.0.2.2") },
+            },
+        })
+    };
+    let other = |address: &str| node("n", NEW, &json!({ "ansibleHost": address }));
+    let set: NodeSet =
+        serde_json::from_value(scoped("OpenStackDataPlaneNodeSet", "rack-1")).unwrap();
+    let own = node_of_set("b", NETWORK_SCOPE, "");
+    let claim = Claim::of_node_set(&set).with_nodes([&own]);
+    assert_eq!(other("192.0.2.1").taken(std::slice::from_ref(&claim)), [], "the node set's scope");
+    assert_eq!(other("192.0.2.2").taken(std::slice::from_ref(&claim)).len(), 1, "its node's own");
+    let role: Role = serde_json::from_value(scoped("OpenStackDataPlaneRole", "rack-1")).unwrap();
+    for (annotations, n_taken) in [(json!({}), 0), (json!({ NETWORK_SCOPE: "" }), 1)] {
+        let old: Node = serde_json::from_value(json!({
+            "apiVersion": "dataplane.openstack.org/v1beta1", "kind": "OpenStackDataPlaneNode",
+            "metadata": {
+                "name": "old", "namespace": "ns", "creationTimestamp": OLD,
+                "annotations": annotations,
+            },
+            "spec": { "role": "group", "ansibleHost": "192.0.2.1" },
+        }))
+        .unwrap();
+        let taken = other("192.0.2.1").taken(&[Claim::of_node(&old, Some(&role))]);
+        assert_eq!(taken.len(), n_taken, "{annotations}");
+    }
 }
 
 #[test]

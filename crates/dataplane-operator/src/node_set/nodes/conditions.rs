@@ -97,7 +97,8 @@ pub fn deployment(
     match host.state {
         HostState::Terminating => {
             let text = format!(
-                "The host leaves OpenStackDataPlaneNodeSet {set}, which says what it waits for."
+                "The host leaves OpenStackDataPlaneNodeSet {set}; the conditions of other operators \
+                 here, and those of the node set, say what it waits for."
             );
             reasons::node_set::HOST_TERMINATING.condition(DEPLOYMENT_READY, text)
         }

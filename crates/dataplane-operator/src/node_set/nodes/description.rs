@@ -6,7 +6,8 @@ use std::sync::Arc;
 use api::conditions::{self, ConditionDraft, READY, is_true, merge_conditions};
 use api::dataplane::condition_types::INPUT_READY;
 use api::dataplane::{
-    HostMachine, HostState, Node, NodeSetHost, NodeStatus, ObservedNodeSet, ServiceRun,
+    Disruption, DisruptionTarget, HostMachine, HostState, Node, NodeDeployment, NodeSetHost,
+    NodeStatus, ObservedNodeSet, ServiceRun,
 };
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -14,8 +15,12 @@ use operator_core::node_set_host::{Host, canonical_host_name};
 use operator_core::plan::{Step, Target, status_step};
 use operator_core::run_engine::mounts::node_sets::inventory_name;
 
+use crate::host::status::own;
+use crate::ignored_annotations;
 use crate::node_set::nodes::conditions as of_host;
 use crate::node_set::nodes::conditions::OfSet;
+use crate::node_set::nodes::handover::is_handed_over;
+use crate::node_set::nodes::last_deployment::{self, Recorded};
 use crate::node_set::nodes::services::{BegunDeployment, is_settled};
 use crate::node_set::observed::Observed;
 use crate::node_set::resolve::Resolved;
@@ -24,7 +29,7 @@ use crate::reasons;
 
 /// Returns the writes of the statuses that differ. They publish no Events, for the node set does.
 pub fn steps(seen: &Observed, resolved: &Resolved<'_>, now: Timestamp) -> Vec<Step> {
-    if seen.nodes.own.is_empty() {
+    if seen.nodes.all().next().is_none() {
         return Vec::new();
     }
     let outcome = &resolved.outcome;
@@ -45,7 +50,9 @@ pub fn steps(seen: &Observed, resolved: &Resolved<'_>, now: Timestamp) -> Vec<St
         let known = Known { seen, resolved, of_set: &of_set, node, state, replaced, now };
         known.step(hosts.get(name.as_str()).copied())
     };
-    seen.nodes.own.iter().filter_map(step).collect()
+    // A node that is handed over is described by its new node set.
+    let described = seen.nodes.all().filter(|(name, _)| !is_handed_over(seen, name));
+    described.filter_map(step).collect()
 }
 
 /// What is known of one host.
@@ -93,6 +100,9 @@ impl Known<'_> {
             ),
             network_attachments: set.spec.network_attachments.clone(),
             deployed: (self.state.state == HostState::Deployed).then_some(true),
+            deployment: self.deployment(&services),
+            deployed_config_hash: self.state.hash.clone(),
+            disruption: self.disruption(),
             host_name: host
                 .map(|it| canonical_host_name(set, it))
                 .or_else(|| observed?.host_name.clone()),
@@ -104,7 +114,35 @@ impl Known<'_> {
             ..NodeStatus::default()
         };
         let conditions = &desired.conditions;
-        status_step(Target::of(*node), observed, &desired, conditions, conditions)
+        let ours = observed.map(own);
+        status_step(Target::of(*node), ours.as_ref(), &desired, conditions, conditions)
+    }
+
+    fn deployment(&self, services: &[ServiceRun]) -> Option<NodeDeployment> {
+        let status = self.node.status.as_ref();
+        let recorded = Recorded {
+            deployment: status.and_then(|it| it.deployment.as_ref()),
+            services: status.map(|it| it.services.as_slice()).unwrap_or_default(),
+            state: self.state.state,
+        };
+        let host = (self.state.name.as_str(), self.replaced);
+        last_deployment::of_host(self.seen, host, &recorded, services, self.now)
+    }
+
+    /// Returns which deployment is to disturb the host. Each target has a number of its own, also one
+    /// that was taken away and is given again.
+    fn disruption(&self) -> Option<Disruption> {
+        let recorded = self.node.status.as_ref().and_then(|it| it.disruption.as_ref());
+        let last = recorded.map_or(0, |it| it.last);
+        let target = self.resolved.outcome.targets.get(&self.state.name);
+        let same = recorded.and_then(|it| it.target.as_ref());
+        let same = same.filter(|it| Some(&it.deployment) == target);
+        let target = target.map(|uid| match same {
+            Some(same) => same.clone(),
+            None => DisruptionTarget { deployment: uid.clone(), number: last + 1 },
+        });
+        let last = target.as_ref().map_or(last, |it| last.max(it.number));
+        (last > 0).then(|| Disruption { last, target, holders: Vec::new() })
     }
 
     fn node_set(&self, host: Option<&Host<'_>>) -> ObservedNodeSet {
@@ -123,10 +161,9 @@ impl Known<'_> {
         let recorded = self.node.status.as_ref().map(|it| it.services.clone());
         let mut recorded = recorded.unwrap_or_default();
         recorded.retain(|it| self.replaced.is_none_or(|at| it.since.0 >= at));
-        // A host that was taken out and is back is a new one, whatever ran there before.
-        let is_new = recorded.is_empty()
-            && self.state.state == HostState::Undeployed
-            && self.state.hash.is_none();
+        // A host that was taken out and is back is a new one, whatever ran there before; so is one whose
+        // node was deleted by hand.
+        let is_new = recorded.is_empty() && self.state.state == HostState::Undeployed;
         let Some((newest, earlier)) = begun.split_last() else { return recorded };
         let recorded = earlier.iter().fold(recorded, |all, it| it.ended_in(all, self.now));
         if is_new && is_settled(newest.deployment, self.seen) {
@@ -156,6 +193,7 @@ impl Known<'_> {
         let up_to_date = of_host::up_to_date(resolved, of_set, state, node);
         drafts.extend([ready, up_to_date, of_set.setup.clone()]);
         drafts.extend(of_host::host_key_checks(seen, host));
+        drafts.extend(ignored_annotations::of_node(node));
         drafts
     }
 

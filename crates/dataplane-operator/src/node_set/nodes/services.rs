@@ -13,7 +13,8 @@ use crate::node_set::observed::Observed;
 /// How many services a node records.
 const RECORDED: usize = 64;
 
-/// A deployment that has begun on a host.
+/// A deployment that has begun on a host, with its records; one of some tasks alone only where it has
+/// broken the host.
 pub struct BegunDeployment<'a> {
     /// The deployment.
     pub deployment: &'a Deployment,

@@ -25,7 +25,7 @@ struct Play {
 impl Play {
     fn new(death: Option<Death>) -> Self {
         let life = Life { death, ..Life::default() };
-        let (world, provisioner) = (World::bare(), Provisioner::default());
+        let (world, provisioner) = (World::bare_metal(), Provisioner::default());
         Self { world, provisioner, life, asked: BTreeMap::new() }
     }
 
@@ -57,6 +57,9 @@ impl Play {
             return Ok(());
         }
         let plan = self.world.plan();
+        for step in std::mem::take(&mut self.world.node_steps) {
+            self.life.call(|| self.world.take_node(&step))?;
+        }
         for step in plan.all() {
             let before = self.hosts();
             let died = self.life.call(|| self.world.take(step));
@@ -104,9 +107,10 @@ impl Play {
     /// Runs passes and the other operators until nothing changes any more.
     fn rest(&mut self) -> Result<(), Died> {
         for _ in 0..100 {
-            let before = self.world.writes.len();
+            let n_writes = |world: &World| world.writes.len() + world.node_writes.len();
+            let before = n_writes(&self.world);
             self.pass()?;
-            if self.world.writes.len() == before && !self.others() {
+            if n_writes(&self.world) == before && !self.others() {
                 return Ok(());
             }
         }
@@ -119,7 +123,8 @@ impl Play {
         let set = seen.machines.set.as_ref();
         json!({
             "set": set.map(|it| json!([it.spec, it.finalizers(), it.labels()])),
-            "status": seen.set.status,
+            "status": (!self.is_gone()).then_some(&seen.set.status),
+            "nodes": seen.nodes.all().map(|(_, it)| json!(it.status)).collect::<Vec<_>>(),
             "held": seen.set.finalizers(),
             "inventory": seen.inventory.as_ref().map(|it| &it.hash),
             "asked": self.asked,

@@ -7,8 +7,15 @@ use super::*;
 impl World {
     /// Returns for each host the deployment that waits to disturb it.
     fn targets(&self) -> Vec<Option<&str>> {
-        let hosts = &self.seen.set.status.as_ref().unwrap().hosts;
-        hosts.iter().map(|it| it.disruption_target.as_deref()).collect()
+        let nodes = self.seen.nodes.own.values();
+        nodes.map(|it| Some(it.disruption_target()?.deployment.as_str())).collect()
+    }
+
+    /// Returns the deployment that is at the first host, or was last, and how far it is.
+    fn at_first(&self) -> (&str, HostState) {
+        let status = self.seen.nodes.own["n0"].status.as_ref().unwrap();
+        let deployment = status.deployment.as_ref().unwrap();
+        (&deployment.uid, deployment.state)
     }
 }
 
@@ -21,6 +28,16 @@ fn waiting() -> World {
     world.deploy("e", &json!({}), &[("n0", 0, "Awaiting"), ("n1", 0, "Untouched")]);
     world.settle();
     world
+}
+
+#[test]
+fn a_node_set_that_is_deleted_takes_no_place_from_a_deployment_that_waits() {
+    let mut world = waiting();
+    world.finalize(&["n0", "n1"]);
+    Arc::make_mut(&mut world.seen.set).metadata.deletion_timestamp = Some(Time(world.now));
+    world.settle();
+    assert_eq!(world.condition("SetupReady"), is("False", "DeletionWaits"));
+    assert_eq!(world.targets(), [Some("e"), None]);
 }
 
 #[test]
@@ -40,19 +57,22 @@ fn a_host_that_waits_is_published_with_the_deployment_until_that_begins_there() 
 }
 
 #[test]
-fn a_deployment_of_some_tasks_stays_until_it_is_done_because_the_state_does_not_show_it() {
+fn a_deployment_of_some_tasks_is_at_the_host_until_it_is_done_although_the_state_does_not_show_it()
+{
     let mut world = waiting();
     let spec = json!({ "ansibleTags": "a" });
     world.deploy("e", &spec, &[("n0", 0, "Awaiting"), ("n1", 0, "Running")]);
     world.settle();
     assert_eq!(world.targets(), [Some("e"), None]);
+    assert_eq!(world.at_first(), ("d", HostState::Deployed));
     world.deploy("e", &spec, &[("n0", 1, "Running"), ("n1", 0, "Running")]);
     world.settle();
-    assert_eq!(world.targets(), [Some("e"), None], "the second one waited for nothing");
+    assert_eq!(world.targets(), [None, None]);
+    assert_eq!(world.at_first(), ("e", HostState::Deploying));
     assert_eq!(world.states(), [HostState::Deployed; 2]);
     world.deploy("e", &spec, &[("n0", 2, "Succeeded"), ("n1", 0, "Running")]);
     world.settle();
-    assert_eq!(world.targets(), [None, None]);
+    assert_eq!(world.at_first(), ("e", HostState::Deployed));
 }
 
 #[test]
@@ -105,4 +125,21 @@ fn a_host_still_waits_for_a_deployment_that_cannot_be_read() {
     }];
     world.settle();
     assert_eq!(world.targets(), [Some("e"), None]);
+}
+
+#[test]
+fn a_target_that_is_given_again_has_another_number_and_what_others_say_stays() {
+    let mut world = waiting();
+    let number = |world: &World| world.seen.nodes.own["n0"].disruption_target().unwrap().number;
+    assert_eq!(number(&world), 1);
+    world.holder("n0", json!({ "name": "example.org", "holds": true }));
+    assert_eq!(world.settle(), [""; 0]);
+    assert_eq!(world.node_writes, [""; 0], "what others say is theirs");
+    world.deploy("e", &json!({}), &[("n0", 0, "Untouched"), ("n1", 0, "Untouched")]);
+    world.settle();
+    assert_eq!(world.targets(), [None, None]);
+    world.deploy("e", &json!({}), &[("n0", 0, "Awaiting"), ("n1", 0, "Untouched")]);
+    world.settle();
+    assert_eq!(number(&world), 2);
+    assert!(world.seen.nodes.own["n0"].disruption_holders()[0].holds);
 }

@@ -309,13 +309,14 @@ fn hosts_of_a_new_node_set_with_one_key_wait_until_that_is_accepted_and_in_servi
     let words = ["n1 shows", "host n0 of OpenStackDataPlaneNodeSet compute", "at two addresses"];
     assert!(words.iter().all(|it| text.contains(it)), "{text}");
     let (_, print) = text.rsplit_once("accept-shared-host-key=").unwrap();
-    let annotations = Arc::make_mut(&mut world.seen.set).annotations_mut();
-    annotations.insert(ACCEPT_SHARED.into(), print.into());
+    assert!(text.contains(" openstackdataplanenode/n1 dataplane"), "{text}");
+    let print = print.to_owned();
+    world.with_node("n1", |it| drop(it.annotations_mut().insert(ACCEPT_SHARED.into(), print)));
     world.settle();
     assert_eq!(world.condition("InputReady"), is("True", "InputComplete"));
 
     world.deployed("d");
-    Arc::make_mut(&mut world.seen.set).annotations_mut().clear();
+    world.with_node("n1", |it| it.annotations_mut().clear());
     world.settle();
     assert_eq!(world.condition("Ready"), is("True", "Ready"));
     assert_eq!(world.condition("InputReady"), is("True", "InputComplete"));

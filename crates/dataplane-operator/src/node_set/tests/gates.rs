@@ -1,24 +1,11 @@
 //! Readiness gates of the services of a node set.
 
-use api::dataplane::{HostNotReady, HostReadiness, HostReadinessSpec};
 use jiff::SignedDuration;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::*;
 
 const TYPE: &str = "example.org/Up";
-
-/// A report about the node set, made after these deployments, with an entry for each of the hosts.
-fn report(deployments: &[&str], not_ready: &[&str]) -> Arc<HostReadiness> {
-    let entry = |host: &&str| ((*host).to_owned(), HostNotReady::new("Down", "It is down."));
-    let spec = HostReadinessSpec {
-        node_set: SET.into(),
-        condition_type: TYPE.into(),
-        observed_deployments: deployments.iter().map(|it| (*it).to_owned()).collect(),
-        not_ready: not_ready.iter().map(entry).collect(),
-        ..HostReadinessSpec::default()
-    };
-    Arc::new(HostReadiness::new("compute-web", spec))
-}
 
 /// A node set whose service `web` lists a gate.
 fn gated() -> World {
@@ -34,17 +21,46 @@ impl World {
     fn has(&self, type_: &str) -> bool {
         find(&self.seen.set.status.as_ref().unwrap().conditions, type_).is_some()
     }
+
+    /// Adds a deployment of everything that began later and has succeeded.
+    fn deployed_later(&mut self, name: &str) {
+        self.now += SignedDuration::from_secs(10);
+        self.deployed(name);
+        let deployment = Arc::make_mut(self.seen.deployments.last_mut().unwrap());
+        deployment.metadata.creation_timestamp = Some(Time(self.now));
+    }
+
+    /// The operator of the gate says on each node what holds since the last deployment: these hosts are
+    /// not up.
+    fn reported(&mut self, not_up: &[&str]) {
+        for name in ["n0", "n1"] {
+            let status = self.seen.nodes.own[name].status.as_ref().unwrap();
+            let Some(last) = status.deployment.clone() else { continue };
+            let seen = json!({ "deployment": last.uid, "attempt": last.attempt });
+            self.holder(name, json!({ "name": "example.org", "seen": seen }));
+            let condition = json!({
+                "type": TYPE, "status": if not_up.contains(&name) { "False" } else { "True" },
+                "reason": "Down", "message": "It is down.",
+                "lastTransitionTime": "2026-01-01T00:00:00Z",
+            });
+            self.with_node(name, |it| {
+                let conditions = &mut it.status.as_mut().unwrap().conditions;
+                conditions.retain(|it| it.type_ != TYPE);
+                conditions.push(serde_json::from_value(condition).unwrap());
+            });
+        }
+    }
 }
 
 #[test]
-fn without_gates_there_is_no_condition_and_reports_are_ignored() {
+fn without_gates_there_is_no_condition_and_what_others_say_is_ignored() {
     let mut world = World::new();
     world.settle();
     world.deployed("d");
     world.settle();
     assert_eq!(world.condition("Ready"), is("True", "Ready"));
     assert!(!world.has("ReadinessGatesReady"));
-    world.seen.readiness = vec![report(&[], &["n0"])];
+    world.reported(&["n0"]);
     assert_eq!(world.settle(), [""; 0]);
 }
 
@@ -63,11 +79,12 @@ fn gates_change_no_digest_of_a_node_set() {
 }
 
 #[test]
-fn a_node_set_is_ready_when_no_host_has_an_entry_any_more() {
+fn a_node_set_is_ready_when_the_condition_is_true_on_each_node() {
     let mut world = gated();
     assert!(!world.has("ReadinessGatesReady"), "nothing is deployed");
     world.deployed("d");
-    world.seen.readiness = vec![report(&["d"], &["n1", "of-another-time"])];
+    world.settle();
+    world.reported(&["n1"]);
     world.settle();
     assert_eq!(world.condition("DeploymentReady"), is("True", "Deployed"));
     assert_eq!(world.condition("Ready"), is("False", "HostsNotReady"));
@@ -75,11 +92,11 @@ fn a_node_set_is_ready_when_no_host_has_an_entry_any_more() {
     for words in ["1 of 2 hosts", TYPE, "service web", "n1: Down: It is down."] {
         assert!(message.contains(words), "{message}");
     }
-    world.seen.readiness = vec![report(&["d"], &[])];
+    world.reported(&[]);
     assert_eq!(world.settle(), ["status NodeSet compute"]);
     assert_eq!(world.condition("ReadinessGatesReady"), is("True", "HostsReady"));
     assert_eq!(world.condition("Ready"), is("True", "Ready"));
-    world.seen.readiness = vec![report(&["d"], &["n0"])];
+    world.reported(&["n0"]);
     world.settle();
     assert_eq!(world.condition("Ready"), is("False", "HostsNotReady"));
 }
@@ -88,7 +105,8 @@ fn a_node_set_is_ready_when_no_host_has_an_entry_any_more() {
 fn a_host_that_was_removed_is_not_awaited() {
     let mut world = gated();
     world.deployed("d");
-    world.seen.readiness = vec![report(&["d"], &["n1"])];
+    world.settle();
+    world.reported(&["n1"]);
     world.settle();
     assert_eq!(world.condition("Ready"), is("False", "HostsNotReady"));
     world.edit("/nodes", json!({ "n0": { "ansible": { "ansibleHost": "192.0.2.10" } } }));
@@ -98,19 +116,22 @@ fn a_host_that_was_removed_is_not_awaited() {
 }
 
 #[test]
-fn a_report_from_before_the_last_deployment_does_not_count() {
+fn what_is_said_from_before_the_last_deployment_does_not_count() {
     let mut world = gated();
     world.deployed("d");
-    world.seen.readiness = vec![report(&["d"], &[])];
     world.settle();
-    world.deployed("e");
-    world.settle();
-    assert_eq!(world.condition("Ready"), is("Unknown", "GateAwaited"));
-    assert!(world.message("Ready").contains("OpenStackDataPlaneHostReadiness compute-web"));
-    world.seen.readiness = vec![report(&["d", "e"], &[])];
+    world.reported(&[]);
     world.settle();
     assert_eq!(world.condition("Ready"), is("True", "Ready"));
-    // Once deployments are deleted, the report says more than needed.
+    world.deployed_later("e");
+    world.pass();
+    assert_eq!(world.condition("Ready"), is("Unknown", "GateAwaited"), "not even for one pass");
+    world.settle();
+    let text = "what OpenStackDataPlaneNode n0, n1 says is from before the last deployment";
+    assert!(world.message("Ready").contains(text), "{}", world.message("Ready"));
+    world.reported(&[]);
+    world.settle();
+    assert_eq!(world.condition("Ready"), is("True", "Ready"));
     world.seen.deployments.clear();
     world.settle();
     assert_eq!(world.condition("Ready"), is("True", "Ready"));
@@ -134,11 +155,11 @@ fn a_gate_that_no_operator_reports_is_named_after_five_minutes() {
     assert!(world.message("Ready").starts_with(&expected), "{}", world.message("Ready"));
     world.now += SignedDuration::from_secs(1);
     assert_eq!(world.settle(), [""; 0]);
-    world.seen.readiness = vec![report(&["d"], &[])];
+    world.reported(&[]);
     world.settle();
     assert_eq!(world.condition("Ready"), is("True", "Ready"));
     // The five minutes begin anew with the next deployment.
-    world.deployed("e");
+    world.deployed_later("e");
     world.settle();
     assert_eq!(world.condition("Ready"), is("Unknown", "GateAwaited"));
 }

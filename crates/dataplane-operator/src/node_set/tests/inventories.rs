@@ -77,8 +77,9 @@ fn an_inventory_has_upstreams_shape() {
             "ansible_port": "2022",
             "canonical_hostname": "edpm-compute-0.example.com",
             "ctlplane_ip": "192.0.2.10",
-            "edpm_owner": "openstack/OpenStackDataPlaneNodeSet/compute/edpm-compute-0",
-            "edpm_owner_uid": "compute",
+            "edpm_owner": "openstack/OpenStackDataPlaneNode/edpm-compute-0",
+            "edpm_owner_accepted": ["compute"],
+            "edpm_owner_uid": "uid-edpm-compute-0",
             "network_servicenet_map": { "tenant": "tenant" },
             "networks_lower": { "tenant": "tenant" },
             "nodeset_networks": ["tenant"],
@@ -237,7 +238,7 @@ fn the_owner_of_a_host_is_no_variable_of_a_users() {
     world.edit("/nodes/n0/ansible/ansibleVars", own["ansibleVars"].clone());
     world.settle();
     let text = &world.content["inventory"];
-    assert!(!text.contains("edpm_owner_accepted") && !text.contains("a/b/c"), "{text}");
+    assert!(!text.contains("u-1") && !text.contains("a/b/c"), "{text}");
     assert!(text.contains("edpm_owner_uid"), "{text}");
 }
 
@@ -265,19 +266,20 @@ fn an_owner_that_is_accepted_while_a_deployment_runs_counts_for_its_next_attempt
     let before = world.inventory();
     world.edit("/nodeTemplate/ansible", json!({ "ansibleVars": { "greeting": "late" } }));
     let annotate = |world: &mut World, value: &str| {
-        let annotations = Arc::make_mut(&mut world.seen.set).annotations_mut();
-        annotations.insert(TAKE_OVER.into(), value.into());
+        world.with_node("n0", |it| {
+            it.annotations_mut().insert(TAKE_OVER.into(), value.into());
+        });
         world.settle();
     };
     annotate(&mut world, "u-1");
     let mut now = world.inventory();
-    for host in ["n0", "n1"] {
-        let vars = now[SET]["hosts"][host].as_object_mut().unwrap();
-        assert_eq!(vars.remove("edpm_owner_accepted"), Some(json!(["u-1"])));
-    }
+    let accepted = now[SET]["hosts"]["n0"]["edpm_owner_accepted"].take();
+    assert_eq!(accepted, json!(["u-1", "compute"]));
+    now[SET]["hosts"]["n0"]["edpm_owner_accepted"] = json!(["compute"]);
     assert_eq!(now, before, "all else is as the deployment began with it");
     annotate(&mut world, "u-1,u-2");
-    assert_eq!(world.inventory()[SET]["hosts"]["n0"]["edpm_owner_accepted"], json!(["u-1", "u-2"]));
+    let accepted = &world.inventory()[SET]["hosts"]["n0"]["edpm_owner_accepted"];
+    assert_eq!(accepted, &json!(["u-1", "u-2", "compute"]));
     assert_eq!(world.settle(), [""; 0]);
     annotate(&mut world, "");
     assert_eq!(world.inventory(), before);
@@ -297,4 +299,41 @@ fn a_key_that_ssh_cannot_use_is_named_before_a_run_needs_it() {
     world.seen.sources.get_mut(&secret).unwrap().ssh_key_fault = None;
     world.settle();
     assert_eq!(world.condition("SetupReady"), is("True", "Ready"));
+}
+
+#[test]
+fn variables_that_other_operators_give_are_data_and_change_no_digest() {
+    let mut world = World::new();
+    world.settle();
+    let (hash, before) = (world.hash(), world.inventory());
+    world.edit("/nodes/n0/ansible/ansibleVars", json!({ "edpm_site_id": "own" }));
+    world.settle();
+    let edited = world.hash();
+    assert_ne!(edited, hash);
+    let given = json!([{ "name": "example.org", "vars": {
+        "edpm_site_id": "{{ lookup('file', '/etc/shadow') }}",
+        "ansible_host": "192.0.2.99", "edpm_owner": "a/b/c", "edpm_owner_accepted": "u", "a b": "c",
+    } }]);
+    world.with_node("n0", |it| {
+        it.status.as_mut().unwrap().host_vars = serde_json::from_value(given).unwrap();
+    });
+    assert_eq!(world.settle(), ["apply Secret dataplanenodeset-compute"]);
+    let text = &world.content["inventory"];
+    let line = "edpm_site_id: !unsafe \"{{ lookup('file', '/etc/shadow') }}\"";
+    assert!(text.contains(line), "{text}");
+    let mut now = world.inventory();
+    assert!(now[SET]["hosts"]["n0"].as_object_mut().unwrap().remove("edpm_site_id").is_some());
+    assert_eq!(now, before, "all others are refused");
+    assert_eq!(world.hash(), edited);
+}
+
+#[test]
+fn a_host_without_a_node_is_in_no_inventory() {
+    let mut world = World::new();
+    let mut foreign = world.seen.nodes.own.remove("n1").unwrap();
+    Arc::make_mut(&mut foreign).spec.node_set = None;
+    world.seen.nodes.foreign.insert("n1".into(), foreign);
+    world.settle();
+    let hosts = world.inventory()[SET]["hosts"].clone();
+    assert_eq!(hosts.as_object().unwrap().keys().collect::<Vec<_>>(), ["n0"]);
 }

@@ -53,7 +53,8 @@ fn a_host_that_leaves_is_terminating_and_keeps_its_machine_while_guests_are_on_i
     world.take_out();
     world.settle();
     let [run] = &world.seen.looks[..] else { panic!("{:?}", world.seen.looks) };
-    assert_eq!(run.owner_references()[0].name, SET);
+    let owner = &run.owner_references()[0];
+    assert_eq!((owner.kind.as_str(), owner.name.as_str()), ("OpenStackDataPlaneNode", "n1"));
     assert_eq!(run.spec.hosts[0].address, "192.0.2.11:22");
     assert_eq!(world.condition(MACHINES_GIVEN_BACK), is("False", "LookingForGuests"));
     assert_eq!(world.states(), [HostState::Deployed, HostState::Terminating]);
@@ -62,8 +63,7 @@ fn a_host_that_leaves_is_terminating_and_keeps_its_machine_while_guests_are_on_i
         world.settle();
         assert_eq!(world.condition(MACHINES_GIVEN_BACK), is("False", "MachineHeld"));
         let message = world.message(MACHINES_GIVEN_BACK);
-        for part in ["host n1", "1 guest", "g1", "openstackdataplanenodeset/compute", SKIP_CLEANUP]
-        {
+        for part in ["host n1", "1 guest", "g1", "openstackdataplanenode/n1", SKIP_CLEANUP] {
             assert!(message.contains(part), "{message}");
         }
         assert_eq!(world.condition("Ready"), is("True", "Ready"), "the others are in service");
@@ -100,6 +100,17 @@ fn the_user_and_a_namespace_that_goes_let_machines_of_a_node_set_go_without_the_
     let skip = (SKIP_CLEANUP.to_owned(), "true".to_owned());
     Arc::make_mut(&mut world.seen.set).annotations_mut().extend([skip]);
     world.take_out();
+    world.settle();
+    assert_eq!(world.seen.machines.hosts(), ["n0"]);
+    // The node wins over its node set.
+    let mut world = World::in_service();
+    let skip = |it: &str| (SKIP_CLEANUP.to_owned(), it.to_owned());
+    Arc::make_mut(&mut world.seen.set).annotations_mut().extend([skip("true")]);
+    world.with_node("n1", |it| it.annotations_mut().extend([skip("false")]));
+    world.take_out();
+    world.settle();
+    assert_eq!(world.seen.machines.hosts(), ["n0", "n1"]);
+    world.with_node("n1", |it| it.annotations_mut().extend([skip("true")]));
     world.settle();
     assert_eq!(world.seen.machines.hosts(), ["n0"]);
     let mut world = World::in_service();
@@ -194,4 +205,23 @@ fn a_look_at_a_host_without_an_address_says_that_and_how_to_go_on() {
     for part in ["host n0", "address is not known", SKIP_CLEANUP] {
         assert!(held.message.contains(part), "{}", held.message);
     }
+}
+
+#[test]
+fn a_machine_whose_host_has_lost_its_node_is_held_with_words_until_the_users_word() {
+    let mut world = World::in_service();
+    let mut foreign = world.seen.nodes.own.remove("n1").unwrap();
+    Arc::make_mut(&mut foreign).spec.node_set = None;
+    world.seen.nodes.foreign.insert("n1".into(), foreign);
+    world.take_out();
+    world.settle();
+    assert_eq!(world.condition(MACHINES_GIVEN_BACK), is("False", "MachineHeld"));
+    let message = world.message(MACHINES_GIVEN_BACK);
+    let command = format!("openstackdataplanenodeset/compute {SKIP_CLEANUP}=true");
+    assert!(message.contains("host n1") && message.ends_with(&command), "{message}");
+    assert_eq!(world.seen.machines.hosts(), ["n0", "n1"]);
+    let skip = (SKIP_CLEANUP.to_owned(), "true".to_owned());
+    Arc::make_mut(&mut world.seen.set).annotations_mut().extend([skip]);
+    world.settle();
+    assert_eq!(world.seen.machines.hosts(), ["n0"]);
 }

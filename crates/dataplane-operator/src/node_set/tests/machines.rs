@@ -4,6 +4,7 @@ use api::baremetal::set::FOR;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use operator_core::run_engine::host_key::HostKey;
 
+use super::nodes::other;
 use super::*;
 use crate::host::machines::set::IN_USE;
 
@@ -13,7 +14,7 @@ const READY: &str = "NodeSetBaremetalProvisionReady";
 
 impl World {
     /// Two hosts whose machines are to be provisioned.
-    pub(super) fn bare() -> Self {
+    pub(super) fn bare_metal() -> Self {
         Self::of(&json!({
             "preProvisioned": false,
             "baremetalSetTemplate": {
@@ -34,7 +35,7 @@ impl World {
     }
 
     pub(super) fn provisioned() -> Self {
-        let mut world = Self::bare();
+        let mut world = Self::bare_metal();
         world.settle();
         for (host, address) in [("n0", "192.0.2.10"), ("n1", "192.0.2.11")] {
             world.seen.machines.say_state(host, "active");
@@ -51,7 +52,7 @@ impl World {
 
 #[test]
 fn a_node_set_asks_for_a_machine_for_each_host() {
-    let mut world = World::bare();
+    let mut world = World::bare_metal();
     let writes = world.settle();
     assert!(writes.contains(&"apply OpenStackBaremetalSet compute".to_owned()), "{writes:?}");
     let set = world.seen.machines.set_mut().clone();
@@ -74,7 +75,7 @@ fn a_node_set_asks_for_a_machine_for_each_host() {
 
 #[test]
 fn hosts_are_ready_one_by_one_as_their_machines_and_ssh_servers_are() {
-    let mut world = World::bare();
+    let mut world = World::bare_metal();
     world.settle();
     world.seen.machines.say_state("n0", "active");
     let plan = world.pass();
@@ -140,7 +141,7 @@ fn a_host_that_is_taken_out_gives_its_machine_back_after_a_deployment() {
 fn a_terminating_host_keeps_its_machine_and_is_no_input() {
     let mut world = World::provisioned();
     world.deployed("d");
-    world.hold(&["n0", "n1"]);
+    world.finalize(&["n0", "n1"]);
     world.settle();
     assert!(world.seen.set.status.as_ref().unwrap().inputs.contains_key("machine n1"));
     world.take_out();
@@ -155,7 +156,7 @@ fn a_terminating_host_keeps_its_machine_and_is_no_input() {
     empty.edit("/nodes", json!({}));
     empty.settle();
     assert_eq!(empty.seen.machines.hosts(), ["n0", "n1"]);
-    world.hold(&["n0"]);
+    world.finalize(&["n0"]);
     world.settle();
     world.look("Ok", "");
     world.settle();
@@ -164,14 +165,47 @@ fn a_terminating_host_keeps_its_machine_and_is_no_input() {
 }
 
 #[test]
-fn machines_of_a_deleted_node_set_are_given_back_after_its_host_finalizers_are_removed() {
+fn a_host_with_a_machine_is_not_handed_over_and_its_node_goes_after_the_machine() {
     let mut world = World::provisioned();
-    world.hold(&["n1"]);
+    world.deployed("d");
+    world.finalize(&["n1"]);
+    world.settle();
+    world.others = vec![other("192.0.2.11")];
+    world.take_out();
+    world.settle();
+    assert_eq!(world.states(), [HostState::Deployed, HostState::Terminating]);
+    world.finalize(&[]);
+    world.settle();
+    assert!(world.seen.nodes.get("n1").is_some(), "guests are looked for by its node");
+    world.look("Ok", "");
+    world.settle();
+    assert_eq!(world.seen.machines.hosts(), ["n0"]);
+    assert!(world.seen.nodes.get("n1").is_none());
+}
+
+#[test]
+fn a_node_that_is_deleted_by_hand_keeps_its_machine_while_its_entry_stands() {
+    let mut world = World::provisioned();
+    world.deployed("d");
+    world.settle();
+    let known = world.machine("n1").clone();
+    world.delete_node("n1");
+    world.settle();
+    assert_eq!(world.node_writes, ["release n1", "create n1", "status n1"]);
+    assert_eq!(world.seen.machines.hosts(), ["n0", "n1"]);
+    assert_eq!(world.machine("n1"), &known);
+    assert!(world.seen.looks.is_empty());
+}
+
+#[test]
+fn machines_of_a_deleted_node_set_are_given_back_after_the_finalizers_of_its_nodes_are_removed() {
+    let mut world = World::provisioned();
+    world.finalize(&["n1"]);
     world.settle();
     Arc::make_mut(&mut world.seen.set).metadata.deletion_timestamp = Some(Time(world.now));
     assert_eq!(world.settle(), ["status NodeSet compute"]);
     assert_eq!(world.seen.machines.hosts(), ["n0", "n1"]);
-    world.hold(&[]);
+    world.finalize(&[]);
     world.settle();
     world.look("Ok", "");
     assert_eq!(world.settle()[0], "delete OpenStackBaremetalSet compute");
@@ -190,14 +224,13 @@ fn a_deleted_node_set_gives_its_machines_back_before_it_goes() {
     assert_eq!(world.condition("SetupReady"), is("False", "DeletionWaits"));
     assert!(world.message("SetupReady").contains("OpenStackBaremetalSet compute has given back"));
     world.seen.machines.give_back();
-    world.pass();
-    assert_eq!(world.writes.last().unwrap(), "release NodeSet compute");
+    assert_eq!(world.settle().last().unwrap(), "release NodeSet compute");
     assert!(world.seen.inventory.is_none());
 }
 
 #[test]
 fn nothing_is_asked_for_while_the_hosts_are_not_what_they_should_be() {
-    let mut world = World::bare();
+    let mut world = World::bare_metal();
     world.edit("/nodes/n1", json!({ "ansible": { "ansibleHost": "192.0.2.10" } }));
     world.settle();
     assert_eq!(world.condition("InputReady").1, "HostTwice");
@@ -206,12 +239,12 @@ fn nothing_is_asked_for_while_the_hosts_are_not_what_they_should_be() {
 
 #[test]
 fn a_set_of_others_and_a_host_of_another_set_are_told_of() {
-    let mut world = World::bare();
+    let mut world = World::bare_metal();
     world.settle();
     world.seen.machines.set_mut().labels_mut().clear();
     world.settle();
     assert_eq!(world.condition(READY), is("False", "NameTaken"));
-    let mut world = World::bare();
+    let mut world = World::bare_metal();
     world.seen.machines.elsewhere.insert("n1".into(), "old".into());
     world.settle();
     assert_eq!(world.seen.machines.hosts(), ["n0"]);
@@ -237,7 +270,7 @@ fn machines_are_no_business_of_hosts_that_are_provisioned_by_others() {
 
 #[test]
 fn a_set_that_is_refused_keeps_no_inventory_back() {
-    let mut world = World::bare();
+    let mut world = World::bare_metal();
     world.pass();
     let plan = recorded(decide::decide(&world.seen, None, world.now));
     let is_set = |it: &Step| it.target.kind.kind == "OpenStackBaremetalSet";
@@ -247,7 +280,7 @@ fn a_set_that_is_refused_keeps_no_inventory_back() {
 
 #[test]
 fn a_set_is_asked_for_only_once_the_node_set_is_held() {
-    let mut world = World::bare();
+    let mut world = World::bare_metal();
     world.pass();
     assert!(world.seen.machines.set.is_none());
     assert_eq!(world.seen.set.finalizers(), [INVENTORY_FINALIZER]);
@@ -338,7 +371,7 @@ fn a_host_that_is_called_differently_keeps_its_machine_and_says_so() {
 
 #[test]
 fn a_name_can_be_corrected_until_a_machine_is_chosen_and_once_it_was_given_back() {
-    let mut world = World::bare();
+    let mut world = World::bare_metal();
     world.settle();
     world.edit("/nodes/n0/hostName", json!("n00.example.org"));
     world.settle();
@@ -380,7 +413,7 @@ fn a_host_that_gets_the_name_of_anothers_machine_takes_nothing() {
 
 #[test]
 fn a_domain_by_which_a_host_is_called_differently_wipes_nothing() {
-    let mut world = World::bare();
+    let mut world = World::bare_metal();
     world.edit("/nodes/n0/hostName", json!("web"));
     world.edit("/baremetalSetTemplate/domainName", json!(""));
     world.settle();

@@ -1,53 +1,79 @@
-//! The nodes of a node set: made, described and deleted, and never a reason for anything else.
+//! The nodes of a node set: made, described, marked, handed over and deleted.
 
 use api::conditions::Condition;
-use api::dataplane::{NODE_SET_UID, NodeStatus};
+use api::dataplane::{HostVars, NodeDeployment, NodeStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use operator_core::finalizers::is_terminating;
 use operator_core::rejected_write::RejectedWrite;
 
 use super::*;
-use crate::node_set::nodes::steps::NODES_ACCEPTED;
+use crate::node_set::nodes::acceptance::NODES_ACCEPTED;
 use crate::reasons;
 
 impl World {
     /// Makes a write to a node.
     pub(super) fn take_node(&mut self, step: &Step) {
         let name = step.target.name.clone();
-        let nodes = &mut self.seen.nodes.own;
         let verb = match &step.write {
             Write::Create { object, identity } => {
                 assert_eq!(object.pointer(identity), Some(&json!(SET)));
                 let mut node: Node = serde_json::from_value(object.clone()).unwrap();
                 node.metadata.uid = Some(format!("uid-{name}"));
                 node.metadata.generation = Some(1);
-                assert!(nodes.insert(name.clone(), Arc::new(node)).is_none(), "{name} exists");
+                assert!(self.seen.nodes.get(&name).is_none(), "{name} exists");
+                self.seen.nodes.own.insert(name.clone(), Arc::new(node));
                 "create"
             }
             Write::Apply { object, .. } => {
-                let node = Arc::make_mut(nodes.get_mut(&name).unwrap());
-                let labels = object["metadata"]["labels"].clone();
-                node.metadata.labels = serde_json::from_value(labels).unwrap();
+                self.with_node(&name, |node| {
+                    node.metadata.labels =
+                        serde_json::from_value(object["metadata"]["labels"].clone()).unwrap();
+                    node.spec = serde_json::from_value(object["spec"].clone()).unwrap();
+                });
                 "apply"
             }
             Write::Status { status, notices, .. } => {
                 assert_eq!(notices, &[], "the node set has the Events");
                 let undeclared = undeclared(KINDS, "OpenStackDataPlaneNode", status);
                 assert_eq!(undeclared, [""; 0]);
-                let node = Arc::make_mut(nodes.get_mut(&name).unwrap());
-                node.status = Some(serde_json::from_value(status.clone()).unwrap());
+                let ours = serde_json::from_value(status.clone()).unwrap();
+                self.with_node(&name, |node| node.status = Some(merged(ours, node.status.take())));
                 "status"
             }
             Write::Delete { .. } => {
-                let foreign = &mut self.seen.nodes.foreign;
-                let found = nodes.remove(&name).or_else(|| foreign.remove(&name));
-                assert!(found.is_some(), "{name} is gone already");
+                let now = self.now;
+                self.with_node(&name, |it| it.metadata.deletion_timestamp = Some(Time(now)));
                 "delete"
             }
-            other @ (Write::AddFinalizer { .. } | Write::RemoveFinalizer { .. }) => {
-                panic!("{other:?}")
+            Write::AddFinalizer { finalizer } => {
+                self.with_node(&name, |it| it.finalizers_mut().push(finalizer.clone()));
+                "hold"
+            }
+            Write::RemoveFinalizer { rest, .. } => {
+                self.with_node(&name, |it| it.metadata.finalizers = Some(rest.clone()));
+                "release"
             }
         };
+        self.collect_garbage();
         self.node_writes.push(format!("{verb} {name}"));
+    }
+
+    /// Nodes that are being deleted go when nobody holds them.
+    fn collect_garbage(&mut self) {
+        let is_gone = |it: &Node| is_terminating(it) && it.finalizers().is_empty();
+        let SetNodes { own, leaving, .. } = &mut self.seen.nodes;
+        own.retain(|_, it| !is_gone(it));
+        leaving.retain(|_, it| !is_gone(it));
+    }
+
+    /// Somebody deletes a node.
+    pub(super) fn delete_node(&mut self, name: &str) {
+        let now = self.now;
+        self.with_node(name, |it| it.metadata.deletion_timestamp = Some(Time(now)));
+    }
+
+    fn mark(&self, name: &str) -> Option<bool> {
+        self.seen.nodes.get(name)?.spec.leaving
     }
 
     /// Runs passes until nothing is written, and returns the writes to nodes.
@@ -57,7 +83,19 @@ impl World {
     }
 
     fn node(&self, name: &str) -> &NodeStatus {
-        self.seen.nodes.own[name].status.as_ref().unwrap()
+        self.seen.nodes.get(name).unwrap().status.as_ref().unwrap()
+    }
+
+    /// Returns name, state and attempt of the deployment that a node names.
+    fn last(&self, name: &str) -> String {
+        let last = self.node(name).deployment.as_ref();
+        let text = |it: &NodeDeployment| format!("{} {:?} {}", it.name, it.state, it.attempt);
+        last.map(text).unwrap_or_default()
+    }
+
+    fn is_accepted(&self) -> bool {
+        let status = self.seen.set.status.as_ref().unwrap();
+        find(&status.conditions, NODES_ACCEPTED).is_none()
     }
 
     fn of_node(&self, name: &str, type_: &str) -> &Condition {
@@ -98,6 +136,21 @@ impl World {
     }
 }
 
+/// Returns a status of ours beside what others have written into the old one.
+fn merged(mut ours: NodeStatus, old: Option<NodeStatus>) -> NodeStatus {
+    let Some(old) = old else { return ours };
+    ours.conditions.extend(old.conditions.into_iter().filter(|it| it.type_.contains('/')));
+    ours.host_vars = old.host_vars;
+    let holders = old.disruption.map(|it| it.holders).unwrap_or_default();
+    if !holders.is_empty() {
+        ours.disruption.get_or_insert_default().holders = holders;
+    }
+    ours
+}
+
+const KEY: &str =
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIWOnjFtgHBGBoLBE0E8K1SBXAJAwqFXKF1sTvZlPo8+";
+
 /// The progress of a host on which the second service has failed that often.
 fn failing(failures: i64) -> Value {
     json!({ "done": 1, "state": "Failed", "attempt": failures, "failures": failures,
@@ -113,7 +166,7 @@ fn refused(plan: &Plan) -> RejectedWrite {
 
 /// A node set with that many hosts.
 fn wide(n_hosts: usize) -> World {
-    let mut world = World::new();
+    let mut world = World::bare(&two_hosts());
     let host = |n: usize| {
         let address = format!("198.51.{}.{}", n / 200, n % 200);
         (format!("h{n}"), json!({ "ansible": { "ansibleHost": address } }))
@@ -125,12 +178,13 @@ fn wide(n_hosts: usize) -> World {
 
 #[test]
 fn each_entry_has_a_node_that_says_what_is_known_of_its_host() {
-    let mut world = World::new();
+    let mut world = World::bare(&two_hosts());
     let made = ["create n0", "create n1", "status n0", "status n1"];
     assert_eq!(world.settle_nodes(), made);
     let node = &world.seen.nodes.own["n0"];
     assert_eq!(node.node_set(), Some(SET));
     assert_eq!(node.labels()[NODE_SET_UID], SET);
+    assert_eq!(node.finalizers(), [INVENTORY_FINALIZER], "it is held from the beginning");
     assert!(node.owner_references().is_empty(), "it goes with no cascade");
     let status = world.node("n0");
     assert_eq!(status.group.as_deref(), Some("NodeSet/compute"));
@@ -151,8 +205,26 @@ fn each_entry_has_a_node_that_says_what_is_known_of_its_host() {
 }
 
 #[test]
+fn the_inventory_waits_until_each_host_has_its_node() {
+    let mut world = World::bare(&two_hosts());
+    world.pass();
+    assert_eq!(world.condition("SetupReady"), is("False", "NodesAwaited"));
+    assert!(world.seen.inventory.is_none());
+    world.settle();
+    assert_eq!(world.condition("SetupReady"), is("True", "Ready"));
+    assert!(world.seen.inventory.is_some());
+    // So does that of a host which is added later.
+    world.edit("/nodes/n2", json!({ "ansible": { "ansibleHost": "192.0.2.12" } }));
+    world.pass();
+    assert_eq!(world.condition("SetupReady"), is("False", "NodesAwaited"));
+    world.settle();
+    assert_eq!(world.condition("SetupReady"), is("True", "Ready"));
+    assert_eq!(world.inventory()[SET]["hosts"].as_object().unwrap().len(), 3);
+}
+
+#[test]
 fn a_node_has_the_name_of_its_host_and_knows_its_entry() {
-    let mut world = World::new();
+    let mut world = World::bare(&two_hosts());
     world.edit("/nodes/n0/hostName", json!("compute-0.example.org"));
     world.settle();
     let names: Vec<&String> = world.seen.nodes.own.keys().collect();
@@ -163,7 +235,9 @@ fn a_node_has_the_name_of_its_host_and_knows_its_entry() {
     // A host that is called differently is another host.
     world.edit("/nodes/n0/hostName", json!("compute-9"));
     let writes = world.settle_nodes();
-    assert!(writes.contains(&"delete compute-0".to_owned()), "{writes:?}");
+    let left = ["apply compute-0", "delete compute-0", "release compute-0"];
+    let of_old: Vec<&String> = writes.iter().filter(|it| it.ends_with("compute-0")).collect();
+    assert_eq!(of_old, left);
     assert!(writes.contains(&"create compute-9".to_owned()), "{writes:?}");
 }
 
@@ -174,6 +248,7 @@ fn a_deployment_writes_a_node_where_it_begins_and_where_it_ends() {
     world.deploy("d", &json!({}), &[("n0", 0, "Running"), ("n1", 0, "Untouched")]);
     assert_eq!(world.settle_nodes(), ["status n0"]);
     assert_eq!(world.services("n0"), ["install Running 1 ", "web Pending 1 "]);
+    assert_eq!((world.last("n0"), world.last("n1")), ("d Deploying 1".into(), String::new()));
     assert_eq!(world.reasons("n0", ["Ready", "DeploymentReady"]), ["Deploying"; 2]);
     assert!(world.node("n0").services[1].since.0 == world.now, "not before time began");
     for (done, state) in [(0, "Pending"), (1, "Pending"), (1, "Running")] {
@@ -183,6 +258,8 @@ fn a_deployment_writes_a_node_where_it_begins_and_where_it_ends() {
     world.deploy("d", &json!({}), &[("n0", 2, "Succeeded"), ("n1", 0, "Running")]);
     assert_eq!(world.settle_nodes(), ["status n0", "status n1"]);
     assert_eq!(world.node("n0").deployed, Some(true));
+    assert_eq!(world.last("n0"), "d Deployed 1");
+    assert!(world.hash().starts_with(world.node("n0").deployed_config_hash.as_ref().unwrap()));
     assert_eq!(world.reasons("n0", ["Ready", "UpToDate"]), ["Ready", "UpToDate"]);
     assert_eq!(world.services("n0"), ["install Succeeded 1 ", "web Succeeded 1 "]);
     assert!(world.node("n0").services.iter().all(|it| it.deployed_hash.as_ref() == Some(&it.hash)));
@@ -206,12 +283,15 @@ fn a_failure_is_described_with_its_message_and_an_error_once_it_is_given_up() {
     let severity = |world: &World| format!("{:?}", world.of_node("n1", "Ready").severity);
     assert_eq!(severity(&world), "Some(Warning)", "it is tried again");
     assert!(world.of_node("n1", "Ready").message.contains("OpenStackDataPlaneDeployment d"));
+    assert_eq!(world.last("n1"), "d Deploying 1");
     fail(&mut world, 2);
     assert_eq!(world.settle_nodes(), ["status n1"]);
+    assert_eq!(world.last("n1"), "d Deploying 2", "it was tried again");
     world.end("d", false, ["c1", "s1"]);
     assert_eq!(world.settle_nodes(), ["status n1"]);
     assert_eq!(severity(&world), "Some(Error)");
     assert_eq!(world.of_node("n1", "Ready").message, "no disk");
+    assert_eq!(world.last("n1"), "d Failed 2");
     assert_eq!(world.reasons("n0", ["Ready"]), ["Ready"]);
 }
 
@@ -261,48 +341,60 @@ fn a_node_set_without_its_inputs_says_so_on_each_node() {
 }
 
 #[test]
-fn a_node_of_somebody_else_is_left_alone_and_its_host_is_deployed() {
-    let mut world = World::new();
+fn a_node_of_somebody_else_holds_its_host_alone() {
+    let mut world = World::bare(&two_hosts());
     world.occupy("n0");
     assert_eq!(world.settle_nodes(), ["create n1", "status n1"]);
     assert_eq!(world.condition(NODES_ACCEPTED), is("False", "NodeNotOurs"));
     assert!(world.message(NODES_ACCEPTED).starts_with("OpenStackDataPlaneNode n0 is not one"));
-    assert_eq!(world.inventory()[SET]["hosts"]["n0"]["ansible_host"], "192.0.2.10");
-    world.deployed("d");
+    let hosts = world.inventory()[SET]["hosts"].clone();
+    assert_eq!(hosts.as_object().unwrap().keys().collect::<Vec<_>>(), ["n1"]);
+    world.deploy("d", &json!({}), &[("n1", 2, "Succeeded")]);
+    world.end("d", true, ["c1", "s1"]);
     world.settle();
-    assert_eq!(world.condition("Ready"), is("True", "Ready"), "it does not depend on nodes");
+    assert_eq!(world.states(), [HostState::Undeployed, HostState::Deployed]);
     world.seen.nodes.foreign.clear();
     assert_eq!(world.settle_nodes(), ["create n0", "status n0"]);
-    let status = world.seen.set.status.as_ref().unwrap();
-    assert_eq!(find(&status.conditions, NODES_ACCEPTED), None);
-    assert_eq!(world.reasons("n0", ["Ready"]), ["Ready"], "made late, it says the same");
+    assert!(world.is_accepted());
+    assert!(world.inventory()[SET]["hosts"].get("n0").is_some());
 }
 
 #[test]
-fn a_refused_node_is_reported_and_holds_nothing() {
-    let mut world = World::new();
+fn a_refused_node_is_reported_and_holds_its_host_alone() {
+    let mut world = World::bare(&two_hosts());
     world.pass();
-    let plan = world.whole_plan();
-    let refusal = refused(&plan);
-    let report = decide::decide(&world.seen, Some(&refusal), world.now).only_statuses();
-    let [Step { write: Write::Status { status, .. }, .. }] = report.steps.as_slice() else {
-        panic!("{report:?}");
+    let refuse = |world: &mut World| {
+        let plan = world.whole_plan();
+        let refusal = refused(&plan);
+        // The one of the other host is made.
+        for step in plan.independent.iter().filter(|it| it.target.name == "n1") {
+            world.take_node(step);
+        }
+        let is_status = |it: &&Step| matches!(it.write, Write::Status { .. });
+        for step in plan.steps.iter().filter(|it| !is_status(it)) {
+            world.take(step);
+        }
+        let report = decide::decide(&world.seen, Some(&refusal), world.now).only_statuses();
+        for step in &report.steps {
+            world.take(step);
+        }
+        report.steps.len()
     };
-    world.take_status(status);
+    refuse(&mut world);
     assert_eq!(world.condition(NODES_ACCEPTED), is("False", "Forbidden"));
     let text = world.message(NODES_ACCEPTED);
     assert!(text.contains("OpenStackDataPlaneNode n0 cannot be written: exceeded quota"), "{text}");
     let status = world.seen.set.status.as_ref().unwrap();
     assert_eq!(find(&status.conditions, "WritesAccepted"), None, "Ready depends on that");
+    // It is tried again, and said again where it is refused again.
+    refuse(&mut world);
     assert_eq!(world.condition("SetupReady"), is("True", "Ready"));
     assert_eq!(world.condition("Ready"), is("False", "NotDeployed"));
-    // It is tried again, and said again where it is refused again.
-    let refusal = refused(&world.whole_plan());
-    let again = decide::decide(&world.seen, Some(&refusal), world.now);
-    assert_eq!(again.only_statuses().steps, []);
+    assert_eq!(world.inventory()[SET]["hosts"].as_object().unwrap().len(), 1);
+    assert_eq!(refuse(&mut world), 0);
     world.settle();
-    let status = world.seen.set.status.as_ref().unwrap();
-    assert_eq!(find(&status.conditions, NODES_ACCEPTED), None);
+    assert!(world.is_accepted());
+    assert_eq!(world.inventory()[SET]["hosts"].as_object().unwrap().len(), 2);
 }
 
 #[test]
@@ -330,98 +422,397 @@ fn a_node_set_with_too_many_hosts_makes_no_nodes() {
     assert_eq!(world.condition("InputReady"), is("False", "TooManyHosts"));
 }
 
-#[test]
-fn a_node_that_is_deleted_by_hand_is_made_anew_and_nothing_else_happens() {
+/// Two hosts that are deployed.
+fn deployed() -> World {
     let mut world = World::new();
     world.settle();
     world.deployed("d");
     world.settle();
-    let before = world.node("n0").clone();
-    world.seen.nodes.own.remove("n0");
-    assert_eq!(world.settle(), [""; 0], "not even the status of the node set");
-    assert_eq!(world.node_writes, ["create n0", "status n0"]);
-    assert_eq!(world.node("n0").services, before.services);
-    assert_eq!(world.reasons("n0", ["Ready", "UpToDate"]), ["Ready", "UpToDate"]);
+    world
 }
 
 #[test]
-fn the_node_of_an_entry_that_is_taken_out_goes_once_its_host_has() {
+fn a_node_that_is_deleted_by_hand_goes_in_order_and_is_made_anew() {
+    let mut world = deployed();
+    let hash = world.node("n0").deployed_config_hash.clone();
+    world.finalize(&["n0", "n1"]);
+    world.delete_node("n0");
+    assert_eq!(world.settle_nodes(), ["status n0"]);
+    assert_eq!(world.reasons("n0", ["Ready"]), ["Terminating"]);
+    assert_eq!(world.states(), [HostState::Terminating, HostState::Deployed]);
+    assert!(world.inventory()[SET]["hosts"].get("n0").is_some(), "runs still clean up there");
+    world.finalize(&["n1"]);
+    assert_eq!(world.settle_nodes(), ["release n0", "create n0", "status n0"]);
+    assert_eq!(world.states(), [HostState::Undeployed, HostState::Deployed]);
+    assert_eq!(world.node("n0").deployed_config_hash, hash, "it counts as in service");
+    assert_eq!((world.last("n0"), world.services("n0")), (String::new(), Vec::new()));
+    assert_eq!(world.reasons("n0", ["Ready"]), ["NotDeployed"]);
+    world.deployed("e");
+    world.settle();
+    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+}
+
+#[test]
+fn a_host_whose_node_is_deleted_during_a_deployment_is_to_be_deployed_again() {
+    let mut world = deployed();
+    world.finalize(&["n0", "n1"]);
+    // It leaves the host out.
+    world.deploy("e", &json!({}), &[("n1", 0, "Running")]);
+    world.settle();
+    world.delete_node("n0");
+    world.settle();
+    assert_eq!(world.states()[0], HostState::Terminating);
+    world.finalize(&["n1"]);
+    world.settle();
+    assert_eq!(world.states()[0], HostState::Undeployed);
+    assert_eq!(world.services("n0"), [""; 0]);
+    assert_eq!(world.reasons("n0", ["Ready"]), ["NotDeployed"]);
+}
+
+#[test]
+fn a_node_of_a_release_without_finalizers_is_held() {
     let mut world = World::new();
+    world.with_node("n0", |it| it.metadata.finalizers = None);
+    assert_eq!(world.settle_nodes(), ["hold n0", "status n0", "status n1"]);
+}
+
+#[test]
+fn a_node_without_a_finalizer_gets_it_before_it_is_deleted() {
+    let mut world = deployed();
+    world.with_node("n0", |it| it.metadata.finalizers = None);
+    world.go();
+    world.node_writes.clear();
+    world.pass();
+    assert_eq!(world.node_writes, ["hold n0", "delete n1"]);
+    world.finalize(&["n0"]);
     world.settle();
-    world.deployed("d");
-    world.hold(&["n0", "n1"]);
-    world.settle();
+    assert!(world.seen.nodes.get("n0").is_some(), "others clean up");
+    world.finalize(&[]);
+    assert_eq!(world.settle().last().unwrap(), "release NodeSet compute");
+}
+
+#[test]
+fn the_node_of_an_entry_that_is_taken_out_is_marked_and_goes_when_nobody_holds_it() {
+    let mut world = deployed();
+    world.finalize(&["n0", "n1"]);
     world.take_out();
-    assert_eq!(world.settle_nodes(), ["status n0", "status n1"]);
+    assert_eq!(world.settle_nodes(), ["apply n1", "status n0", "status n1"]);
+    assert_eq!((world.mark("n0"), world.mark("n1")), (None, Some(true)));
     let status = world.node("n1");
     assert_eq!(status.observed_node_set.as_ref().unwrap().key, None);
     assert_eq!(status.address.as_deref(), Some("192.0.2.11:22"));
+    assert_eq!(status.deployed, None);
     assert_eq!(world.reasons("n1", ["Ready", "DeploymentReady"]), ["Terminating"; 2]);
-    world.edit("/nodes/n1", json!({ "ansible": { "ansibleHost": "192.0.2.11" } }));
-    world.settle();
-    assert_eq!(world.reasons("n1", ["Ready"]), ["NotDeployed"], "it came back");
-    world.take_out();
-    world.hold(&["n0"]);
-    assert_eq!(world.settle_nodes(), ["delete n1", "status n0"]);
+    world.finalize(&["n0"]);
+    assert_eq!(world.settle_nodes(), ["delete n1", "release n1"]);
+    assert!(world.seen.nodes.get("n1").is_none());
     world.edit("/nodes/n1", json!({ "ansible": { "ansibleHost": "192.0.2.11" } }));
     world.settle();
     assert_eq!(world.services("n1"), [""; 0], "it is a new host, although its deployment exists");
+    assert_eq!(world.states(), [HostState::Deployed, HostState::Undeployed]);
 }
 
 #[test]
-fn the_nodes_of_a_node_set_go_with_it_and_not_before_its_deployments() {
-    let mut world = World::new();
+fn an_entry_that_is_back_takes_the_mark_back() {
+    let mut world = deployed();
+    world.finalize(&["n0", "n1"]);
+    let hash = world.node("n1").deployed_config_hash.clone();
+    world.take_out();
     world.settle();
-    world.deploy("d", &json!({}), &[("n0", 0, "Running"), ("n1", 0, "Running")]);
+    world.edit("/nodes/n1", json!({ "ansible": { "ansibleHost": "192.0.2.11" } }));
+    let writes = world.settle_nodes();
+    assert_eq!(writes[0], "apply n1", "{writes:?}");
+    assert_eq!(world.mark("n1"), Some(false), "also where another writer has marked it");
+    assert_eq!(world.seen.nodes.own["n1"].finalizers(), [INVENTORY_FINALIZER, OTHER]);
+    assert_eq!(world.reasons("n1", ["Ready"]), ["NotDeployed"]);
+    let status = world.node("n1");
+    assert_eq!((status.deployed, &status.deployed_config_hash), (None, &hash), "in service");
+}
+
+#[test]
+fn a_mark_that_another_writer_has_set_is_taken_back_where_the_entry_stands() {
+    let mut world = deployed();
+    world.with_node("n1", |it| it.spec.leaving = Some(true));
+    assert_eq!(world.settle_nodes(), ["apply n1"]);
+    assert_eq!(world.mark("n1"), Some(false));
+    assert_eq!(world.states(), [HostState::Deployed; 2]);
+}
+
+#[test]
+fn nothing_leaves_while_a_deployment_is_under_way() {
+    let mut world = deployed();
+    world.deploy("e", &json!({}), &[("n0", 0, "Running"), ("n1", 0, "Running")]);
     world.settle();
+    world.take_out();
+    world.settle();
+    assert_eq!(world.mark("n1"), None);
+    world.deploy("e", &json!({}), &[("n0", 2, "Succeeded"), ("n1", 2, "Succeeded")]);
+    world.end("e", true, ["c1", "s1"]);
+    let writes = world.settle_nodes();
+    let of_n1: Vec<&String> = writes.iter().filter(|it| it.ends_with("n1")).collect();
+    assert_eq!(of_n1, ["apply n1", "delete n1", "release n1"]);
+}
+
+/// Another node set with the host n1 at an address.
+pub(super) fn other(address: &str) -> Arc<NodeSet> {
+    let spec = json!({
+        "preProvisioned": true,
+        "services": ["install", "web"],
+        "nodeTemplate": { "ansibleSSHPrivateKeySecret": "key" },
+        "nodes": { "n1": { "ansible": { "ansibleHost": address } } },
+    });
+    Arc::new(object("OpenStackDataPlaneNodeSet", "other", &spec))
+}
+
+#[test]
+fn a_host_that_another_node_set_has_too_is_handed_over_as_it_is() {
+    let mut world = deployed();
+    world.finalize(&["n0", "n1"]);
+    world.others = vec![other("192.0.2.11")];
+    assert_eq!(world.settle_nodes(), [""; 0], "it is here as long as its entry is");
+    let before = world.seen.nodes.own["n1"].clone();
+    world.take_out();
+    assert_eq!(world.settle_nodes(), ["apply n1", "status n0"]);
+    assert_eq!(world.states(), [HostState::Deployed], "nothing is cleaned up after it");
+    assert!(world.inventory()[SET]["hosts"].get("n1").is_none());
+    let node = world.seen.nodes.foreign.remove("n1");
+    assert!(node.is_none(), "it is no host of this node set any more");
+    // The other node set takes it over as it was left.
+    let mut after = World::bare(&serde_json::to_value(&other("192.0.2.11").spec).unwrap());
+    let mut node = (*before).clone();
+    node.status.as_mut().unwrap().host_key = Some(KEY.into());
+    node.labels_mut().insert(NODE_SET_UID.into(), SET.into());
+    let of_before = node.status.as_mut().unwrap().observed_node_set.as_mut().unwrap();
+    of_before.name = "before".into();
+    of_before.uid = "before".into();
+    after.seen.nodes.own.insert("n1".into(), Arc::new(node));
+    // Its entry was there before, and nothing deployed to it.
+    let waited = json!([{ "name": "n1", "state": "Undeployed" }]);
+    let status = Arc::make_mut(&mut after.seen.set).status.get_or_insert_default();
+    status.hosts = serde_json::from_value(waited).unwrap();
+    let writes = after.settle_nodes();
+    assert_eq!(writes, ["status n1"]);
+    assert_eq!(after.states(), [HostState::Deployed]);
+    let (old, new) = (before.status.as_ref().unwrap(), after.node("n1"));
+    assert_eq!(new.deployed_config_hash, old.deployed_config_hash, "it counts as in service");
+    assert_eq!((&new.services, new.deployed), (&old.services, Some(true)));
+    assert_eq!(new.deployment, old.deployment);
+    assert_eq!(
+        after.content["known_hosts"],
+        format!("192.0.2.11 {KEY}\n"),
+        "no other key is learned"
+    );
+    assert_eq!(after.seen.nodes.own["n1"].finalizers(), [INVENTORY_FINALIZER, OTHER]);
+}
+
+#[test]
+fn a_node_set_that_goes_hands_over_what_another_one_has() {
+    let mut world = deployed();
+    world.finalize(&["n1"]);
+    world.others = vec![other("192.0.2.11")];
     world.go();
-    world.settle();
-    assert_eq!(world.seen.nodes.own.len(), 2, "the deployment goes on");
-    // Deleted by hand meanwhile, it is not made again: the namespace may be going.
-    world.seen.nodes.own.remove("n1");
-    assert_eq!(world.settle_nodes(), [""; 0]);
-    world.end("d", false, ["c1", "s1"]);
-    let plan = world.whole_plan();
-    let is_last = plan.steps.last().map(|it| matches!(it.write, Write::RemoveFinalizer { .. }));
-    assert_eq!(is_last, Some(true), "the node set stays until they are deleted");
-    assert_eq!(plan.steps[0].target.name, "n0");
-    world.settle();
-    assert!(world.seen.nodes.own.is_empty());
+    let writes = world.settle();
+    assert_eq!(world.node_writes, ["apply n1", "delete n0", "release n0"]);
+    assert_eq!(writes.last().unwrap(), "release NodeSet compute", "it waits for no clean-up");
 }
 
 #[test]
-fn after_a_restore_the_nodes_follow_the_new_node_set() {
-    let mut world = World::new();
-    world.settle();
+fn a_host_at_another_address_or_in_a_node_set_that_goes_is_not_handed_over() {
+    let mut going = (*other("192.0.2.11")).clone();
+    going.metadata.deletion_timestamp = Some(Time("2026-01-01T00:00:00Z".parse().unwrap()));
+    for it in [other("192.0.2.12"), Arc::new(going)] {
+        let mut world = deployed();
+        world.finalize(&["n1"]);
+        world.others = vec![it];
+        world.take_out();
+        world.settle();
+        assert_eq!(world.mark("n1"), Some(true));
+        assert_eq!(world.seen.nodes.get("n1").unwrap().node_set(), Some(SET));
+    }
+}
+
+#[test]
+fn the_nodes_of_a_node_set_go_before_it_and_not_before_its_deployments() {
+    for finalizer in [None, Some("foregroundDeletion"), Some("orphan")] {
+        let mut world = World::new();
+        world.settle();
+        world.deploy("d", &json!({}), &[("n0", 0, "Running"), ("n1", 0, "Running")]);
+        world.settle();
+        world.finalize(&["n0"]);
+        world.go();
+        let set = Arc::make_mut(&mut world.seen.set);
+        set.finalizers_mut().extend(finalizer.map(str::to_owned));
+        world.settle();
+        let all = || world.seen.nodes.all().map(|(_, it)| is_terminating(&**it));
+        assert_eq!(all().collect::<Vec<_>>(), [false; 2], "the deployment goes on");
+        world.end("d", false, ["c1", "s1"]);
+        let writes = world.settle_nodes();
+        assert_eq!(writes[..3], ["delete n0", "delete n1", "status n0"], "{finalizer:?}");
+        assert_eq!(world.seen.nodes.all().count(), 1, "others hold n0");
+        assert_eq!(world.condition("SetupReady"), is("False", "DeletionWaits"));
+        assert!(world.message("SetupReady").contains("OpenStackDataPlaneNode n0"));
+        assert!(world.seen.inventory.is_some());
+        // The garbage collector takes its finalizer off when it is through.
+        let set = Arc::make_mut(&mut world.seen.set);
+        set.finalizers_mut().retain(|it| Some(it.as_str()) != finalizer);
+        world.finalize(&[]);
+        let writes = world.settle();
+        assert_eq!(writes.last().unwrap(), "release NodeSet compute");
+        assert!(world.seen.nodes.all().next().is_none() && world.seen.inventory.is_none());
+    }
+}
+
+#[test]
+fn in_a_namespace_that_is_deleted_the_nodes_are_let_go_at_once() {
+    let mut world = deployed();
+    world.finalize(&["n0"]);
+    world.go();
+    world.seen.is_namespace_terminating = true;
+    let writes = world.settle();
+    assert_eq!(world.node_writes[..2], ["delete n0", "delete n1"]);
+    let holds = |(_, it): (&String, &Arc<Node>)| it.finalizers() == [OTHER];
+    assert!(world.seen.nodes.all().all(holds), "others let go by themselves");
+    assert_eq!(writes.last().unwrap(), "release NodeSet compute");
+}
+
+#[test]
+fn after_a_restore_the_nodes_follow_the_new_node_set_and_nothing_is_deployed() {
+    let mut world = deployed();
     let set = Arc::make_mut(&mut world.seen.set);
     set.metadata.uid = Some("new".into());
+    set.status = None;
+    world.seen.deployments.clear();
+    for name in ["n0", "n1"] {
+        world.with_node(name, |it| it.status = None);
+    }
     let writes = world.settle_nodes();
     assert_eq!(writes, ["apply n0", "apply n1", "status n0", "status n1"]);
     assert_eq!(world.seen.nodes.own["n0"].labels()[NODE_SET_UID], "new");
     assert_eq!(world.node("n0").observed_node_set.as_ref().unwrap().uid, "new");
+    assert_eq!(world.states(), [HostState::Undeployed; 2]);
+    assert_eq!(world.reasons("n0", ["Ready"]), ["NotDeployed"], "a deployment is asked for");
 }
 
 #[test]
 fn no_node_is_made_where_the_kind_is_not_ours_or_its_definition_does_not_know_the_node_set() {
-    let mut world = World::new();
+    let mut world = World::bare(&two_hosts());
     world.seen.nodes.are_made = false;
     assert_eq!(world.settle_nodes(), [""; 0]);
-    world.occupy("n0");
-    world.settle();
-    let status = world.seen.set.status.as_ref().unwrap();
-    assert_eq!(find(&status.conditions, NODES_ACCEPTED), None);
+    assert_eq!(world.condition(NODES_ACCEPTED), is("False", "NodesNotServed"));
+    assert_eq!(world.condition("SetupReady"), is("False", "NodesAwaited"));
 }
 
 #[test]
-fn a_node_of_another_node_set_is_no_reason_of_its_own() {
+fn a_host_whose_deployment_is_gone_is_as_deployed_as_the_node_set_says() {
+    let mut world = deployed();
+    world.seen.deployments.clear();
+    world.settle();
+    assert_eq!(world.last("n0"), "d Deployed 1");
+    // As after an upgrade: the nodes are new, the deployment is not known any more.
+    for name in ["n0", "n1"] {
+        world.with_node(name, |it| it.status = None);
+    }
+    world.settle();
+    assert_eq!(world.last("n0"), " Deployed 1");
+    assert_eq!(world.settle_nodes(), [""; 0]);
+}
+
+#[test]
+fn a_deployment_that_fails_does_not_stand_before_a_newer_one_that_has_succeeded() {
     let mut world = World::new();
     world.settle();
-    let mut node = world.seen.nodes.own.remove("n0").unwrap();
-    Arc::make_mut(&mut node).spec.node_set = Some("other".into());
-    world.seen.nodes.foreign.insert("n0".into(), node);
+    world.deploy("d", &json!({}), &[("n0", 2, "Succeeded"), ("n1", 1, "Running")]);
+    world.progress("d", "n1", &failing(2));
+    world.settle();
+    assert_eq!(world.last("n1"), "d Deploying 1");
+    world.now += jiff::SignedDuration::from_mins(1);
+    world.deploy("e", &json!({}), &[("n0", 2, "Succeeded"), ("n1", 0, "Running")]);
+    world.settle();
+    assert_eq!(world.last("n1"), "e Deploying 2");
+    world.deploy("e", &json!({}), &[("n0", 2, "Succeeded"), ("n1", 2, "Succeeded")]);
+    world.settle();
+    assert_eq!(world.last("n1"), "e Deployed 2");
+}
+
+#[test]
+fn a_host_that_was_leaving_before_it_had_a_node_gets_one_that_leaves() {
+    let mut world = deployed();
+    world.finalize(&["n1"]);
+    world.take_out();
+    world.settle();
+    assert_eq!(world.states(), [HostState::Deployed, HostState::Terminating]);
+    world.seen.nodes.leaving.clear();
+    world.pass();
+    assert_eq!(world.node_writes.last().unwrap(), "create n1");
+    assert_eq!(world.mark("n1"), Some(true));
+}
+
+#[test]
+fn what_others_write_into_a_status_is_neither_written_nor_compared() {
+    let mut world = deployed();
+    world.holder("n0", json!({ "name": "example.org", "holds": true }));
+    world.with_node("n0", |it| {
+        let status = it.status.as_mut().unwrap();
+        status.host_vars = vec![HostVars { name: "example.org".into(), ..HostVars::default() }];
+    });
     assert_eq!(world.settle_nodes(), [""; 0]);
-    let status = world.seen.set.status.as_ref().unwrap();
-    assert_eq!(find(&status.conditions, NODES_ACCEPTED), None);
+    world.deploy("e", &json!({}), &[("n0", 0, "Awaiting"), ("n1", 0, "Untouched")]);
+    let plan = world.whole_plan();
+    let of_n0 = plan.independent.iter().find(|it| it.target.name == "n0").unwrap();
+    let Write::Status { status, .. } = &of_n0.write else { panic!("{of_n0:?}") };
+    assert_eq!(
+        status["disruption"],
+        json!({ "last": 1, "target": { "deployment": "e", "number": 1 } })
+    );
+    assert_eq!(status.get("hostVars"), None);
+    world.settle();
+    assert_eq!(world.node("n0").disruption.as_ref().unwrap().holders.len(), 1);
+}
+
+#[test]
+fn a_target_that_is_taken_away_and_given_again_has_another_number() {
+    let mut world = deployed();
+    let target = |world: &World| {
+        let disruption = world.node("n0").disruption.clone().unwrap();
+        (disruption.target.map(|it| (it.deployment, it.number)), disruption.last)
+    };
+    let awaiting = [("n0", 0, "Awaiting"), ("n1", 0, "Untouched")];
+    world.deploy("e", &json!({}), &awaiting);
+    world.settle();
+    assert_eq!(target(&world), (Some(("e".to_owned(), 1)), 1));
+    world.deploy("e", &json!({}), &[("n0", 0, "Untouched"), ("n1", 0, "Untouched")]);
+    world.settle();
+    assert_eq!(target(&world), (None, 1));
+    world.deploy("e", &json!({}), &awaiting);
+    world.settle();
+    assert_eq!(target(&world), (Some(("e".to_owned(), 2)), 2));
+    world.deploy("e", &json!({}), &[("n0", 0, "Running"), ("n1", 0, "Untouched")]);
+    world.settle();
+    assert_eq!(target(&world), (None, 2), "it has begun");
+    assert_eq!(world.last("n0"), "e Deploying 2");
+}
+
+#[test]
+fn a_deployment_of_some_tasks_is_the_last_one_too_and_one_that_is_gone_has_failed() {
+    let mut world = deployed();
+    world.now += jiff::SignedDuration::from_mins(1);
+    let spec = json!({ "ansibleTags": "a" });
+    world.deploy("e", &spec, &[("n0", 0, "Running"), ("n1", 0, "Untouched")]);
+    world.settle();
+    assert_eq!(
+        (world.last("n0"), world.last("n1")),
+        ("e Deploying 2".into(), "d Deployed 1".into())
+    );
+    assert_eq!(world.states(), [HostState::Deployed; 2]);
+    world.deploy("e", &spec, &[("n0", 2, "Succeeded"), ("n1", 0, "Running")]);
+    world.settle();
+    assert_eq!(
+        (world.last("n0"), world.last("n1")),
+        ("e Deployed 2".into(), "e Deploying 2".into())
+    );
+    world.seen.deployments.retain(|it| it.name_any() == "d");
+    world.settle();
+    assert_eq!((world.last("n0"), world.last("n1")), ("e Deployed 2".into(), "e Failed 2".into()));
 }
 
 #[test]

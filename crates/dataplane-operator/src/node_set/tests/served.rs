@@ -597,9 +597,8 @@ fn the_node_set_takes_its_certificates_with_it() {
     set.metadata.deletion_timestamp =
         Some(serde_json::from_value(json!("2026-01-02T00:00:00Z")).unwrap());
     set.metadata.finalizers = Some(vec![INVENTORY_FINALIZER.to_owned()]);
-    world.writes.clear();
-    world.pass();
     let expected = [
+        "status NodeSet compute",
         "delete Certificate web-default-n0",
         "delete Certificate web-default-n1.example.org",
         "delete Secret cert-web-default-n0",
@@ -607,7 +606,7 @@ fn the_node_set_takes_its_certificates_with_it() {
         "delete Secret dataplanenodeset-compute",
         "release NodeSet compute",
     ];
-    assert_eq!(world.writes, expected);
+    assert_eq!(world.settle(), expected);
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! Hosts that were taken out of a node set and that another operator still cleans up after.
 
 use api::ansibleee::AnsibleEe;
-use api::dataplane::{HostReadiness, HostReadinessSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::*;
@@ -11,17 +10,6 @@ const KEY: &str =
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIWOnjFtgHBGBoLBE0E8K1SBXAJAwqFXKF1sTvZlPo8+";
 
 impl World {
-    /// Another operator lists these hosts in its host finalizers.
-    pub(super) fn hold(&mut self, hosts: &[&str]) {
-        let spec = HostReadinessSpec {
-            node_set: SET.into(),
-            condition_type: "example.org/Up".into(),
-            host_finalizers: hosts.iter().map(|it| ((*it).into(), (*it).into())).collect(),
-            ..HostReadinessSpec::default()
-        };
-        self.seen.readiness = vec![Arc::new(HostReadiness::new("compute-web", spec))];
-    }
-
     /// The user takes n1 out.
     pub(super) fn take_out(&mut self) {
         self.edit("/nodes", json!({ "n0": { "ansible": { "ansibleHost": "192.0.2.10" } } }));
@@ -41,7 +29,7 @@ fn deployed() -> World {
     let mut world = World::new();
     world.settle();
     world.deployed("d");
-    world.hold(&["n0", "n1"]);
+    world.finalize(&["n0", "n1"]);
     world.settle();
     world
 }
@@ -51,12 +39,12 @@ fn n1() -> Value {
 }
 
 #[test]
-fn host_finalizers_change_nothing_while_the_hosts_are_in_the_spec() {
+fn finalizers_of_nodes_change_nothing_while_the_hosts_are_in_the_spec() {
     let mut world = World::new();
     world.settle();
     world.deployed("d");
     world.settle();
-    world.hold(&["n0", "n1"]);
+    world.finalize(&["n0", "n1"]);
     assert_eq!(world.settle(), [""; 0]);
 }
 
@@ -74,7 +62,7 @@ fn a_host_that_is_taken_out_stays_in_the_inventory_until_its_finalizer_is_remove
     assert_eq!(world.settle().len(), 2);
     assert_eq!(world.inventory()[SET]["hosts"]["n1"], before);
     assert_eq!(world.inventory()[SET]["vars"]["a"], "b");
-    world.hold(&["n0"]);
+    world.finalize(&["n0"]);
     world.settle();
     assert_eq!(world.inventory()[SET]["hosts"].as_object().unwrap().len(), 1);
     assert_eq!(world.states(), [HostState::Deployed]);
@@ -87,7 +75,7 @@ fn a_node_set_is_as_ready_and_as_up_to_date_as_if_the_host_were_gone() {
     let conditions = |holds: bool| {
         let mut world = deployed();
         if !holds {
-            world.seen.readiness.clear();
+            world.finalize(&[]);
         }
         world.take_out();
         world.settle();
@@ -109,7 +97,7 @@ fn all_hosts_can_be_taken_out() {
     world.settle();
     assert_eq!(world.content["inventory"], before["inventory"]);
     assert_eq!(world.states(), [HostState::Terminating; 2]);
-    world.hold(&[]);
+    world.finalize(&[]);
     world.settle();
     assert!(world.inventory()[SET].get("hosts").is_none());
     assert!(world.recorded().hosts.is_empty());
@@ -139,11 +127,12 @@ fn the_learned_key_of_a_terminating_host_stays_known_and_a_changed_one_can_be_ac
     let other = KEY.replace("WOnjFt", "AAAAAA");
     world.seen.runs = vec![run(&other)];
     let print = operator_core::run_engine::host_key::HostKey::parse(&other).unwrap().fingerprint();
-    let annotations = Arc::make_mut(&mut world.seen.set).annotations_mut();
-    annotations.insert("dataplane.openstack.org/accept-host-key".into(), print);
+    world.with_node("n1", |it| {
+        it.annotations_mut().insert("dataplane.openstack.org/accept-host-key".into(), print);
+    });
     world.settle();
     assert_eq!(world.content["known_hosts"], format!("192.0.2.11 {other}\n"));
-    world.hold(&[]);
+    world.finalize(&[]);
     world.settle();
     assert_eq!(world.content["known_hosts"], "");
     assert!(world.recorded().host_keys.is_empty());
@@ -222,7 +211,7 @@ fn terminating_hosts_count_among_the_most_that_a_node_set_may_have() {
     assert_eq!(world.condition("InputReady"), is("False", "TooManyHosts"));
     let message = world.message("InputReady");
     assert!(message.contains("499 nodes and 2 hosts that are still terminating"), "{message}");
-    world.hold(&["n0"]);
+    world.finalize(&["n0"]);
     world.settle();
     assert_eq!(world.condition("InputReady"), is("True", "InputComplete"));
 }
@@ -245,7 +234,7 @@ fn a_host_at_the_address_of_a_terminating_one_waits_for_it() {
         assert!(message.contains(words), "{words}: {message}");
     }
     assert_eq!(world.content, before);
-    world.hold(&["n0"]);
+    world.finalize(&["n0"]);
     world.settle();
     assert_eq!(world.condition("InputReady"), is("True", "InputComplete"));
     let inventory = world.inventory();
@@ -283,14 +272,14 @@ fn a_terminating_host_belongs_to_its_node_set_until_its_finalizer_is_removed() {
     world.seen.neighbours = vec![Claim::of_node_set(&other)];
     assert_eq!(world.settle(), [""; 0]);
     other.metadata.creation_timestamp = Some(Time("2026-01-02T00:00:00Z".parse().unwrap()));
-    world.hold(&[]);
+    world.finalize(&[]);
     world.settle();
     let own = Claim::of_node_set(&world.seen.set);
     assert_eq!(Claim::of_node_set(&other).taken(&[own]), []);
 }
 
 #[test]
-fn a_deleted_node_set_waits_until_no_report_has_host_finalizers() {
+fn a_deleted_node_set_waits_until_no_node_has_a_finalizer_of_others() {
     let mut world = deployed();
     world.take_out();
     world.settle();
@@ -299,15 +288,15 @@ fn a_deleted_node_set_waits_until_no_report_has_host_finalizers() {
     assert_eq!(world.settle(), ["status NodeSet compute"]);
     assert_eq!(world.condition("SetupReady"), is("False", "DeletionWaits"));
     let message = world.message("SetupReady");
-    for words in ["OpenStackDataPlaneHostReadiness compute-web", "n0, n1", "docs/removal.md"] {
+    for words in ["OpenStackDataPlaneNode n0, n1", OTHER, "docs/removal.md"] {
         assert!(message.contains(words), "{words}: {message}");
     }
     assert_eq!(world.states(), [HostState::Terminating; 2]);
     assert_eq!(world.content, before, "the inventory is complete");
-    world.hold(&["n0"]);
+    world.finalize(&["n0"]);
     world.settle();
     assert!(!world.message("SetupReady").contains("n1"), "{}", world.message("SetupReady"));
-    world.hold(&[]);
+    world.finalize(&[]);
     let writes = world.settle();
     assert_eq!(writes.last().unwrap(), "release NodeSet compute");
     assert!(world.seen.inventory.is_none());
@@ -319,7 +308,7 @@ fn a_namespace_that_is_deleted_waits_for_no_host() {
     world.delete();
     world.seen.is_namespace_terminating = true;
     let expected = ["delete Secret dataplanenodeset-compute", "release NodeSet compute"];
-    assert_eq!(world.settle(), expected);
+    assert_eq!(world.settle()[1..], expected);
 }
 
 /// The host names of the reservations, the names for the DNS server, and the certificates.
@@ -336,7 +325,7 @@ fn on_networks(world: &World) -> [Vec<String>; 3] {
 #[test]
 fn what_a_terminating_host_has_on_its_networks_stays_until_its_finalizer_is_removed() {
     let mut world = World::issued();
-    world.hold(&["n1"]);
+    world.finalize(&["n1"]);
     let (before, status) = (on_networks(&world), world.status());
     assert!(before.iter().all(|it| it.iter().any(|it| it.contains("n1"))), "{before:?}");
     world.take_out();
@@ -360,7 +349,7 @@ fn what_a_terminating_host_has_on_its_networks_stays_until_its_finalizer_is_remo
         assert!(!writes.contains(&write.to_owned()), "{write}: {writes:?}");
     }
     assert_eq!(unnamed.recorded().all_ips.keys().collect::<Vec<_>>(), ["n1.example.org"]);
-    world.hold(&[]);
+    world.finalize(&[]);
     let writes = world.settle();
     for write in [
         "delete IPSet n1.example.org",

@@ -1,13 +1,14 @@
 //! Tests of the twelve steps for a host of a node set, with each in turn as the one that is
 //! missing.
 
-use api::dataplane::{Deployment, HostProgress, RunState, Service};
+use api::dataplane::{Deployment, NodeStatus, RunState, Service};
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use operator_core::data_sources::sources_of;
 
 use super::*;
 use crate::config_files::Content;
+use crate::deployments::stage_with;
 use crate::option_sources::ServiceSources;
 use crate::trace::inputs::Generated;
 
@@ -86,7 +87,7 @@ fn arrived() -> (Snapshot, Beside) {
 
 fn with<T>(snapshot: &Snapshot, beside: &Beside, make: impl Fn(&TraceInputs<'_>) -> T) -> T {
     let host = snapshot.host("openstack", HOST).unwrap();
-    let stage = host.member.as_ref().unwrap().stage_with(SERVICE, &host.runs);
+    let stage = stage_with(&host, SERVICE);
     make(&TraceInputs {
         host: &host,
         stage: &stage,
@@ -107,9 +108,9 @@ fn traced(snapshot: &Snapshot, beside: &Beside) -> String {
     })
 }
 
-fn progress(snapshot: &mut Snapshot) -> &mut HostProgress {
-    let status = snapshot.deployments[0].status.as_mut().unwrap();
-    status.progress.get_mut("openstack-edpm").unwrap().hosts.get_mut(HOST).unwrap()
+fn status_of(snapshot: &mut Snapshot) -> &mut NodeStatus {
+    let node = snapshot.nodes.iter_mut().find(|it| it.metadata.name.as_deref() == Some(HOST));
+    node.unwrap().status.as_mut().unwrap()
 }
 
 fn again(snapshot: &Snapshot, name: &str) -> Deployment {
@@ -203,13 +204,14 @@ fn what_was_changed_at_one_place_alone_stops_there() {
         (
             "deployment",
             |it, _| it.deployments = vec![again(it, "later")],
-            "OpenStackDataPlaneDeployment later has not begun on openstack-edpm",
+            "OpenStackDataPlaneDeployment later has not begun on edpm-compute-5",
         ),
         (
             "deployment",
             |it, _| {
-                let at = progress(it);
-                (at.done, at.state) = (0, RunState::Pending);
+                it.runs.clear();
+                let brought = &mut status_of(it).services[1];
+                (brought.state, brought.deployed_hash) = (RunState::Pending, None);
             },
             "OpenStackDataPlaneDeployment openstack-edpm-x7abc did not come to service nova-custom",
         ),
@@ -244,17 +246,17 @@ fn what_was_changed_at_one_place_alone_stops_there() {
 fn a_deployment_of_other_services_takes_nothing_from_what_an_earlier_one_brought() {
     let (mut snapshot, beside) = arrived();
     let mut later = again(&snapshot, "later");
+    later.metadata.uid = Some("d1".to_owned());
     later.status = snapshot.deployments[0].status.clone();
-    let progress = later.status.as_mut().unwrap().progress.get_mut("openstack-edpm").unwrap();
-    progress.services = vec!["install-os".into()];
-    progress.hosts.get_mut(HOST).unwrap().done = 1;
+    later.spec.services_override = vec!["install-os".into()];
     snapshot.deployments.push(later);
+    status_of(&mut snapshot).deployment.as_mut().unwrap().uid = "d1".to_owned();
     assert_eq!(with(&snapshot, &beside, |it| open(&marks(it))), None);
 }
 
 /// Only the operator has the key of the digest that a release before recorded.
 #[test]
-fn of_a_secret_the_node_set_tells_whether_it_has_changed_since_a_deployment_used_it() {
+fn of_a_secret_the_node_tells_whether_it_has_changed_since_a_deployment_used_it() {
     let (mut snapshot, beside) = arrived();
     let status = snapshot.deployments[0].status.as_mut().unwrap();
     let text = status.secret_hashes.get_mut("nova-cell1-compute-config").unwrap();
@@ -264,8 +266,8 @@ fn of_a_secret_the_node_set_tells_whether_it_has_changed_since_a_deployment_used
     let text = traced(&snapshot, &beside);
     assert!(!text.contains("changed since it used it"), "{text}");
     let service = beside.given.service.metadata.name.clone().unwrap();
-    let set = snapshot.node_sets[0].status.as_mut().unwrap();
-    let told = set.conditions.iter_mut().find(|it| it.type_ == "UpToDate").unwrap();
+    let conditions = &mut status_of(&mut snapshot).conditions;
+    let told = conditions.iter_mut().find(|it| it.type_ == "UpToDate").unwrap();
     told.message = format!(
         "Changed since the last deployment: Secret nova-cell1-compute-config of service {service}."
     );

@@ -111,7 +111,7 @@ fn attempts(
     now: Timestamp,
 ) -> Outcome {
     let cell = &*seen.cell;
-    let hosts = all_unmapped(&seen.computes, &found.unmapped_of_sets);
+    let hosts = all_unmapped(&seen.computes);
     if hosts.is_empty() || is_terminating(cell) {
         let record = begun(found, record);
         let condition = condition(cell, &hosts, record.as_ref());

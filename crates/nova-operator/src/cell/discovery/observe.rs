@@ -1,22 +1,18 @@
 //! Reads the Jobs that discover a cell's hosts or read their mappings, and what they have left.
 
-use std::collections::BTreeMap;
-
 use api::nova::{Cell, DiscoveryState};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use operator_core::data_sources::SourceRef;
-use operator_core::node_set_host::{canonical_host_name, hosts};
 use operator_core::object_key::Key;
 use operator_runtime::error::Result;
 
 use crate::caches::Caches;
-use crate::cell::discovery::observed::{End, Seen, Unmapped, end, uid};
+use crate::cell::discovery::observed::{End, Seen, end, uid};
 use crate::cell::discovery::settings::{Discovery, discovery};
 use crate::cell::mappings::build::MAPPINGS_LABEL;
 use crate::indexes::BY_CELL_UID;
-use crate::node_set_cells::used_first;
 
 /// Label that the Job controller sets on pods.
 const JOB_NAME: &str = "batch.kubernetes.io/job-name";
@@ -50,34 +46,7 @@ pub async fn observe(
         None => None,
     };
     let secret_version = secret.and_then(|it| caches.sources.version(it));
-    let unmapped_of_sets = secret.map(|_| unmapped_of_sets(caches, key)).unwrap_or_default();
-    Ok(Some(Seen {
-        jobs,
-        mapping_jobs,
-        secret_version,
-        termination_message,
-        mapping_message,
-        unmapped_of_sets,
-    }))
-}
-
-/// Returns the hosts of node sets that nova reports as not mapped and that are in this cell, each
-/// once: computes report their own.
-fn unmapped_of_sets(caches: &Caches, cell: &Key) -> Vec<Unmapped> {
-    let Some(monitor) = &caches.nova else { return vec![] };
-    let (mut found, computes) = (BTreeMap::new(), monitor.computes_by_host(cell));
-    for set in caches.node_sets_of(&cell.namespace) {
-        let cells =
-            used_first(caches.cells_of(&cell.namespace), &set, |it| caches.services.get(it));
-        for host in hosts(&set).iter().map(|it| canonical_host_name(&set, it)) {
-            let Some(since) = monitor.unmapped_since(cell, &host) else { continue };
-            let is_here = monitor.cell_with(&cells, &host).as_ref() == Some(cell);
-            if is_here && !computes.contains_key(&host) {
-                found.insert(host, since);
-            }
-        }
-    }
-    found.into_iter().map(|(host, since)| Unmapped { host, since }).collect()
+    Ok(Some(Seen { jobs, mapping_jobs, secret_version, termination_message, mapping_message }))
 }
 
 /// Returns whether a Job has failed and that is not recorded yet.

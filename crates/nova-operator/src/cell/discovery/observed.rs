@@ -27,8 +27,6 @@ pub struct Seen {
     /// The same of the recorded reading of mappings; empty where its pod has succeeded and left no
     /// text.
     pub mapping_message: Option<String>,
-    /// The hosts of node sets in the cell that nova reports as not mapped.
-    pub unmapped_of_sets: Vec<Unmapped>,
 }
 
 impl Seen {
@@ -74,8 +72,7 @@ pub fn cell_of(job: &Job) -> Option<Key> {
 pub struct Unmapped {
     /// The host, as its service is registered.
     pub host: String,
-    /// Since when `HostMapped` of its compute is False, or nova was seen to list its service and no
-    /// hypervisor: `Timestamp::MIN` where the operator found it so when it started.
+    /// Since when `HostMapped` of its compute is False.
     pub since: Timestamp,
 }
 
@@ -89,11 +86,9 @@ pub fn unmapped(compute: &ExternalCompute) -> Option<Unmapped> {
     Some(Unmapped { host, since: mapped.last_transition_time.0 })
 }
 
-/// Returns the hosts of a cell that nova reports as not mapped, by name: those of its computes, and
-/// of node sets.
-pub fn all_unmapped(computes: &[Arc<ExternalCompute>], of_sets: &[Unmapped]) -> Vec<Unmapped> {
-    let of_computes = computes.iter().filter_map(|it| unmapped(it));
-    let mut hosts: Vec<Unmapped> = of_computes.chain(of_sets.iter().cloned()).collect();
+/// Returns the hosts of the computes of a cell that nova reports as not mapped, by name.
+pub fn all_unmapped(computes: &[Arc<ExternalCompute>]) -> Vec<Unmapped> {
+    let mut hosts: Vec<Unmapped> = computes.iter().filter_map(|it| unmapped(it)).collect();
     hosts.sort();
     hosts
 }

@@ -1,12 +1,11 @@
 //! What was observed in nova of the hosts of a cell, as plain data.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::nova::{ExternalCompute, Leftover};
 use kube::ResourceExt;
 
-use crate::cell::mappings::observed::AwaitedHost;
 use crate::drain::progress::HostProgress;
 
 /// What was observed of a cell's hosts.
@@ -14,13 +13,6 @@ use crate::drain::progress::HostProgress;
 pub struct HostsSeen {
     /// The leftovers with UUIDs, by the UID of their compute; without those whose compute is there.
     pub leftovers: BTreeMap<String, LeftoverSeen>,
-    /// What hosts leave that their node sets let go without a removal from nova.
-    pub let_go: Vec<Leftover>,
-    /// The hosts that leave node sets and are being removed from nova, named as their services are
-    /// registered.
-    pub removing: Vec<String>,
-    /// Those of them whose removals wait for their mappings.
-    pub unmapping: Vec<AwaitedHost>,
     /// Of a cell that is being deleted and has no computes: its hosts by name, and what nova has of
     /// each, as the decision has it; `None` where it is unknown which hosts it has, and of any other cell.
     pub hosts: Option<Vec<(String, HostProgress)>>,
@@ -42,21 +34,15 @@ pub fn has_ids(leftover: &Leftover) -> bool {
     leftover.service_id.is_some() || leftover.compute_id.is_some()
 }
 
-/// Returns the object to which the host name of a leftover belongs again, among the computes of its
-/// namespace and the hosts of node sets with the name of their set; `None` if it belongs to none.
+/// Returns the compute to which the host name of a leftover belongs again, among those of its namespace;
+/// `None` if it belongs to none.
 ///
 /// A compute that has no host name yet counts by its own name.
-pub fn user(
-    leftover: &Leftover,
-    computes: &[Arc<ExternalCompute>],
-    of_sets: &BTreeSet<(String, String)>,
-) -> Option<String> {
+pub fn user(leftover: &Leftover, computes: &[Arc<ExternalCompute>]) -> Option<String> {
     let has_host = |it: &&Arc<ExternalCompute>| {
         let host = it.status.as_ref().and_then(|it| it.host_name.as_deref());
         host.map_or_else(|| it.name_any() == leftover.compute, |it| it == leftover.host_name)
     };
     let compute = computes.iter().find(has_host);
-    let of_set = of_sets.iter().find(|it| it.0 == leftover.host_name);
-    let compute = compute.map(|it| format!("NovaExternalCompute {}", it.name_any()));
-    compute.or_else(|| of_set.map(|it| format!("OpenStackDataPlaneNodeSet {}", it.1)))
+    compute.map(|it| format!("NovaExternalCompute {}", it.name_any()))
 }

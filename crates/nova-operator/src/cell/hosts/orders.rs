@@ -64,5 +64,6 @@ fn inspection(seen: &Observed, host: &str) -> Order<OrderOfHost> {
 
 fn about(seen: &Observed, host: &str, order: HostOrder, because: &str) -> Order<OrderOfHost> {
     let (cell, host, meant_for) = (Key::of(&*seen.cell), host.to_owned(), Identity::default());
-    Order { what: OrderOfHost { cell, host, meant_for, order }, reason: because.to_owned() }
+    let what = OrderOfHost { cell, host, meant_for, order, target: None };
+    Order { what, reason: because.to_owned() }
 }

@@ -3,7 +3,7 @@
 use api::conditions::{ConditionDraft, first_names};
 use kube::ResourceExt;
 use nova_config::annotations::SKIP_CLEANUP;
-use nova_config::conditions::{HOSTS_REMOVED, NOVA_API_READY, RELEASED};
+use nova_config::conditions::{NOVA_API_READY, RELEASED};
 
 use crate::cell::hosts::observed::{HostsSeen, has_ids};
 use crate::cell::observed::Observed;
@@ -15,14 +15,13 @@ use crate::reasons;
 /// How many hosts are named, and how many servers of each.
 const NAMED: usize = 5;
 
-/// Whether no host holds the cell: nova was asked of each and has nothing on it, none is being removed
-/// from nova, and what others have left is deleted; or nova's API is not used, or the user lets the cell
-/// go.
+/// Whether no host holds the cell: nova was asked of each and has nothing on it, and what others have left
+/// is deleted; or nova's API is not used, or the user lets the cell go.
 pub fn is_free(seen: &Observed) -> bool {
-    let Some(HostsSeen { hosts, removing, .. }) = &seen.hosts else { return true };
+    let Some(HostsSeen { hosts, .. }) = &seen.hosts else { return true };
     let is_skipped = seen.cell.annotations().get(SKIP_CLEANUP).is_some_and(|it| it == "true");
     let are_empty = || hosts.as_ref().is_some_and(|all| all.iter().all(|(_, it)| it.is_empty()));
-    is_skipped || (removing.is_empty() && left_behind(seen).is_empty() && are_empty())
+    is_skipped || (left_behind(seen).is_empty() && are_empty())
 }
 
 /// Returns the hosts in the list of leftovers of which UUIDs are still to be deleted: nothing else has
@@ -46,15 +45,6 @@ pub fn condition(seen: &Observed) -> ConditionDraft {
             first_names(&occupied, NAMED)
         );
         return reasons::cell::SERVERS_IN_CELL.condition(RELEASED, text);
-    }
-    let removing = seen.hosts.as_ref().map(|it| it.removing.as_slice()).unwrap_or_default();
-    if !removing.is_empty() {
-        let text = format!(
-            "NovaCell {cell} goes when hosts that leave node sets are removed from nova: {}. \
-             {HOSTS_REMOVED} of their node sets says what they wait for. {skip}",
-            first_names(removing, NAMED)
-        );
-        return reasons::cell::CELL_IN_USE.condition(RELEASED, text);
     }
     let left = left_behind(seen);
     if !left.is_empty() && hosts.is_some_and(|all| all.iter().all(|(_, it)| it.is_empty())) {

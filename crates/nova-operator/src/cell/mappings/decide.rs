@@ -135,9 +135,7 @@ fn readings(
 
 /// Returns the hosts whose removals wait for their mappings, by name.
 fn all_awaited(seen: &Observed) -> Vec<AwaitedHost> {
-    let of_computes = seen.computes.iter().filter_map(|it| awaited(it));
-    let of_sets = seen.hosts.iter().flat_map(|it| it.unmapping.iter().cloned());
-    let mut hosts: Vec<AwaitedHost> = of_computes.chain(of_sets).collect();
+    let mut hosts: Vec<AwaitedHost> = seen.computes.iter().filter_map(|it| awaited(it)).collect();
     // Of a host that is there twice, the later time counts.
     hosts.sort_by(|a, b| b.cmp(a));
     hosts.dedup_by(|a, b| a.host == b.host);

@@ -1,6 +1,6 @@
 //! The discovery of a cell's hosts: attempts, backoff, results, and restarts at every point.
 
-use api::nova::DiscoveryState;
+use api::nova::{DiscoveryState, Management};
 use jiff::SignedDuration;
 
 use super::world::{IMAGE, World, run_script};
@@ -8,7 +8,6 @@ use super::*;
 use crate::cell::discovery::build::SCRIPT;
 use crate::cell::discovery::decide::pause;
 use crate::cell::discovery::failure::last_line;
-use crate::cell::discovery::observed::Unmapped;
 use crate::cell::discovery::settings::{Discovery, discovery};
 
 fn good(reason: &str) -> (ConditionStatus, String) {
@@ -53,10 +52,10 @@ fn unmapped_hosts_share_one_job_and_only_novas_api_ends_the_wait() {
 }
 
 #[test]
-fn hosts_of_node_sets_are_discovered_too_and_those_of_before_a_restart_are_no_new_ones() {
+fn a_host_that_a_service_deploys_is_discovered_too_and_a_new_one_does_not_wait() {
     let mut world = World::new();
-    let unmapped = |since| Unmapped { host: "set0.example.org".into(), since };
-    world.found().unmapped_of_sets = vec![unmapped(Timestamp::MIN)];
+    world.compute("n0").spec.management = Management::Observed;
+    world.map("n0", false);
     world.settle();
     assert_eq!((world.said(), world.n_created), (bad("Discovering"), 1));
     world.end(None);
@@ -66,13 +65,14 @@ fn hosts_of_node_sets_are_discovered_too_and_those_of_before_a_restart_are_no_ne
     world.end(None);
     world.settle();
     assert_eq!((world.said(), world.n_created), (bad("HostsStillUnmapped"), 2));
-    assert!(world.condition().unwrap().message.contains("set0.example.org"));
-    // A host that was seen to be registered since the last attempt does not wait.
-    world.found().unmapped_of_sets = vec![unmapped(world.now + SignedDuration::from_secs(1))];
-    world.later(SignedDuration::from_secs(2));
+    assert!(world.condition().unwrap().message.contains("n0.example.org"));
+    world.now += SignedDuration::from_secs(1);
+    world.map("n1", false);
+    world.later(SignedDuration::from_secs(1));
     assert_eq!((world.attempt(), world.n_created), ((1, DiscoveryState::Running), 3));
     world.end(None);
-    world.found().unmapped_of_sets.clear();
+    world.map("n0", true);
+    world.map("n1", true);
     world.settle();
     assert_eq!((world.said(), world.jobs().len()), (good("HostsMapped"), 0));
 }

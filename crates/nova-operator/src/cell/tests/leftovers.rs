@@ -52,6 +52,21 @@ fn registered(service_id: &str, compute_id: &str) -> Arc<ExternalCompute> {
     compute
 }
 
+/// A compute that is let go without a removal from nova, with the UUID of its service.
+fn let_go(uid: &str, service_id: &str) -> Arc<ExternalCompute> {
+    let mut compute = registered(service_id, "c0");
+    let it = Arc::make_mut(&mut compute);
+    it.metadata.uid = Some(uid.to_owned());
+    it.metadata.deletion_timestamp = serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap();
+    let condition = json!({
+        "type": "HostCleaned", "status": "False", "reason": "CleanupSkipped", "severity": "Error",
+        "message": "x", "lastTransitionTime": "2026-01-01T00:00:00Z",
+    });
+    let status = it.status.as_mut().unwrap();
+    status.conditions = vec![serde_json::from_value(condition).unwrap()];
+    compute
+}
+
 fn message(seen: &Observed) -> String {
     let leftovers = status(seen).leftovers;
     assert_eq!(leftovers.len(), 1, "{leftovers:?}");
@@ -71,17 +86,8 @@ fn events(seen: &Observed) -> Vec<(String, String)> {
 
 #[test]
 fn a_compute_that_is_let_go_leaves_the_uuids_that_were_read() {
-    let mut let_go = registered("a0", "c0");
-    let it = Arc::make_mut(&mut let_go);
-    it.metadata.deletion_timestamp = serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap();
-    let condition = json!({
-        "type": "HostCleaned", "status": "False", "reason": "CleanupSkipped", "severity": "Error",
-        "message": "x", "lastTransitionTime": "2026-01-01T00:00:00Z",
-    });
-    let status_of_it = it.status.as_mut().unwrap();
-    status_of_it.conditions = vec![serde_json::from_value(condition).unwrap()];
     let mut seen = Observed { hosts: Some(HostsSeen::default()), ..seen() };
-    seen.computes = vec![let_go];
+    seen.computes = vec![let_go("n0", "a0")];
     let left = status(&seen).leftovers;
     let ids = (left[0].service_id.as_deref(), left[0].compute_id.as_deref());
     assert_eq!((ids, left[0].message.as_str()), ((Some("a0"), Some("c0")), ""));
@@ -180,17 +186,14 @@ fn an_entry_without_uuids_or_without_novas_api_is_as_before() {
 }
 
 #[test]
-fn a_host_name_belongs_to_a_compute_or_to_a_host_of_a_node_set() {
+fn a_host_name_belongs_to_a_compute_that_has_it_or_has_no_host_name_yet() {
     let left = entry(Some("a0"), None);
-    let of_sets = [("n1.example.org".to_owned(), "set".to_owned())].into();
-    assert_eq!(user(&left, &[compute("n1")], &of_sets), None);
+    assert_eq!(user(&left, &[compute("n1")]), None);
     let expected = Some("NovaExternalCompute n0".to_owned());
-    assert_eq!(user(&left, &[compute("n0")], &of_sets), expected);
+    assert_eq!(user(&left, &[compute("n1"), compute("n0")]), expected);
     let mut new = compute("n0");
     Arc::make_mut(&mut new).status = None;
-    assert_eq!(user(&left, &[new], &of_sets), expected, "it has no host name yet");
-    let of_sets = [(HOST.to_owned(), "set".to_owned())].into();
-    assert_eq!(user(&left, &[], &of_sets).as_deref(), Some("OpenStackDataPlaneNodeSet set"));
+    assert_eq!(user(&left, &[new]), expected, "it has no host name yet");
 }
 
 /// So many entries with UUIDs, the earliest first.
@@ -204,10 +207,6 @@ fn entries(n: usize) -> Vec<Leftover> {
 
 #[test]
 fn no_entry_with_uuids_is_dropped_and_what_finds_no_place_waits_for_one() {
-    let hosts = |let_go| {
-        let to_leave = Leftover { uid: "new".into(), ..entry(Some("a9"), None) };
-        HostsSeen { let_go: if let_go { vec![to_leave] } else { vec![] }, ..HostsSeen::default() }
-    };
     let mut seen = cell_with(entry(None, None), None);
     let uids = |seen: &Observed| -> Vec<String> {
         status(seen).leftovers.into_iter().map(|it| it.uid).collect()
@@ -217,13 +216,13 @@ fn no_entry_with_uuids_is_dropped_and_what_finds_no_place_waits_for_one() {
     };
     list(&mut seen, entries(LEFTOVERS));
     assert!(is_full(&seen.cell));
-    seen.hosts = Some(hosts(true));
+    seen.computes = vec![let_go("new", "a9")];
     let before: Vec<String> = entries(LEFTOVERS).into_iter().map(|it| it.uid).collect();
     assert_eq!(uids(&seen), before);
     // One entry is worked off.
     let done = removing(ServiceRemoval::Done, PlacementRemoval::Done);
     let worked_off = [("h07".to_owned(), LeftoverSeen::Progress(done))].into();
-    seen.hosts = Some(HostsSeen { leftovers: worked_off, ..hosts(true) });
+    seen.hosts = Some(HostsSeen { leftovers: worked_off, ..HostsSeen::default() });
     let after = uids(&seen);
     assert!(after.len() == LEFTOVERS && after.contains(&"new".to_owned()), "{after:?}");
     // One without UUIDs gives way, and what was recorded stays.
@@ -231,14 +230,12 @@ fn no_entry_with_uuids_is_dropped_and_what_finds_no_place_waits_for_one() {
     all.push(Leftover { uid: "shown".into(), ..entry(None, None) });
     list(&mut seen, all.clone());
     assert!(!is_full(&seen.cell));
-    seen.hosts = Some(hosts(true));
+    seen.hosts = Some(HostsSeen::default());
     assert!(!uids(&seen).contains(&"shown".to_owned()));
     all.pop();
     all.push(Leftover { uid: "new".into(), ..entry(Some("a9"), None) });
     list(&mut seen, all);
-    let mut later = hosts(true);
-    later.let_go.push(Leftover { uid: "a".into(), ..entry(Some("a8"), None) });
-    seen.hosts = Some(later);
+    seen.computes.push(let_go("a", "a8"));
     let after = uids(&seen);
     assert!(after.contains(&"new".to_owned()) && !after.contains(&"a".to_owned()), "{after:?}");
 }

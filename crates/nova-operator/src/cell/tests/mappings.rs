@@ -7,7 +7,6 @@ use jiff::SignedDuration;
 use super::world::{IMAGE, World, run_script};
 use super::*;
 use crate::cell::discovery::decide::pause;
-use crate::cell::hosts::observed::HostsSeen;
 use crate::cell::mappings::build::SCRIPT;
 use crate::cell::mappings::known::{Mapping, mapping};
 use crate::cell::mappings::observed::{AwaitedHost, awaited, still_mapped};
@@ -374,12 +373,15 @@ fn an_operator_that_dies_between_any_two_writes_reads_nothing_twice() {
     }
 }
 
-/// A cell with these hosts of node sets, whose mappings are awaited.
+/// A cell with computes of these hosts, whose mappings are awaited.
 fn with_hosts(hosts: impl Iterator<Item = String>) -> World {
     let mut world = World::new();
-    let since = world.now;
-    let unmapping = hosts.map(|host| AwaitedHost { host, since }).collect();
-    world.seen.hosts = Some(HostsSeen { unmapping, ..HostsSeen::default() });
+    world.seen.computes.clear();
+    for host in hosts {
+        world.seen.computes.push(compute(&host));
+        world.compute(&host).status.as_mut().unwrap().host_name = Some(host.clone());
+        remove(&mut world, &host);
+    }
     world.settle();
     world
 }

@@ -1,10 +1,10 @@
 //! What a cell says of nova's API and of how many of its computes are up.
 
+use api::nova::Management;
 use openstack_client::{Error, Fault, Service};
 
 use super::*;
-use crate::nova_health::{ApiHealth, ServiceHealth};
-use crate::nova_monitor::objects::SetHost;
+use crate::nova_health::ApiHealth;
 
 fn said(seen: &Observed, type_: &str) -> (ConditionStatus, String, String) {
     let found = condition(seen, type_);
@@ -114,34 +114,20 @@ fn computes_are_counted_and_the_first_that_are_down_are_named() {
 }
 
 #[test]
-fn hosts_of_node_sets_count_and_one_that_was_not_read_often_enough_changes_nothing() {
-    let host = |name: &str, service| SetHost { name: name.to_owned(), service };
-    let up = ServiceHealth::Up { disabled: None };
-    let down = ServiceHealth::Down { since: None, is_forced: false };
-    let mut seen = Observed {
-        nova_api: Some(ApiHealth::Answers),
-        computes: vec![with_service("n0", "True")],
-        set_hosts: Some(vec![host("set/h0", up), host("set/h1", down)]),
-        ..seen()
-    };
-    assert_eq!(said(&seen, "ComputesUp").2, "2 of 3 computes are up; down: set/h1.");
-    pass(&mut seen);
-    let second = |seen: &mut Observed, service| {
-        seen.set_hosts.as_mut().unwrap()[1].service = service;
-    };
-    second(&mut seen, ServiceHealth::Pending);
-    assert!(!pass(&mut seen), "nothing is written");
-    // After a restart, before the first reading.
-    let known = seen.set_hosts.take();
-    seen.nova_api = Some(ApiHealth::Pending);
-    assert!(!pass(&mut seen), "nothing is written");
+fn a_host_that_a_service_deploys_counts_and_has_no_credentials_of_the_cell() {
+    let mut seen = Observed { nova_api: Some(ApiHealth::Answers), ..seen() };
+    let inputs = present(&seen);
+    let mut observed = with_service("n1", "False");
+    Arc::make_mut(&mut observed).spec.management = Management::Observed;
+    seen.computes = vec![deployed("n0", &inputs), observed];
+    assert_eq!(said(&seen, "ComputesUp").2, "0 of 2 computes are up; down: n1; 1 unknown.");
+    let of_credentials = said(&seen, "ComputesUpToDate");
+    assert_eq!((of_credentials.0, &*of_credentials.1), (ConditionStatus::True, "UpToDate"));
+    let status = status(&seen);
+    assert_eq!((status.computes, status.up_to_date_computes), (Some(1), Some(1)));
     seen.nova_api = Some(ApiHealth::Unread);
-    assert!(said(&seen, "ComputesUp").2.contains("unknown which hosts of node sets"));
     let api = said(&seen, "NovaAPIReady");
     assert_eq!((api.0, &*api.1), (ConditionStatus::Unknown, "NotRead"));
-    seen.set_hosts = known;
-    second(&mut seen, ServiceHealth::ApiFails);
-    assert_eq!(said(&seen, "ComputesUp").2, "2 of 3 computes are up; 1 unknown.");
 }
 
 #[test]

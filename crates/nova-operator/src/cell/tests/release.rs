@@ -1,5 +1,6 @@
 //! A cell that is being deleted is held while its hosts have servers, or while that is unknown.
 
+use api::nova::Management;
 use kube::ResourceExt;
 use nova_config::annotations::SKIP_CLEANUP;
 use openstack_client::{Error, Fault, Service};
@@ -63,10 +64,15 @@ fn servers_and_open_migrations_hold_a_cell_and_are_named_by_host() {
 
 #[test]
 fn hosts_that_leave_node_sets_hold_a_cell_until_they_are_removed() {
-    let mut seen = deleted(Some(vec![("h0", HostProgress::Empty)]));
-    seen.hosts.as_mut().unwrap().removing.push("h0".to_owned());
-    check(&seen, ConditionStatus::False, "CellInUse", "removed from nova: h0. ");
-    seen.hosts.as_mut().unwrap().removing.clear();
+    let mut seen = deleted(Some(vec![]));
+    seen.computes = vec![compute("n0")];
+    Arc::make_mut(&mut seen.computes[0]).spec.management = Management::Observed;
+    assert!(!goes(&seen));
+    let found = condition(&seen, "Released");
+    assert_eq!(found.reason, "CellInUse");
+    assert!(found.message.contains("1 do: n0. Take"), "{}", found.message);
+    assert!(found.message.contains("out of their node sets"), "{}", found.message);
+    seen.computes.clear();
     assert!(goes(&seen));
 }
 

@@ -69,7 +69,7 @@ fn a_compute_that_its_node_does_not_own_is_not_compared() {
 #[test]
 fn a_role_that_is_deleted_undoes_nothing_although_it_named_the_configuration() {
     let mut world = World::new();
-    let role = Arc::make_mut(world.seen.role.as_mut().unwrap());
+    let role = world.seen.group.as_mut().unwrap().role_mut();
     role.annotations_mut().insert(CELL.into(), "nova-cell1".into());
     role.annotations_mut().insert(DEFAULT_CONFIG.into(), "defaults".into());
     let defaults = content(&[("02-nova-default.conf", "[DEFAULT]\ndebug = True\n")]);
@@ -83,7 +83,7 @@ fn a_role_that_is_deleted_undoes_nothing_although_it_named_the_configuration() {
     let files = world.files.clone();
     assert!(files.contains_key("02-nova-default.conf"));
 
-    world.seen.role = None;
+    world.seen.group = None;
     world.seen.default_config = None;
     // The node's controller has noticed, and keeps the node ready.
     world.node().status.as_mut().unwrap().observed_role = None;

@@ -135,6 +135,7 @@ fn a_plan_has_the_order_about_the_host_with_what_it_is_meant_for_and_why() {
         host: "n0.example.org".to_owned(),
         meant_for: Identity::recorded(&world.seen.compute),
         order: HostOrder::Drain(drain),
+        target: None,
     };
     assert_eq!(orders[0].what, expected);
     assert_eq!(expected.meant_for.service_id.as_deref(), Some("s"));

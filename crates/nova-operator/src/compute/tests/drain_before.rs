@@ -23,6 +23,7 @@ struct Cloud {
     read: Option<String>,
     n_turns: usize,
     is_up: bool,
+    is_listed: bool,
     has_servers: bool,
     order: Option<OrderOfHost>,
     progress: HostProgress,
@@ -43,6 +44,7 @@ impl Cloud {
             read: None,
             n_turns: 0,
             is_up: true,
+            is_listed: true,
             has_servers: false,
             order: None,
             progress: HostProgress::Pending,
@@ -66,8 +68,11 @@ impl Cloud {
         }
         self.n_turns += 1;
         let up = ServiceHealth::Up { disabled: self.read.clone() };
-        let service =
-            if self.is_up { up } else { ServiceHealth::Down { since: None, is_forced: false } };
+        let service = match (self.is_listed, self.is_up) {
+            (false, _) => ServiceHealth::NotFound,
+            (true, true) => up,
+            (true, false) => ServiceHealth::Down { since: None, is_forced: false },
+        };
         self.world.seen.health = Some(HostHealth {
             service,
             mapping: MappingHealth::Mapped,
@@ -101,6 +106,7 @@ impl Cloud {
     fn pass(&mut self) {
         let is_marked = self.disabled.is_some();
         self.progress = match self.order() {
+            Some(_) if !self.is_listed => HostProgress::NotFound,
             Some(HostOrder::Drain(drain) | HostOrder::DrainForChange(drain)) => {
                 self.disabled = Some(drain.disabled_reason(MARKER));
                 let is_empty = is_marked && !self.has_servers;
@@ -190,6 +196,22 @@ fn a_change_waits_for_the_drain_and_the_host_is_given_back_once_its_service_is_u
     cloud.settle();
     assert!(cloud.is_as_before(), "{:?}", cloud.state());
     assert_eq!(cloud.runs().len(), 2);
+}
+
+#[test]
+fn a_change_of_a_host_that_nova_does_not_list_waits_until_the_user_gives_the_drain_up() {
+    let mut cloud = Cloud::changed();
+    cloud.is_listed = false;
+    cloud.settle();
+    assert_eq!((cloud.runs(), cloud.world.reason("Ready")), (vec![], "WaitingForDrain".into()));
+    let said = cloud.world.condition("Drained");
+    assert_eq!(said.reason, "ServiceNotFound");
+    for part in ["does not list host n0.example.org", "OpenStackDataPlaneNode n0 to false"] {
+        assert!(said.message.contains(part), "{}", said.message);
+    }
+    annotate(&mut cloud.world, DRAIN_BEFORE, Some("false"));
+    cloud.settle();
+    assert_eq!(cloud.runs(), ["nova"]);
 }
 
 #[test]
@@ -420,17 +442,17 @@ fn a_value_that_is_not_understood_deploys_nothing_and_enables_nothing() {
 fn a_role_that_is_gone_gives_no_host_back() {
     let mut cloud = Cloud::of(World::deployed(), "true");
     annotate(&mut cloud.world, DRAIN_BEFORE, None);
-    let role = cloud.world.seen.role.as_mut().unwrap();
+    let role = cloud.world.seen.group.as_mut().unwrap().role_mut();
     let annotation = (DRAIN_BEFORE.to_owned(), "true".to_owned());
-    Arc::make_mut(role).annotations_mut().extend([annotation]);
+    role.annotations_mut().extend([annotation]);
     cloud.has_servers = true;
     cloud.world.configure(None);
     cloud.settle();
     assert_eq!(cloud.disabled.as_deref(), Some(MARKED));
-    let role = cloud.world.seen.role.take();
+    let group = cloud.world.seen.group.take();
     cloud.settle();
     assert_eq!((cloud.order.clone(), cloud.disabled.as_deref()), (None, Some(MARKED)));
-    cloud.world.seen.role = role;
+    cloud.world.seen.group = group;
     cloud.has_servers = false;
     cloud.settle();
     assert_eq!(cloud.runs(), ["nova"]);
@@ -464,7 +486,7 @@ fn a_host_is_not_given_back_before_nova_was_read_after_a_restart_in_the_middle_o
             let world = &mut cloud.world;
             let annotations = world.node().annotations_mut();
             annotations.remove(DRAIN_BEFORE);
-            world.seen.role = None;
+            world.seen.group = None;
         } else {
             annotate(&mut cloud.world, DRAIN_BEFORE, Some("false"));
         }

@@ -122,7 +122,7 @@ fn a_host_without_a_certificate_and_a_key_says_that_no_guest_can_move_and_is_rea
     }
     for can_move in [(|it| it.seen.migration_key = Some(key("1"))) as fn(&mut World), |it| {
         it.seen.migration_key = None;
-        Arc::make_mut(it.seen.role.as_mut().unwrap()).spec.tls_enabled = Some(true);
+        it.seen.group.as_mut().unwrap().role_mut().spec.tls_enabled = Some(true);
     }] {
         can_move(&mut world);
         world.settle();

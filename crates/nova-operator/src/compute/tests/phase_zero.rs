@@ -10,21 +10,21 @@ fn rival() -> ConflictingService {
 #[test]
 fn a_service_of_the_same_files_is_named_and_nothing_runs_until_it_is_off_the_list() {
     let mut world = World::new();
-    world.seen.conflicting_service = Some(rival());
+    world.seen.nova.listed = Some(rival());
     world.settle();
     let condition = world.condition("InputReady");
     assert_eq!((condition.reason.as_str(), world.n_runs()), ("NovaServiceListed", 0));
     for part in ["OpenStackDataPlaneService own", "OpenStackDataPlaneRole compute", "Compute n0"] {
         assert!(condition.message.contains(part), "{}", condition.message);
     }
-    world.seen.conflicting_service = None;
+    world.seen.nova.listed = None;
     assert!(world.settle().contains(&"run libvirt".to_owned()));
 }
 
 #[test]
 fn a_deployed_compute_stays_ready_and_runs_nothing_beside_such_a_service_until_it_is_edited() {
     let mut world = World::deployed();
-    world.seen.conflicting_service = Some(rival());
+    world.seen.nova.listed = Some(rival());
     assert_eq!(world.settle(), ["status"]);
     assert_eq!(world.condition("Ready").status, ConditionStatus::True);
     assert_eq!(world.reason("InputReady"), "NovaServiceListed");
@@ -32,14 +32,14 @@ fn a_deployed_compute_stays_ready_and_runs_nothing_beside_such_a_service_until_i
     world.configure(Some("[DEFAULT]\ndebug = true\n"));
     assert_eq!(world.settle(), ["status"]);
     assert_eq!(world.reason("Ready"), "NovaServiceListed");
-    world.seen.conflicting_service = None;
+    world.seen.nova.listed = None;
     assert!(world.settle().contains(&"run nova".to_owned()));
 }
 
 /// Has the role list services, of which these have succeeded on the host.
 fn list(world: &mut World, services: &[&str], succeeded: &[&str]) {
     let names = services.iter().map(|it| (*it).to_owned()).collect();
-    Arc::make_mut(world.seen.role.as_mut().unwrap()).spec.services = names;
+    world.seen.group.as_mut().unwrap().role_mut().spec.services = names;
     let run = |name: &&str| {
         json!({
             "name": name, "state": "Succeeded", "hash": "h", "deployedHash": "h", "attempt": 1,

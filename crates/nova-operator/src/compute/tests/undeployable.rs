@@ -11,7 +11,7 @@ const LOSSES: [(Change, &str); 5] = [
     (|it| it.seen.cell_secret = None, "SecretNotFound"),
     (|it| it.seen.cell = None, "NovaCellNotFound"),
     (|it| it.seen.node = None, "NodeNotFound"),
-    (|it| it.seen.role = None, "RoleNotFound"),
+    (|it| it.seen.group = None, "RoleNotFound"),
 ];
 
 const EDIT: Option<&str> = Some("[libvirt]\ncpu_mode = none\n");

@@ -68,8 +68,8 @@ fn a_mismatch_is_repaired_by_setting_the_annotation_back() {
 #[test]
 fn the_roles_annotation_counts_only_where_the_node_has_none() {
     let of = |of_role: Option<&str>, of_node: Option<&str>| {
-        let role = Some(Arc::new(role(of_role)));
-        judged(&Observed { role, ..with(of_node, ran("nova-cell1")) })
+        let group = Some(role(of_role));
+        judged(&Observed { group, ..with(of_node, ran("nova-cell1")) })
     };
     for (of_role, of_node, expected) in [
         (Some("nova-cell2"), None, "CellMismatch"),
@@ -144,7 +144,7 @@ fn a_role_that_is_deleted_changes_no_compute() {
     for asked in [None, Some("nova-cell1")] {
         let mut compute = ran("nova-cell1");
         compute.spec.env = serde_json::from_value(json!([{ "name": "A", "value": "b" }])).unwrap();
-        let mut seen = Observed { role: None, ..with(asked, compute) };
+        let mut seen = Observed { group: None, ..with(asked, compute) };
         deploys(&mut seen);
         let (writes, condition) = judged(&seen);
         let condition = condition.unwrap();
@@ -152,14 +152,14 @@ fn a_role_that_is_deleted_changes_no_compute() {
         assert!(condition.message.contains("OpenStackDataPlaneRole compute"), "{condition:?}");
     }
     // A compute that never ran stays too: the role may be about to be restored.
-    let fresh = Observed { role: None, ..with(None, made("nova-cell1")) };
+    let fresh = Observed { group: None, ..with(None, made("nova-cell1")) };
     let (writes, condition) = judged(&fresh);
     assert_eq!((writes, reason(condition.as_ref())), (vec![], "RoleNotFound"));
     // The node's own annotation still counts.
-    let moved = Observed { role: None, ..with(Some("nova-cell2"), ran("nova-cell1")) };
+    let moved = Observed { group: None, ..with(Some("nova-cell2"), ran("nova-cell1")) };
     assert_eq!(reason(judged(&moved).1.as_ref()), "CellMismatch");
     // Without a compute there is nothing to keep.
-    let none = Observed { role: None, ..seen(None) };
+    let none = Observed { group: None, ..seen(None) };
     assert_eq!(recorded(decide(&none, None, Timestamp::UNIX_EPOCH)).steps, []);
 }
 

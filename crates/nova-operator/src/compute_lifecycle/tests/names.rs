@@ -66,7 +66,7 @@ fn the_humans_options_are_in_no_write() {
 fn the_environment_is_the_nodes_else_the_roles() {
     let env = |name: &str| serde_json::from_value(json!([{ "name": name, "value": "x" }])).unwrap();
     let mut seen = with(Some("nova-cell1"), made("nova-cell1"));
-    Arc::make_mut(seen.role.as_mut().unwrap()).spec.env = env("ROLE");
+    seen.group.as_mut().unwrap().role_mut().spec.env = env("ROLE");
     assert_eq!(applied(&seen)[0]["spec"]["env"][0]["name"], "ROLE");
     Arc::make_mut(&mut seen.node).spec.env = env("NODE");
     assert_eq!(applied(&seen)[0]["spec"]["env"][0]["name"], "NODE");
@@ -84,7 +84,7 @@ fn the_mounts_are_the_nodes_else_the_roles() {
         applied(seen)[0].pointer("/spec/extraMounts/0/volumes/0/name").unwrap().clone()
     };
     let mut seen = with(Some("nova-cell1"), made("nova-cell1"));
-    Arc::make_mut(seen.role.as_mut().unwrap()).spec.node_template = Some(section("role"));
+    seen.group.as_mut().unwrap().role_mut().spec.node_template = Some(section("role"));
     assert_eq!(volume(&seen), "role");
     Arc::make_mut(&mut seen.node).spec.node = Some(section("node"));
     assert_eq!(volume(&seen), "node");

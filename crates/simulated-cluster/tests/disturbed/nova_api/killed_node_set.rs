@@ -3,7 +3,7 @@
 
 use anyhow::{Context as _, Result, ensure};
 use api::ansibleee::{AnsibleEe, JobStatus};
-use api::dataplane::{HostReadiness, HostState, NodeSet};
+use api::dataplane::{HostState, Node, NodeSet};
 use e2e::journey::RUN;
 use kube::ResourceExt;
 use operator_core::run_engine::run::SERVICE_LABEL;
@@ -11,14 +11,13 @@ use serde_json::Value;
 use simulated_cluster::{Host, Nova, NovaFault, Operator};
 
 use super::killed::{AFTER, BEFORE};
-use super::node_set_removal::{REPORT, deploy, has, has_finalizers, take_out};
+use super::node_set_removal::{deploy, has, is_held, take_out};
 use super::node_sets::SET;
 use super::start;
 use crate::ends::cleaned;
 use crate::own::{Own, PATIENCE};
 
-/// Request about one host, with what it is about in place of `ID` → when the operator is killed. They
-/// are one fewer than the hosts of a cell that the operator removes at a time.
+/// Request about one host, with what it is about in place of `ID` → when the operator is killed.
 const REQUESTS: [(&str, NovaFault); 7] = [
     ("PUT /v2.1/os-services/ID", BEFORE),
     // Nova-compute is to be stopped once this has shown that the host is empty.
@@ -27,7 +26,7 @@ const REQUESTS: [(&str, NovaFault); 7] = [
     ("DELETE /v2.1/os-services/ID", AFTER),
     ("DELETE /placement/resource_providers/ID", BEFORE),
     ("DELETE /placement/resource_providers/ID", AFTER),
-    // The host finalizer is to be released after this.
+    // The node is to be released after this.
     ("DELETE /network/v2.0/agents/ID", AFTER),
 ];
 /// The service that stops nova-compute on a host.
@@ -120,17 +119,19 @@ async fn hosts_leave_a_node_set_once_although_the_operator_dies_at_any_step() ->
         nova.wait_for_total(&kill.line, 1, PATIENCE).await?;
     }
     stops(&own, stopped, JobStatus::Running).await?;
-    let is_released = |it: &HostReadiness| !it.spec.host_finalizers.contains_key(&released.name);
-    own.wait::<HostReadiness>(REPORT, "without the released host", RUN, is_released).await?;
+    own.wait::<Node>(&released.name, "released", RUN, |it| !is_held(it)).await?;
     own.sim.operators.kill(Operator::Nova)?;
     stopped.release();
     stops(&own, stopped, JobStatus::Succeeded).await?;
-    let report = own.api::<HostReadiness>().get(REPORT).await?;
-    assert_eq!(report.spec.host_finalizers.len(), hosts.len() - 1, "the others still have theirs");
+    let nodes = own.list::<Node>().await?;
+    let n_held = nodes.iter().filter(|it| is_held(it)).count();
+    assert_eq!((nodes.len(), n_held), (hosts.len(), hosts.len() - 1), "the others still are");
     own.replace(&[Operator::DataPlane, Operator::Nova]).await?;
     nova.heal();
 
-    has_finalizers(&own, &[&stays.name]).await?;
+    for host in leaving {
+        own.gone::<Node>(&host.name, PATIENCE).await?;
+    }
     let is_alone = |it: &NodeSet| it.status.as_ref().is_some_and(|it| it.hosts.len() == 1);
     own.wait::<NodeSet>(SET, "with the host that stays", RUN, is_alone).await?;
     for kill in kills {

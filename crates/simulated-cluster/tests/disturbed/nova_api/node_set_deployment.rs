@@ -2,14 +2,14 @@
 //! are killed meanwhile.
 
 use anyhow::Result;
-use api::dataplane::{Deployment, HostReadiness, HostState, NodeSet};
-use e2e::journey::{RUN, conditions_of_set};
+use api::dataplane::{Deployment, HostState, Node, NodeSet};
+use e2e::journey::RUN;
 use e2e::says;
 use serde_json::json;
 use simulated_cluster::{Behaviour, Operator};
 
 use super::node_set_removal::{SERVICE, World};
-use super::node_sets::{DRAINED, SET, reaches};
+use super::node_sets::{SET, is_given_back, reaches};
 use super::rollout::assert_one_by_one;
 use super::{READ, disabled};
 use crate::own::PATIENCE;
@@ -24,8 +24,10 @@ impl World {
         let annotations = json!({ "nova.openstack.org/drain-before": "true" });
         let change = json!({ "metadata": { "annotations": annotations } });
         self.own.merge::<NodeSet>(SET, change).await?;
-        let is_restricted = |it: &HostReadiness| it.spec.disruption_allowed.is_some();
-        self.own.wait::<HostReadiness>("edpm-nova", "restricted", READ, is_restricted).await?;
+        let holds = |it: &Node| it.disruption_holders().iter().any(|it| it.holds);
+        for host in [&self.host, &self.other] {
+            self.own.wait::<Node>(&host.name, "restricted", READ, holds).await?;
+        }
         Ok(())
     }
 
@@ -43,20 +45,27 @@ impl World {
         self.own.wait::<Deployment>(name, reason, RUN, is_there).await.map(drop)
     }
 
-    /// Waits until the host is deployed and no drain of the node set is reported.
+    /// Waits until all hosts are deployed and no drain of them is reported.
     async fn is_given_back(&self) -> Result<()> {
-        let is_quiet = |it: &NodeSet| {
-            let mut hosts = it.status.iter().flat_map(|it| &it.hosts);
-            hosts.all(|it| it.state == HostState::Deployed)
-                && conditions_of_set(it).iter().all(|it| it.type_ != DRAINED)
-        };
-        self.own.wait::<NodeSet>(SET, "given back", PATIENCE, is_quiet).await.map(drop)
+        for host in [&self.host, &self.other] {
+            let is_there = |it: &Node| {
+                state(it) == Some(HostState::Deployed) && it.disruption_target().is_none()
+            };
+            self.own.wait::<Node>(&host.name, "deployed", PATIENCE, is_there).await?;
+            is_given_back(&self.own, host).await?;
+        }
+        Ok(())
     }
 
     /// Returns how often a run came to each host.
     fn visits(&self) -> [usize; 2] {
         [&self.host, &self.other].map(|it| it.visits().len())
     }
+}
+
+/// Returns how far the deployment is that is at a host, or was last.
+fn state(node: &Node) -> Option<HostState> {
+    Some(node.status.as_ref()?.deployment.as_ref()?.state)
 }
 
 #[tokio::test]
@@ -69,15 +78,16 @@ async fn each_host_of_a_node_set_is_drained_deployed_and_given_back_before_the_n
     };
     let first_alone = [Some(ROLLOUT.to_owned()), None];
     world.deployment_reaches("first", "Ready", &[]).await?;
-    // A host is in service once its node set says so.
+    // A host is in service once its node says so.
     world.is_given_back().await?;
     world.drain_before().await?;
     nova.boot("one", &world.host.name)?;
     nova.hold_migrations(true);
 
     world.deploy("second").await?;
-    reaches(own, "Migrating", &["0 of 1 hosts are drained; compute-0: "]).await?;
-    world.deployment_reaches("second", "AwaitingDisruption", &["compute-0", "edpm-nova"]).await?;
+    reaches(own, &world.host, "Migrating", &["1 server and"]).await?;
+    let words = ["compute-0", "nova.openstack.org"];
+    world.deployment_reaches("second", "AwaitingDisruption", &words).await?;
     own.replace(&BOTH).await?;
     nova.wait_for_requests("GET /v2.1/servers", 1).await?;
     assert_eq!((world.visits(), marks()?), ([1, 1], first_alone.clone()), "it is not empty yet");
@@ -85,18 +95,13 @@ async fn each_host_of_a_node_set_is_drained_deployed_and_given_back_before_the_n
     world.host.hold(SERVICE);
     nova.hold_migrations(false);
     nova.finish_migrations();
-    let is_at_it = |it: &NodeSet| {
-        let mut hosts = it.status.iter().flat_map(|it| &it.hosts);
-        hosts.all(|it| {
-            it.disruption_target.is_none()
-                && (it.name != world.host.name || it.state == HostState::Deploying)
-        })
-    };
-    own.wait::<NodeSet>(SET, "at the first host", RUN, is_at_it).await?;
+    let is_at_it =
+        |it: &Node| state(it) == Some(HostState::Deploying) && it.disruption_target().is_none();
+    own.wait::<Node>(&world.host.name, "at the first host", RUN, is_at_it).await?;
     own.replace(&BOTH).await?;
     nova.report(&world.host.name, false);
     world.host.release();
-    reaches(own, "WaitingForService", &["compute-0: "]).await?;
+    reaches(own, &world.host, "WaitingForService", &[]).await?;
     assert_eq!((world.visits(), marks()?), ([2, 1], first_alone), "its service is not up yet");
 
     nova.report(&world.host.name, true);

@@ -2,30 +2,34 @@
 //! moved to another node set, or let go, with an operator that is killed meanwhile.
 
 use anyhow::{Result, ensure};
-use api::ansibleee::AnsibleEe;
-use api::dataplane::{Deployment, HostReadiness, NodeSet, Service};
-use api::nova::Cell;
-use e2e::journey::{RUN, SSH_SECRET, conditions_of_set as conditions};
-use e2e::says;
+use api::dataplane::{Deployment, Node, NodeSet, Service};
+use api::nova::ExternalCompute;
+use e2e::journey::{RUN, SSH_SECRET, conditions};
+use e2e::{holds, says};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
-use kube::api::{DeleteParams, ListParams, PostParams};
+use kube::api::{DeleteParams, PostParams};
 use serde_json::{Value, json};
 use simulated_cluster::{Broker, Host, Nova, NovaFault, Operator};
 
+use super::leftovers::none_in;
 use super::node_sets::SET;
-use super::{READ, start};
+use super::{READ, disabled, start};
 use crate::computes::{self, CELL};
-use crate::ends::cleaned;
+use crate::ends::{GOES, cleaned, gone, leftovers};
 use crate::own::{Own, PATIENCE};
 
-/// The report with the host finalizers of the node set.
-pub(super) const REPORT: &str = "edpm-nova";
+/// What nova-operator holds a node with.
+pub(super) const FINALIZER: &str = "nova.openstack.org/compute";
+/// The condition of a node that says how far the removal of its host is.
+const COMPUTE: &str = "nova.openstack.org/Compute";
 /// An object that the node set owns.
 const OWNED: &str = "owned";
 /// A service of type nova, which the player deploys as any other one.
 pub(super) const SERVICE: &str = "compute";
 const PLAYBOOK: &str = "- hosts: all\n  tasks: [{debug: {var: greeting}}]\n";
+/// What the cell gives to services of type nova.
+const CONFIG: &str = "nova-cell1-compute-config";
 const WRITES: &str = "PUT /v2.1/os-services/";
 const DELETES: &str = "DELETE /v2.1/os-services/";
 
@@ -56,32 +60,38 @@ fn spec(hosts: &[&Host]) -> Value {
 }
 
 /// Creates a node set of these hosts, which have registered in a cell and share a user key, and
-/// deploys it once, until all have host finalizers and the UUIDs of nova's records.
+/// deploys it once, until nova-operator holds their nodes and has the UUIDs of nova's records.
 pub(super) async fn deploy(own: &Own, hosts: &[&Host]) -> Result<Broker> {
     let broker = computes::cell(own, &own.sim).await?;
     computes::access(own, hosts).await?;
     for host in hosts {
         own.sim.nova.register(&host.name, CELL);
     }
-    let service = json!({ "playbookContents": PLAYBOOK, "edpmServiceType": "nova" });
+    let service = json!({
+        "playbookContents": PLAYBOOK, "edpmServiceType": "nova",
+        "dataSources": [{ "secretRef": { "name": CONFIG } }],
+    });
     own.create::<Service>(SERVICE, service).await?;
     own.create::<NodeSet>(SET, spec(hosts)).await?;
     own.create::<Deployment>("first", json!({ "nodeSets": [SET] })).await?;
-    let names: Vec<&str> = hosts.iter().map(|it| it.name.as_str()).collect();
-    has_finalizers(own, &names).await?;
-    let has_ids = |it: &HostReadiness| {
-        let records = it.annotations().get("nova.openstack.org/hosts");
-        records.is_some_and(|it| it.matches("computeID").count() == hosts.len())
-    };
-    own.wait::<HostReadiness>(REPORT, "with UUIDs", RUN, has_ids).await?;
+    for host in hosts {
+        is_recorded(own, host).await?;
+    }
     Ok(broker)
 }
 
-/// Waits until the report has host finalizers of these hosts, which are sorted, and of no others.
-pub(super) async fn has_finalizers(own: &Own, hosts: &[&str]) -> Result<()> {
-    let is_so = |it: &HostReadiness| it.spec.host_finalizers.keys().eq(hosts.iter());
-    let what = format!("host finalizers of {hosts:?}");
-    own.wait::<HostReadiness>(REPORT, &what, RUN, is_so).await.map(drop)
+/// Waits until nova-operator holds the node of a host that has registered.
+async fn is_recorded(own: &Own, host: &Host) -> Result<()> {
+    own.wait::<Node>(&host.name, "held", RUN, is_held).await?;
+    let has_ids = |it: &ExternalCompute| {
+        let status = it.status.as_ref();
+        status.is_some_and(|it| it.service_id.is_some() && it.compute_id.is_some())
+    };
+    own.wait::<ExternalCompute>(&host.name, "with UUIDs", RUN, has_ids).await.map(drop)
+}
+
+pub(super) fn is_held(node: &Node) -> bool {
+    node.finalizers().iter().any(|it| it == FINALIZER)
 }
 
 /// Takes hosts out of the node set.
@@ -108,19 +118,15 @@ impl World {
         Ok(Self { own, host, other, _broker: broker })
     }
 
-    async fn has_finalizers(&self, hosts: &[&str]) -> Result<()> {
-        has_finalizers(&self.own, hosts).await
-    }
-
     /// Takes the first host out of the node set.
     async fn take_out(&self) -> Result<()> {
         take_out(&self.own, &[&self.host]).await
     }
 
-    async fn reaches(&self, reason: &str, words: &[&str]) -> Result<()> {
-        let type_ = "nova.openstack.org/HostsRemoved";
-        let is_there = |it: &NodeSet| says(conditions(it), type_, reason, words);
-        self.own.wait::<NodeSet>(SET, reason, READ, is_there).await.map(drop)
+    /// Waits until the node of a host says what its removal waits for.
+    async fn reaches(&self, host: &Host, reason: &str, words: &[&str]) -> Result<()> {
+        let is_there = |it: &Node| says(conditions(it), COMPUTE, reason, words) && is_held(it);
+        self.own.wait::<Node>(&host.name, reason, READ, is_there).await.map(drop)
     }
 
     /// Returns how often nova-compute was stopped on the first host by a run.
@@ -158,30 +164,17 @@ async fn a_host_that_leaves_a_node_set_is_removed_from_nova_although_the_operato
     let world = World::new("api-set-leaves").await?;
     let (own, nova) = (&world.own, &world.own.sim.nova);
     let server = nova.boot("one", &world.host.name)?;
-    // It gets another name, and nova keeps the one with which it registered.
-    let renamed = json!({ "compute-0": { "hostName": "compute-0.example.org" } });
-    own.merge::<NodeSet>(SET, json!({ "spec": { "nodes": renamed } })).await?;
-    let is_read = |it: &NodeSet| {
-        says(
-            conditions(it),
-            "nova.openstack.org/ComputesUp",
-            "ComputesNotRegistered",
-            &["compute-0"],
-        )
-    };
-    own.wait::<NodeSet>(SET, "read under its new name", READ, is_read).await?;
     world.take_out().await?;
-    world.reaches("ServersOnHost", &["compute-0: ", "1 server and", "skip-cleanup"]).await?;
+    let words = ["1 server and", "skip-cleanup"];
+    world.reaches(&world.host, "ServersOnHost", &words).await?;
     own.replace(&[Operator::Nova]).await?;
-    world.has_finalizers(&["compute-0", "compute-1"]).await?;
+    world.reaches(&world.host, "ServersOnHost", &words).await?;
     assert_eq!((world.n_stopped(), nova.count(DELETES)), (0, 0), "nothing is stopped yet");
 
     nova.delete_server(&server);
-    world.has_finalizers(&["compute-1"]).await?;
+    gone(own, &world.host.name, GOES).await?;
     assert_eq!((world.n_stopped(), nova.count(DELETES)), (1, 1));
     assert!(!world.nova_has(&world.host)? && world.nova_has(&world.other)?);
-    let is_quiet = |it: &NodeSet| conditions(it).iter().all(|it| !it.type_.ends_with("Removed"));
-    own.wait::<NodeSet>(SET, "nothing is to be removed", READ, is_quiet).await?;
 
     // A node set that is deleted in the foreground: what it owns goes first.
     let server = nova.boot("two", &world.other.name)?;
@@ -190,21 +183,41 @@ async fn a_host_that_leaves_a_node_set_is_removed_from_nova_although_the_operato
     own.api::<NodeSet>().delete(SET, &DeleteParams::foreground()).await?;
     let is_deleted = |it: &ConfigMap| it.metadata.deletion_timestamp.is_some();
     own.wait::<ConfigMap>(OWNED, "deleted by the garbage collector", PATIENCE, is_deleted).await?;
-    world.reaches("ServersOnHost", &["compute-1: ", "1 server and"]).await?;
+    world.reaches(&world.other, "ServersOnHost", &["1 server and"]).await?;
     own.merge::<ConfigMap>(OWNED, json!({ "metadata": { "finalizers": null } })).await?;
     own.gone::<ConfigMap>(OWNED, PATIENCE).await?;
     own.replace(&[Operator::Nova]).await?;
-    world.has_finalizers(&["compute-1"]).await?;
+    world.reaches(&world.other, "ServersOnHost", &["1 server and"]).await?;
     nova.delete_server(&server);
     own.gone::<NodeSet>(SET, PATIENCE).await?;
+    gone(own, &world.other.name, PATIENCE).await?;
     assert_eq!((cleaned(&world.other), nova.count(DELETES)), (1, 2));
     assert!(!world.nova_has(&world.other)?);
-    own.gone::<HostReadiness>(REPORT, PATIENCE).await?;
-    for run in own.api::<AnsibleEe>().list(&ListParams::default()).await? {
-        if run.labels().contains_key("nova.openstack.org/cleanup-of-node-set") {
-            own.gone::<AnsibleEe>(&run.name_any(), PATIENCE).await?;
-        }
-    }
+    own.done()
+}
+
+#[tokio::test]
+async fn a_host_that_is_put_back_before_the_stop_keeps_its_service_and_its_node() -> Result<()> {
+    let world = World::new("api-set-back").await?;
+    let (own, nova) = (&world.own, &world.own.sim.nova);
+    nova.boot("one", &world.host.name)?;
+    let before = own.api::<Node>().get(&world.host.name).await?;
+    world.take_out().await?;
+    world.reaches(&world.host, "ServersOnHost", &["1 server and"]).await?;
+    assert!(disabled(own, &world.host.name)?.is_some(), "it gets no further servers");
+    let back = json!({ "spec": { "nodes": { &*world.host.name: node(&world.host) } } });
+    own.merge::<NodeSet>(SET, back).await?;
+    let is_back =
+        |it: &Node| !it.is_leaving() && it.status.as_ref().is_some_and(|it| it.deployed.is_none());
+    let after = own.wait::<Node>(&world.host.name, "put back", READ, is_back).await?;
+    assert_eq!(after.uid(), before.uid());
+    // It is in service, and to be deployed again.
+    own.create::<Deployment>("second", json!({ "nodeSets": [SET] })).await?;
+    let is_ready = |it: &Node| holds(conditions(it), "Ready") && is_held(it);
+    own.wait::<Node>(&world.host.name, "deployed again", RUN, is_ready).await?;
+    nova.wait_for_total(WRITES, 2, PATIENCE).await?;
+    assert_eq!((world.n_stopped(), nova.count(DELETES)), (0, 0));
+    assert_eq!(disabled(own, &world.host.name)?, None);
     own.done()
 }
 
@@ -212,20 +225,29 @@ async fn a_host_that_leaves_a_node_set_is_removed_from_nova_although_the_operato
 async fn a_host_that_moves_to_another_node_set_keeps_its_service() -> Result<()> {
     let world = World::new("api-set-moves").await?;
     let (own, nova) = (&world.own, &world.own.sim.nova);
+    let uids = async || -> Result<_> {
+        let node = own.api::<Node>().get(&world.host.name).await?;
+        Ok((node.uid(), own.api::<ExternalCompute>().get(&world.host.name).await?.uid()))
+    };
+    let before = uids().await?;
     own.create::<NodeSet>("other", spec(&[&world.host])).await?;
     world.take_out().await?;
-    world.has_finalizers(&["compute-1"]).await?;
+    let is_moved = |it: &Node| {
+        let group = it.status.as_ref().and_then(|it| it.group.as_deref());
+        it.node_set() == Some("other") && group == Some("NodeSet/other") && is_held(it)
+    };
+    own.wait::<Node>(&world.host.name, "handed over", READ, is_moved).await?;
+    let is_ready = |it: &Node| holds(conditions(it), "Ready");
+    own.wait::<Node>(&world.host.name, "in service there", READ, is_ready).await?;
+    assert_eq!(uids().await?, before, "both are the objects of before");
     assert_eq!((world.n_stopped(), nova.count(WRITES), nova.count(DELETES)), (0, 0, 0));
+    assert_eq!(world.host.visits().len(), 1, "nothing ran");
     assert!(world.nova_has(&world.host)?);
 
-    // A node set that is released by hand leaves its report, for which nothing is done any more.
-    own.sim.operators.stop(Operator::Nova)?;
+    // What is left of the first node set goes without it.
     own.api::<NodeSet>().delete(SET, &DeleteParams::default()).await?;
-    own.merge::<NodeSet>(SET, json!({ "metadata": { "finalizers": null } })).await?;
     own.gone::<NodeSet>(SET, PATIENCE).await?;
-    assert!(own.api::<HostReadiness>().get_opt(REPORT).await?.is_some());
-    own.replace(&[Operator::Nova]).await?;
-    own.gone::<HostReadiness>(REPORT, PATIENCE).await?;
+    assert_eq!((uids().await?, world.n_stopped()), (before, 0));
     own.done()
 }
 
@@ -235,14 +257,14 @@ async fn a_dead_api_keeps_the_hosts_of_a_node_set_until_the_user_lets_them_go() 
     let (own, nova) = (&world.own, &world.own.sim.nova);
     nova.fail("", NovaFault::Status(503));
     world.take_out().await?;
-    world.reaches("NovaNotAnswering", &["compute-0: ", "skip-cleanup"]).await?;
+    world.reaches(&world.host, "NovaNotAnswering", &["skip-cleanup"]).await?;
     own.replace(&[Operator::Nova]).await?;
-    world.has_finalizers(&["compute-0", "compute-1"]).await?;
+    world.reaches(&world.host, "NovaNotAnswering", &["skip-cleanup"]).await?;
     let skip = json!({ "nova.openstack.org/skip-cleanup": "true" });
     own.merge::<NodeSet>(SET, json!({ "metadata": { "annotations": skip } })).await?;
-    world.has_finalizers(&["compute-1"]).await?;
-    let cell = own.api::<Cell>().get(CELL).await?;
-    let left = cell.status.map(|it| it.leftovers).unwrap_or_default();
+    gone(own, &world.host.name, GOES).await?;
+    assert!(is_held(&own.api::<Node>().get(&world.other.name).await?));
+    let left = leftovers(own).await?;
     assert_eq!(left.len(), 1, "{left:?}");
     assert!(left[0].service_id.is_some() && left[0].compute_id.is_some(), "{left:?}");
     assert_eq!(world.n_stopped(), 0);
@@ -250,8 +272,7 @@ async fn a_dead_api_keeps_the_hosts_of_a_node_set_until_the_user_lets_them_go() 
     // What is left is deleted by its UUIDs once nova answers again, and has nothing up there.
     nova.heal();
     nova.report(&world.host.name, false);
-    let is_empty = |it: &Cell| it.status.as_ref().is_some_and(|it| it.leftovers.is_empty());
-    own.wait::<Cell>(CELL, "nothing is left", PATIENCE, is_empty).await?;
+    none_in(own, CELL).await?;
     assert!(!world.nova_has(&world.host)? && world.nova_has(&world.other)?);
 
     // Of a node set that is deleted, all hosts leave.

@@ -1,23 +1,17 @@
 //! Hosts of a node set that are drained before a deployment disturbs them, with an operator that is
-//! killed meanwhile. The test writes the node set's status as dataplane-operator does, which is
-//! stopped.
-
-use std::collections::BTreeMap;
+//! killed meanwhile. The test writes the status of nodes as dataplane-operator does, which is stopped.
 
 use anyhow::{Context as _, Result};
-use api::dataplane::{HostReadiness, NodeSet};
-use e2e::journey::{SSH_SECRET, conditions_of_set as conditions};
+use api::dataplane::{DisruptionTarget, Node, NodeSet};
 use kube::api::{Patch, PatchParams};
-use serde_json::{Value, json};
-use simulated_cluster::{NovaFault, Operator};
+use serde_json::json;
+use simulated_cluster::{Host, NovaFault, Operator};
 
-use super::node_set_removal::REPORT;
-use super::node_sets::{DRAINED, SET, host, reaches};
-use super::{READ, SERVICES, disabled, start};
-use crate::computes::{self, CELL};
+use super::node_set_removal::World;
+use super::node_sets::{SET, is_given_back, reaches};
+use super::{READ, SERVICES, disabled};
 use crate::own::{Own, PATIENCE};
 
-const HOST: &str = "compute-0.example.org";
 const ROLLOUT: &str = "nova.openstack.org/drain: rollout";
 const SERVICE: &str = "PUT /v2.1/os-services/";
 
@@ -27,69 +21,41 @@ async fn annotate(own: &Own, drain_before: &str) -> Result<()> {
     own.merge::<NodeSet>(SET, change).await.map(drop)
 }
 
-/// Creates a node set of two hosts of which nova has the first one's service.
-async fn create(own: &Own) -> Result<()> {
-    for host in [HOST, "elsewhere.example.org"] {
-        own.sim.nova.register(host, CELL);
+/// Which target a host has, and how far the deployment is that is there, as dataplane-operator writes
+/// it.
+async fn is(own: &Own, host: &Host, state: &str, target: Option<(&str, i64)>) -> Result<()> {
+    let node = own.api::<Node>().get(&host.name).await?;
+    let status = node.status.context("no status")?;
+    let recorded = status.deployment.context("no deployment")?;
+    let begins = state == "Deploying";
+    let (uid, attempt) = match &status.disruption.unwrap_or_default().target {
+        Some(target) if begins => (target.deployment.clone(), recorded.attempt + 1),
+        _ => (recorded.uid, recorded.attempt),
+    };
+    let given = target.map(|(uid, number)| json!({ "deployment": uid, "number": number }));
+    let mut disruption = json!({ "target": given });
+    if let Some((_, number)) = target {
+        disruption["last"] = json!(number);
     }
-    let spec = json!({
-        "preProvisioned": true,
-        "services": ["nova"],
-        "nodeTemplate": { "ansibleSSHPrivateKeySecret": SSH_SECRET },
-        "nodes": {
-            "compute-0": host("compute-0", "192.0.2.10"),
-            "storage-0": host("storage-0", "192.0.2.11"),
-        },
-    });
-    own.create::<NodeSet>(SET, spec).await?;
-    annotate(own, "true").await
-}
-
-/// Writes how far both hosts are: their state, and the deployment that waits for them.
-async fn hosts_are(own: &Own, state: &str, target: Option<&str>) -> Result<()> {
-    let host = |name: &str| {
-        let host = json!({ "name": name, "state": state, "hash": "01234567" });
-        let mut host = host.as_object().cloned().unwrap_or_default();
-        host.extend(target.map(|it| ("disruptionTarget".to_owned(), json!(it))));
-        Value::from(host)
-    };
-    // A deployment of all services has succeeded on both.
-    let (hosts, hash) = ([host("compute-0"), host("storage-0")], "0123456789");
-    let services = json!({ "services": "d" });
-    let set = own.api::<NodeSet>().get(SET).await?;
-    let condition = |type_: &str| {
-        json!({
-            "type": type_, "status": "True", "reason": "Ready", "message": "",
-            "lastTransitionTime": "2026-01-01T00:00:00Z",
-        })
-    };
-    let written = ["InputReady", "SetupReady", "DeploymentReady"];
-    let of_others = conditions(&set).iter().filter(|it| !written.contains(&&*it.type_));
-    let of_others = of_others.map(|it| json!(it));
-    let all: Vec<Value> = of_others.chain(written.map(condition)).collect();
     let status = json!({ "status": {
-        "hosts": hosts, "deployedConfigHash": hash, "inputs": services, "deployedInputs": services,
-        "observedGeneration": set.metadata.generation, "conditions": all,
+        "deployment": { "name": "written", "uid": uid, "state": state, "attempt": attempt },
+        "disruption": disruption,
     } });
     let patch = Patch::Merge(&status);
-    own.api::<NodeSet>().patch_status(SET, &PatchParams::default(), &patch).await?;
+    own.api::<Node>().patch_status(&host.name, &PatchParams::default(), &patch).await?;
     Ok(())
 }
 
-/// Waits until exactly these hosts may be disturbed, each by this deployment.
-async fn allowed(own: &Own, hosts: &[(&str, &str)]) -> Result<()> {
-    let text = |(host, uid): &(&str, &str)| ((*host).to_owned(), (*uid).to_owned());
-    let expected: BTreeMap<String, String> = hosts.iter().map(text).collect();
-    let is_there = |it: &HostReadiness| it.spec.disruption_allowed.as_ref() == Some(&expected);
-    let what = format!("report with {hosts:?}");
-    own.wait::<HostReadiness>(REPORT, &what, READ, is_there).await.map(drop)
-}
-
-async fn is_given_back(own: &Own) -> Result<()> {
-    let is_quiet = |it: &NodeSet| conditions(it).iter().all(|it| it.type_ != DRAINED);
-    own.wait::<NodeSet>(SET, "given back", READ, is_quiet).await?;
-    assert_eq!(disabled(own, HOST)?, None);
-    Ok(())
+/// Waits until nova-operator lets exactly this target disturb a host.
+async fn allowed(own: &Own, host: &Host, target: Option<(&str, i64)>) -> Result<()> {
+    let expected =
+        target.map(|(uid, number)| DisruptionTarget { deployment: uid.to_owned(), number });
+    let is_there = |it: &Node| {
+        let holders = it.disruption_holders();
+        holders.iter().any(|it| it.holds && it.allowed == expected)
+    };
+    let what = format!("a node that allows {target:?}");
+    own.wait::<Node>(&host.name, &what, READ, is_there).await.map(drop)
 }
 
 /// Replaces the operator.
@@ -105,74 +71,77 @@ async fn replace_at_rest(own: &Own) -> Result<()> {
     own.sim.nova.wait_for_requests(SERVICES, 3).await
 }
 
-async fn version(own: &Own) -> Result<String> {
-    let report = own.api::<HostReadiness>().get(REPORT).await?;
-    report.metadata.resource_version.context("it has a version")
+async fn version(own: &Own, host: &Host) -> Result<String> {
+    let node = own.api::<Node>().get(&host.name).await?;
+    node.metadata.resource_version.context("it has a version")
 }
 
 #[tokio::test]
 async fn a_host_may_be_disturbed_from_when_it_is_drained_until_it_is_enabled() -> Result<()> {
-    let own = start("api-node-set-rollout").await?;
-    let nova = &own.sim.nova;
-    let _broker = computes::cell(&own, &own.sim).await?;
-    create(&own).await?;
-    allowed(&own, &[]).await?;
+    let world = World::new("api-node-set-rollout").await?;
+    let (own, nova, host) = (&world.own, &world.own.sim.nova, &world.host);
+    annotate(own, "true").await?;
+    allowed(own, host, None).await?;
     own.sim.operators.kill(Operator::DataPlane)?;
 
     // The answers to both writes are lost with the operator that has sent them.
-    nova.boot("one", HOST)?;
+    nova.boot("one", &host.name)?;
     nova.hold_migrations(true);
     nova.fail_next(SERVICE, 1, NovaFault::LostAnswer);
-    hosts_are(&own, "Deployed", Some("d1")).await?;
+    is(own, host, "Deployed", Some(("d1", 1))).await?;
     nova.wait_for_total(SERVICE, 1, PATIENCE).await?;
-    replace(&own).await?;
-    reaches(&own, "Migrating", &["0 of 1 hosts are drained; compute-0: "]).await?;
-    allowed(&own, &[("storage-0", "d1")]).await?;
-    assert_eq!(disabled(&own, HOST)?.as_deref(), Some(ROLLOUT));
+    replace(own).await?;
+    reaches(own, host, "Migrating", &["1 server and"]).await?;
+    allowed(own, host, None).await?;
+    assert_eq!(disabled(own, &host.name)?.as_deref(), Some(ROLLOUT));
     nova.finish_migrations();
-    allowed(&own, &[("compute-0", "d1"), ("storage-0", "d1")]).await?;
+    allowed(own, host, Some(("d1", 1))).await?;
 
-    let before = version(&own).await?;
-    hosts_are(&own, "Deploying", None).await?;
-    replace_at_rest(&own).await?;
-    reaches(&own, "Drained", &["1 of 1 hosts are drained: compute-0."]).await?;
-    assert_eq!(version(&own).await?, before, "a restart changes nothing");
+    is(own, host, "Deploying", None).await?;
+    replace_at_rest(own).await?;
+    reaches(own, host, "Drained", &[]).await?;
+    let before = version(own, host).await?;
+    replace_at_rest(own).await?;
+    assert_eq!(version(own, host).await?, before, "a restart changes nothing");
 
-    nova.report(HOST, false);
-    hosts_are(&own, "Deployed", None).await?;
-    reaches(&own, "WaitingForService", &["compute-0: "]).await?;
-    allowed(&own, &[("compute-0", "d1")]).await?;
+    nova.report(&host.name, false);
+    is(own, host, "Deployed", None).await?;
+    reaches(own, host, "WaitingForService", &[]).await?;
+    allowed(own, host, Some(("d1", 1))).await?;
     nova.fail_next(SERVICE, 1, NovaFault::LostAnswer);
-    nova.report(HOST, true);
+    nova.report(&host.name, true);
     nova.wait_for_total(SERVICE, 2, PATIENCE).await?;
-    replace(&own).await?;
-    allowed(&own, &[]).await?;
-    is_given_back(&own).await?;
+    replace(own).await?;
+    allowed(own, host, None).await?;
+    is_given_back(own, host).await?;
+    assert_eq!(disabled(own, &host.name)?, None);
     assert_eq!(nova.count(SERVICE), 2, "disabled once and enabled once");
 
-    fails(&own).await?;
+    fails(own, host).await?;
     own.sim.operators.start(Operator::DataPlane)?;
-    own.done()
+    world.own.done()
 }
 
 /// A deployment fails, and another one begins at once, because the host is still drained.
-async fn fails(own: &Own) -> Result<()> {
-    hosts_are(own, "Deployed", Some("d2")).await?;
-    allowed(own, &[("compute-0", "d2"), ("storage-0", "d2")]).await?;
-    hosts_are(own, "Deploying", None).await?;
-    hosts_are(own, "Failed", None).await?;
-    allowed(own, &[]).await?;
+async fn fails(own: &Own, host: &Host) -> Result<()> {
+    is(own, host, "Deployed", Some(("d2", 2))).await?;
+    allowed(own, host, Some(("d2", 2))).await?;
+    is(own, host, "Deploying", None).await?;
+    is(own, host, "Failed", None).await?;
+    allowed(own, host, None).await?;
     replace_at_rest(own).await?;
-    assert_eq!(disabled(own, HOST)?.as_deref(), Some(ROLLOUT));
-    hosts_are(own, "Failed", Some("d3")).await?;
-    allowed(own, &[("compute-0", "d3"), ("storage-0", "d3")]).await?;
+    assert_eq!(disabled(own, &host.name)?.as_deref(), Some(ROLLOUT));
+    is(own, host, "Failed", Some(("d3", 3))).await?;
+    allowed(own, host, Some(("d3", 3))).await?;
 
     annotate(own, "yes").await?;
-    reaches(own, "DrainBeforeInvalid", &["is \"yes\", so nothing is deployed"]).await?;
-    allowed(own, &[]).await?;
-    assert_eq!(disabled(own, HOST)?.as_deref(), Some(ROLLOUT), "nothing is enabled");
+    reaches(own, host, "DrainInvalid", &["is \"yes\", so nothing is deployed"]).await?;
+    allowed(own, host, None).await?;
+    assert_eq!(disabled(own, &host.name)?.as_deref(), Some(ROLLOUT), "nothing is enabled");
     annotate(own, "false").await?;
-    let is_open = |it: &HostReadiness| it.spec.disruption_allowed.is_none();
-    own.wait::<HostReadiness>(REPORT, "without restriction", READ, is_open).await?;
-    is_given_back(own).await
+    let is_open = |it: &Node| it.disruption_holders().iter().all(|it| !it.holds);
+    own.wait::<Node>(&host.name, "without restriction", READ, is_open).await?;
+    is_given_back(own, host).await?;
+    assert_eq!(disabled(own, &host.name)?, None);
+    Ok(())
 }

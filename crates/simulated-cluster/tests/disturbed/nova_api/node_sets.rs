@@ -1,13 +1,15 @@
 //! Hosts of a node set that are drained and enabled, with an operator that is killed meanwhile.
 
 use anyhow::Result;
-use api::dataplane::NodeSet;
+use api::ansibleee::AnsibleEe;
+use api::dataplane::{Node, NodeSet};
 use api::nova::Cell;
-use e2e::journey::conditions_of_set as conditions;
+use e2e::journey::{conditions, conditions_of_set};
 use e2e::{holds, says};
 use k8s_openapi::api::batch::v1::Job;
+use kube::ResourceExt as _;
 use serde_json::{Value, json};
-use simulated_cluster::{NovaFault, Operator};
+use simulated_cluster::{Fate, Host, Matching, NovaFault, Operator};
 
 use super::node_set_removal::World;
 use super::{READ, SERVICES, cell_reaches};
@@ -17,59 +19,74 @@ use crate::own::{Own, PATIENCE};
 pub(super) const SET: &str = "edpm";
 const SERVICE: &str = "PUT /v2.1/os-services/";
 pub(super) const DRAINED: &str = "nova.openstack.org/Drained";
+const IN_SYNC: &str = "nova.openstack.org/ConfigurationInSync";
+/// The condition that names annotations which do not count where they are.
+const IGNORED: &str = "nova.openstack.org/AnnotationsIgnored";
 
-/// Returns the entry of `spec.nodes` of a host in the domain `example.org`.
-pub(super) fn host(name: &str, address: &str) -> Value {
-    let ansible = json!({ "ansibleHost": address });
-    json!({ "hostName": format!("{name}.example.org"), "ansible": ansible })
+/// Waits until `Drained` of the node of a host has a reason, and these words in its message.
+pub(super) async fn reaches(own: &Own, host: &Host, reason: &str, words: &[&str]) -> Result<()> {
+    let is_there = |it: &Node| says(conditions(it), DRAINED, reason, words);
+    own.wait::<Node>(&host.name, reason, READ, is_there).await.map(drop)
 }
 
-async fn annotate(own: &Own, drain_hosts: Value) -> Result<()> {
-    let annotations = json!({ "nova.openstack.org/drain-hosts": drain_hosts });
-    let change = json!({ "metadata": { "annotations": annotations } });
-    own.merge::<NodeSet>(SET, change).await.map(drop)
-}
-
-/// Waits until `Drained` of the node set has a reason, and these words in its message.
-pub(super) async fn reaches(own: &Own, reason: &str, words: &[&str]) -> Result<()> {
-    let is_there = |it: &NodeSet| says(conditions(it), DRAINED, reason, words);
-    own.wait::<NodeSet>(SET, reason, READ, is_there).await.map(drop)
+/// Waits until no drain of a host is reported.
+pub(super) async fn is_given_back(own: &Own, host: &Host) -> Result<()> {
+    let is_quiet = |it: &Node| conditions(it).iter().all(|it| it.type_ != DRAINED);
+    own.wait::<Node>(&host.name, "given back", PATIENCE, is_quiet).await.map(drop)
 }
 
 #[tokio::test]
 async fn one_host_of_a_node_set_is_drained_and_enabled_although_the_operator_dies() -> Result<()> {
     let world = World::new("api-node-set-drain").await?;
-    let (own, nova) = (&world.own, &world.own.sim.nova);
-    let server = nova.boot("one", &world.other.name)?;
-    annotate(own, json!("")).await?;
-    reaches(own, "DrainInvalid", &["is \"\", and nothing was changed"]).await?;
-    annotate(own, json!(r#"{"compute-1": "wait", "compute-2": "wait"}"#)).await?;
-    reaches(own, "DrainInvalid", &["\"compute-2\""]).await?;
+    let (own, nova, host) = (&world.own, &world.own.sim.nova, &world.other);
+    let server = nova.boot("one", &host.name)?;
+    // An annotation of before says what to do instead.
+    let drain_hosts = async |value: Value| {
+        let annotations = json!({ "nova.openstack.org/drain-hosts": value });
+        own.merge::<NodeSet>(SET, json!({ "metadata": { "annotations": annotations } })).await
+    };
+    drain_hosts(json!(r#"{"compute-1": "wait"}"#)).await?;
+    let words = ["kubectl annotate", "compute-1", "nova.openstack.org/drain=wait"];
+    let is_named = |it: &NodeSet| {
+        let conditions = conditions_of_set(it).iter();
+        conditions
+            .filter(|it| it.type_ == IGNORED)
+            .any(|it| words.iter().all(|word| it.message.contains(word)))
+    };
+    own.wait::<NodeSet>(SET, "with the commands", READ, is_named).await?;
     nova.wait_for_requests(SERVICES, 2).await?;
-    assert_eq!(nova.count(SERVICE), 0, "an annotation that is not valid changes nothing");
+    assert_eq!(nova.count(SERVICE), 0, "it changes nothing");
 
     // The answers to both writes are lost with the operator that has sent them.
+    let annotate = async |drain: Value| {
+        let change =
+            json!({ "metadata": { "annotations": { "nova.openstack.org/drain": drain } } });
+        own.merge::<Node>(&host.name, change).await
+    };
     nova.fail_next(SERVICE, 1, NovaFault::LostAnswer);
-    annotate(own, json!(r#"{"compute-1": "wait"}"#)).await?;
+    annotate(json!("wait")).await?;
     nova.wait_for_total(SERVICE, 1, PATIENCE).await?;
     own.replace(&[Operator::Nova]).await?;
     nova.heal();
-    let words = ["0 of 1 hosts are drained; compute-1: ", "1 server and"];
-    reaches(own, "ServersOnHost", &words).await?;
+    reaches(own, host, "ServersOnHost", &["1 server and"]).await?;
     nova.delete_server(&server);
-    reaches(own, "Drained", &["1 of 1 hosts are drained: compute-1."]).await?;
-    let set = own.api::<NodeSet>().get(SET).await?;
-    assert!(holds(conditions(&set), DRAINED), "{set:?}");
+    reaches(own, host, "Drained", &[]).await?;
+    assert!(holds(conditions(&own.api::<Node>().get(&host.name).await?), DRAINED));
 
+    // As long as the annotation of before is there, no host comes out of its maintenance by an upgrade.
+    annotate(Value::Null).await?;
+    reaches(own, host, "DrainInvalid", &["drain-hosts", "remove it"]).await?;
+    nova.wait_for_requests(SERVICES, 2).await?;
+    assert_eq!(nova.count(SERVICE), 1, "it stays disabled");
     nova.fail_next(SERVICE, 1, NovaFault::LostAnswer);
-    annotate(own, Value::Null).await?;
+    drain_hosts(Value::Null).await?;
     nova.wait_for_total(SERVICE, 2, PATIENCE).await?;
     own.replace(&[Operator::Nova]).await?;
     nova.heal();
-    let is_quiet = |it: &NodeSet| conditions(it).iter().all(|it| it.type_ != DRAINED);
-    own.wait::<NodeSet>(SET, "given back", PATIENCE, is_quiet).await?;
+    is_given_back(own, host).await?;
     assert_eq!(nova.count(SERVICE), 2, "disabled once and enabled once");
     discovered(&world).await?;
+    audited(&world).await?;
     world.own.done()
 }
 
@@ -92,5 +109,39 @@ async fn discovered(world: &World) -> Result<()> {
     own.wait::<Job>(&job, "created", READ, |_| true).await?;
     own.sim.nova.map(host, true)?;
     cell_reaches(own, CELL, discovery, "HostsMapped", &[]).await?;
+    Ok(())
+}
+
+/// The hosts of a node set share an audit, which has the files of their service; what differs names the
+/// deployment to create.
+async fn audited(world: &World) -> Result<()> {
+    const DIFFERS: &str = "file /var/lib/openstack/config/nova/01-nova.conf: content";
+    let own = &world.own;
+    let report = json!({ "audit": { &world.host.name: [1, [DIFFERS]] } }).to_string();
+    let message = json!({
+        "v": 1, "hosts": "oo", "changed": [0, 0], "failures": [], "report": report,
+    });
+    let fate = Fate::Ends { code: 0, message: message.to_string() };
+    own.sim.player.decide(Matching::service(&own.ns.name, "nova-audit"), fate);
+    // So long that no second audit is due while the test runs.
+    let audit = json!({ "nova.openstack.org/audit": "24h" });
+    own.merge::<NodeSet>(SET, json!({ "metadata": { "annotations": audit } })).await?;
+    let words = [DIFFERS, "OpenStackDataPlaneDeployment", SET];
+    let is_found = |it: &Node| says(conditions(it), IN_SYNC, "OutOfSync", &words);
+    own.wait::<Node>(&world.host.name, "out of sync", PATIENCE, is_found).await?;
+    let is_in_sync = |it: &Node| holds(conditions(it), IN_SYNC);
+    own.wait::<Node>(&world.other.name, "in sync", PATIENCE, is_in_sync).await?;
+    let runs = own.list::<AnsibleEe>().await?;
+    let is_audit = |it: &&AnsibleEe| it.labels().contains_key("nova.openstack.org/audit");
+    let audits: Vec<&AnsibleEe> = runs.iter().filter(is_audit).collect();
+    let found =
+        audits.iter().map(|it| (it.owner_references()[0].kind.as_str(), it.spec.hosts.len()));
+    let found: Vec<_> = found.collect();
+    assert_eq!(found, [("OpenStackDataPlaneNodeSet", 2)]);
+    let spec = serde_json::to_string(&audits[0].spec)?;
+    assert!(
+        spec.contains("nova-cell1-compute-config") && spec.contains("/configs/nova/"),
+        "{spec}"
+    );
     Ok(())
 }

@@ -1,0 +1,48 @@
+//! Reports on a role or node set how many computes of its nodes are up, and which of its annotations
+//! count for nothing.
+//!
+//! The controller watches roles, node sets, nodes and computes.
+
+pub mod decide;
+pub mod observe;
+pub mod observed;
+
+#[cfg(test)]
+mod tests;
+
+pub use decide::decide;
+pub use observed::Observed;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use operator_core::object_key::Key;
+use operator_core::plan::Plan;
+use operator_core::rejected_write::RejectedWrite;
+use operator_runtime::controller::Controller;
+use operator_runtime::error::Result;
+
+use crate::caches::Caches;
+use crate::group::GroupKey;
+
+/// The controller of roles and node sets.
+pub struct GroupComputes {
+    /// All caches of the operator.
+    pub caches: Arc<Caches>,
+}
+
+impl Controller for GroupComputes {
+    type Observed = Observed;
+
+    const NAME: &'static str = "group-computes";
+
+    async fn observe(&self, key: &Key) -> Result<Option<Observed>> {
+        let are_counted = self.caches.nova.is_some();
+        let group = GroupKey::of_work_key(key);
+        Ok(group.and_then(|it| observe::observe(&self.caches.watched(), &it, are_counted)))
+    }
+
+    fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
+        decide(seen, rejected, now)
+    }
+}

@@ -1,0 +1,48 @@
+//! Where runs on a compute's host find its inventory, its keys and its certificates.
+
+use std::collections::BTreeMap;
+
+use api::dataplane::{Node, NodeStatus};
+use api::nova::ExternalCompute;
+use kube::ResourceExt;
+use operator_core::data_sources::SourceRef;
+use operator_core::run_engine::layout::{Layout, NodeSets, Tls};
+
+/// Returns the layout of runs on the host of a compute: that of its node set, else that of its own
+/// inventory.
+pub fn layout(compute: &ExternalCompute, node: Option<&Node>, tls: Vec<Tls>) -> Layout {
+    if let Some((set, status)) = node.and_then(of_node_set) {
+        let secret = status.ssh_key_secret_name.clone().unwrap_or_default();
+        let ssh_secrets = BTreeMap::from([(set.to_owned(), secret)]);
+        return Layout::NodeSets(NodeSets { ssh_secrets, is_global: false, tls });
+    }
+    let inventory = inventory(compute, node);
+    let status = node.and_then(|it| it.status.as_ref());
+    let is_nodes = status.is_some_and(|it| it.inventory_config_map_name.as_deref() == inventory);
+    let beside = status.and_then(|it| it.inventory_secret_name.clone()).filter(|_| is_nodes);
+    Layout::Parent { inventory: inventory.unwrap_or_default().to_owned(), beside, tls }
+}
+
+/// Returns the Secret or ConfigMap with the inventory that has the host; `None` while none is known.
+pub fn inventory_source(compute: &ExternalCompute, node: Option<&Node>) -> Option<SourceRef> {
+    let namespace = compute.namespace().unwrap_or_default();
+    match node.and_then(of_node_set) {
+        Some((_, status)) => {
+            Some(SourceRef::secret(&namespace, status.inventory_secret_name.as_deref()?))
+        }
+        None => Some(SourceRef::config_map(&namespace, inventory(compute, node)?)),
+    }
+}
+
+/// Returns the ConfigMap with the inventory: the one that the compute names, else its node's.
+fn inventory<'a>(compute: &'a ExternalCompute, node: Option<&'a Node>) -> Option<&'a str> {
+    let of_node = || node?.status.as_ref()?.inventory_config_map_name.as_deref();
+    let named = compute.spec.inventory_config_map_name.as_deref();
+    named.or_else(|| of_node().filter(|_| compute.is_observed()))
+}
+
+/// Returns the node set that a status describes, whose names it has.
+fn of_node_set(node: &Node) -> Option<(&str, &NodeStatus)> {
+    let status = node.status.as_ref()?;
+    Some((status.observed_node_set.as_ref()?.name.as_str(), status))
+}
