@@ -11,7 +11,7 @@ use nova_config::conditions::{
 
 use crate::cell::discovery::settings::{self, Discovery};
 use crate::compute::host_drain::{awaited, belongs_to_rollout, may_be_disabled, request};
-use crate::compute::messages::{runs, way_to_deploy};
+use crate::compute::messages::{in_service, way_to_deploy};
 use crate::compute::nova_matches;
 use crate::compute::observed::Observed;
 use crate::compute::preconditions::previous;
@@ -130,7 +130,7 @@ fn is_unread(health: &HostHealth, at: Option<Timestamp>) -> bool {
 }
 
 fn unread(seen: &Observed) -> ConditionDraft {
-    let text = format!("{}; nova's API has not been read since.", runs(&seen.compute));
+    let text = format!("{}; nova's API has not been read since.", in_service(&seen.compute));
     reasons::compute::WAITING_FOR_NOVA.condition(READY, text)
 }
 

@@ -16,7 +16,7 @@ pub fn redeploy_command(compute: &ExternalCompute) -> String {
 }
 
 /// Returns that the compute is in service, in a clause.
-pub fn runs(compute: &ExternalCompute) -> String {
+pub fn in_service(compute: &ExternalCompute) -> String {
     let (name, cell) = (compute.name_any(), &compute.spec.cell_name);
     let cell = if cell.is_empty() { String::new() } else { format!(" in cell {cell}") };
     format!("nova-compute runs on {name} and has registered{cell}")

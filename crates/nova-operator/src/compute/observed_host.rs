@@ -23,7 +23,7 @@ use serde_json::json;
 use crate::compute::build::{connection, plain_run_template};
 use crate::compute::decide::{finalizer_step, sequence};
 use crate::compute::health::Health;
-use crate::compute::messages::{runs as in_service, way_to_deploy};
+use crate::compute::messages::{in_service, way_to_deploy};
 use crate::compute::observed::Observed;
 use crate::compute::status::cell_matches;
 use crate::compute::{host_order, identity, nova_matches, preconditions, repair};

@@ -22,7 +22,7 @@ use crate::cell_immutability::{CellBinding, binding_of, owns};
 use crate::compute::blocked_rollout::BlockedRollout;
 use crate::compute::evaluation::Evaluation;
 use crate::compute::host_drain::{drains_before, may_be_disabled};
-use crate::compute::messages::{redeploy_command, runs};
+use crate::compute::messages::{in_service, redeploy_command};
 use crate::compute::nova_matches::noticed;
 use crate::compute::observed::Observed;
 use crate::compute::preconditions::previous;
@@ -145,7 +145,7 @@ pub fn credentials(seen: &Observed, evaluated: &Evaluation) -> Vec<Credential> {
 }
 
 fn conditions(seen: &Observed, evaluated: &Evaluation) -> Vec<ConditionDraft> {
-    let good = reasons::compute::READY.condition(READY, format!("{}.", runs(&seen.compute)));
+    let good = reasons::compute::READY.condition(READY, format!("{}.", in_service(&seen.compute)));
     let stands = !evaluated.deploy || has_stood(seen);
     let deployment = deployment(seen, evaluated, stands);
     let mut all = vec![

@@ -12,24 +12,23 @@ use operator_core::plan::{Step, Target, Write, transition_events};
 use serde_json::json;
 
 use crate::cell_immutability::owns;
+use crate::compute::identity::COMPUTE_ID;
 use crate::compute_lifecycle::observed::{
     OPERATOR, Observed, REPEATED, own_conditions, own_holder,
 };
 use crate::compute_lifecycle::permission;
 use crate::ignored_annotations;
 
-/// The variable by which the play of nova knows the host's own identity.
-const COMPUTE_ID: &str = "edpm_nova_compute_id";
-
-/// Returns the step that makes `condition` and what follows from the compute this operator's only words
-/// on the node, or `None` when they are.
+/// Returns the step that makes `condition` and what follows from the compute everything that this operator
+/// has in the status of the node, or `None` when it is.
 pub fn step(seen: &Observed, condition: Option<ConditionDraft>, now: Timestamp) -> Option<Step> {
     let ignored = ignored_annotations::of_node(seen);
     let conditions = condition.into_iter().chain(repeated(seen)).chain(ignored).collect();
     write(&seen.node, conditions, permission::holder(seen), host_vars(seen), now)
 }
 
-/// Returns the step that takes all of this operator's words off a node whose compute is let go.
+/// Returns the step that removes everything of this operator from the status of a node whose compute is
+/// let go.
 pub fn released(seen: &Observed, now: Timestamp) -> Option<Step> {
     write(&seen.node, vec![], None, None, now)
 }

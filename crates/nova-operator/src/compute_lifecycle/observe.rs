@@ -2,16 +2,15 @@
 
 use api::dataplane::{Node, SeenDeployment};
 use api::nova::ExternalCompute;
-use kube::ResourceExt;
 use operator_core::finalizers::{has_finalizer, is_terminating};
 use operator_core::object_key::Key;
 use operator_runtime::error::Result;
 
 use crate::caches::Caches;
+use crate::compute::observe::health;
 use crate::compute_lifecycle::observed::Observed;
 use crate::finalizers;
 use crate::images::Images;
-use crate::indexes::cell_key;
 use crate::nova_health::HostHealth;
 
 /// Reads a node; returns `None` when it does not exist, because its compute is then deleted as
@@ -30,7 +29,7 @@ pub async fn observe(caches: &Caches, images: &Images, key: &Key) -> Result<Opti
     let observed = compute.as_deref().filter(|it| it.is_observed());
     Ok(Some(Observed {
         nova: caches.nova_services(group.as_ref(), &node),
-        health: observed.and_then(|it| health(caches, &node, it)),
+        health: observed.and_then(|it| health_of_host(caches, &node, it)),
         read_twice_since: observed.and_then(|_| read_twice_since(caches, &node)),
         order: None,
         node,
@@ -44,16 +43,11 @@ pub async fn observe(caches: &Caches, images: &Images, key: &Key) -> Result<Opti
     }))
 }
 
-/// Returns what nova's API says of the host; of a compute whose cell is not known, all cells are asked.
-fn health(caches: &Caches, node: &Node, compute: &ExternalCompute) -> Option<HostHealth> {
+/// Returns what nova's API says of the host; `None` also where the host's name is not known.
+fn health_of_host(caches: &Caches, node: &Node, compute: &ExternalCompute) -> Option<HostHealth> {
     let recorded = compute.status.as_ref().and_then(|it| it.host_name.as_deref());
     let host = recorded.or_else(|| node.status.as_ref()?.host_name.as_deref())?;
-    let cells = if compute.spec.cell_name.is_empty() {
-        caches.cells_of(&node.namespace().unwrap_or_default())
-    } else {
-        vec![cell_key(compute)]
-    };
-    Some(caches.nova.as_ref()?.host_in(&cells, host))
+    health(caches, compute, Some(host))
 }
 
 /// Returns the last attempt of a deployment, if it has ended well on the host and nova was read twice since.
