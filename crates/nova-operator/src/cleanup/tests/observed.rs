@@ -30,6 +30,21 @@ fn end_with(world: &mut World, failure: &Value) {
     world.runs[run].status.as_mut().unwrap().failures = failures;
 }
 
+/// Has four clean-ups end with a failure and two not reach the host; `holds` is checked after each.
+fn clean_up_in_vain(world: &mut World, failure: &Value, holds: impl Fn(&World)) {
+    for result in ["Failed", "Failed", "Failed", "Failed", "Unreachable", "Unreachable"] {
+        assert_eq!(n_cleanups(&world.settle()), 1, "{result}");
+        if result == "Failed" {
+            end_with(world, failure);
+        } else {
+            world.end(result);
+        }
+        world.settle();
+        holds(world);
+        world.wait(11);
+    }
+}
+
 /// Carries out the present plans once.
 fn pass(world: &mut World) {
     for plan in world.plans() {
@@ -104,19 +119,11 @@ fn a_host_that_records_another_owner_is_held_and_keeps_its_service() {
     });
     let mut world = proven(HostProgress::Drained);
     leave(&mut world, Some(true));
-    for result in ["Failed", "Failed", "Failed", "Failed", "Unreachable", "Unreachable"] {
-        assert_eq!(n_cleanups(&world.settle()), 1, "{result}");
-        if result == "Failed" {
-            end_with(&mut world, &failure);
-        } else {
-            world.end(result);
-        }
-        world.settle();
-        assert!(matches!(order(&world), Some(HostOrder::DrainForRemoval(..))), "{result}");
+    clean_up_in_vain(&mut world, &failure, |world| {
+        assert!(matches!(order(world), Some(HostOrder::DrainForRemoval(..))));
         let (reason, message) = world.told_by_node();
         assert!(reason == "HostNotOwned" && message.contains("stays in nova"), "{message}");
-        world.wait(11);
-    }
+    });
     world.runs.clear();
     assert_eq!(n_cleanups(&world.settle()), 1, "it is tried again although its runs are gone");
     assert_eq!(world.told_by_node().0, "HostNotOwned");
@@ -130,17 +137,9 @@ fn guests_on_a_host_that_leaves_hold_it_also_when_it_is_not_reached_later() {
     });
     let mut world = proven(HostProgress::Drained);
     leave(&mut world, Some(true));
-    for result in ["Failed", "Failed", "Failed", "Failed", "Unreachable", "Unreachable"] {
-        assert_eq!(n_cleanups(&world.settle()), 1, "{result}");
-        if result == "Failed" {
-            end_with(&mut world, &failure);
-        } else {
-            world.end(result);
-        }
-        world.settle();
-        let (reason, message) = said(&world, "HostCleaned");
-        assert!(reason == "GuestsOnHost" && message.contains("g1"), "{result}: {message}");
+    clean_up_in_vain(&mut world, &failure, |world| {
+        let (reason, message) = said(world, "HostCleaned");
+        assert!(reason == "GuestsOnHost" && message.contains("g1"), "{message}");
         assert!(world.compute.is_some());
-        world.wait(11);
-    }
+    });
 }
