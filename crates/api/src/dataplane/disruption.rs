@@ -1,4 +1,4 @@
-//! Who wants to disturb a host of a node set, and who lets that happen.
+//! Which deployment waits to disturb a host of a node set, and which operators allow that.
 
 use kube::KubeSchema;
 use schemars::JsonSchema;
@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::shared::DNS_SUBDOMAIN;
 
-/// Who wants to disturb a host, and who lets that happen. Several operators write it, each its own part.
+/// Which deployment waits to disturb a host, and which operators allow that. Several operators write it,
+/// each its own part.
 #[derive(Clone, Debug, Default, Deserialize, Eq, KubeSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Disruption {
@@ -36,7 +37,7 @@ pub struct DisruptionTarget {
     /// UID of the deployment.
     pub deployment: String,
     /// Which target of the host it is. One that was taken away and is given again has another number,
-    /// so that no permission of before fits it.
+    /// so that no earlier permission fits it.
     pub number: i64,
 }
 

@@ -263,7 +263,7 @@ pub struct NodeStatus {
     /// it was in service. Only on nodes of node sets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deployed_config_hash: Option<String>,
-    /// Who wants to disturb the host, and who lets that happen.
+    /// Which deployment waits to disturb the host, and which operators allow that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disruption: Option<Disruption>,
     /// Variables of the host that other operators give. They are data and no templates, and a change

@@ -18,7 +18,7 @@ pub fn is_restricted(seen: &Observed, node_set: &str, host: &str) -> bool {
 }
 
 /// Returns whether the host, if it is in service, has to wait: an operator does not let this
-/// deployment disturb it, or has said nothing of it yet.
+/// deployment disturb it, or has no entry on its node yet.
 pub fn has_to_wait(seen: &Observed, node_set: &str, host: &str, now: Timestamp) -> bool {
     let Some(node) = seen.node(node_set, host) else { return false };
     lacking(seen, node).is_some()
@@ -65,8 +65,8 @@ fn lacking<'a>(seen: &Observed, node: &'a Node) -> Option<&'a DisruptionHolder> 
     holders::lacking(node, node.disruption_target().filter(is_ours))
 }
 
-/// Returns the operator that may restrict a host and has said nothing of it yet, and until when its
-/// word is awaited.
+/// Returns the operator that may restrict a host and has no entry on its node yet, and until when the
+/// host waits for one.
 fn awaited<'a>(seen: &'a Observed, node_set: &str, host: &str) -> Option<(&'a str, Timestamp)> {
     let node = seen.node(node_set, host)?;
     let listed = seen.node_sets.get(node_set).into_iter().flat_map(|it| &it.spec.services);
@@ -75,7 +75,7 @@ fn awaited<'a>(seen: &'a Observed, node_set: &str, host: &str) -> Option<(&'a st
     holders::awaited(node, services, created)
 }
 
-/// Returns until when the word of an operator on hosts that wait is awaited.
+/// Returns until when the first host waits for the entry of an operator.
 pub fn deadline(seen: &Observed, part: &NodeSetPart) -> Option<Timestamp> {
     let of_host = |it: &EvaluatedHost| Some(awaited(seen, &part.name, &it.name)?.1);
     waiting_in(part).filter_map(of_host).min()
@@ -135,8 +135,9 @@ fn cause(seen: &Observed, node_set: &str, host: &str) -> Option<String> {
     }
     let (prefix, deadline) = awaited(seen, node_set, host)?;
     Some(format!(
-        "{prefix}, which reports a readiness gate, has said nothing about OpenStackDataPlaneNode {host} \
-         yet; its word is awaited until {deadline:.0}. See whether that operator runs."
+        "{prefix}, which reports a readiness gate, has no entry in status.disruption.holders of \
+         OpenStackDataPlaneNode {host} yet; the host waits for it until {deadline:.0}. See whether that \
+         operator runs."
     ))
 }
 

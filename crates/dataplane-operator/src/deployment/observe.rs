@@ -35,7 +35,7 @@ fn services_and_sources(
     let mut found =
         Found::of(caches.known_services(), namespace, service_names(deployment, node_sets));
     let mut desired = wanted_sources(namespace, node_sets, &found.services);
-    // The gates of all services say whose word on a host is awaited.
+    // The gates of all services name the operators for whose entries hosts wait.
     let all = node_sets.values().flat_map(|it| it.spec.services.clone());
     let brings = found.services.values().any(|it| brings_certificates(it));
     found.lookup(caches.known_services(), namespace, all);

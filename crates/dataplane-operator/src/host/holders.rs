@@ -12,7 +12,7 @@ use kube::ResourceExt;
 /// in service; only one that is False counts.
 pub const SERVICE_UP: &str = "/ServiceUp";
 
-/// How long an operator may say nothing of a host: after that nothing waits for it, and its gate counts
+/// How long an operator may have no entry on a node: after that nothing waits for it, and its gate counts
 /// as a fault.
 pub const REPORTED_WITHIN: SignedDuration = SignedDuration::from_mins(5);
 
@@ -43,10 +43,10 @@ pub fn is_down(node: &Node) -> bool {
     reports.any(|it| it.status == ConditionStatus::False)
 }
 
-/// Returns the operator, by its prefix, whose word on the host is awaited, and until when: it reports a
-/// gate of one of the services, so it may hold the host, and has no entry yet. So a node that is new,
-/// as after an upgrade or a restore, lets no deployment go on before it was looked at. `deployment` is
-/// when the deployment was created.
+/// Returns the operator, by its prefix, whose entry the host waits for, and until when: it reports a
+/// gate of one of the services, so it may hold the host, and has no entry on the node yet. So no
+/// deployment goes on at a node that is new, as after an upgrade or a restore, before that operator has
+/// looked at it. `deployment` is when the deployment was created.
 pub fn awaited<'a>(
     node: &Node,
     services: impl IntoIterator<Item = &'a Service>,

@@ -344,8 +344,9 @@ fn a_host_of_which_the_operator_of_a_gate_has_said_nothing_yet_waits_five_minute
         world.settle();
         assert_eq!(world.awaiting(), ["n000"]);
         let message = world.message("DeploymentReady");
-        let cause = "drain.example.org, which reports a readiness gate, has said nothing about \
-                     OpenStackDataPlaneNode n000 yet; its word is awaited until 2026-01-01T00:05:00Z.";
+        let cause = "drain.example.org, which reports a readiness gate, has no entry in \
+                     status.disruption.holders of OpenStackDataPlaneNode n000 yet; the host waits for it \
+                     until 2026-01-01T00:05:00Z.";
         assert!(message.contains(cause), "{message}");
         let pause = world.pass().requeue_after.unwrap();
         assert!((300..301).contains(&pause.as_secs()), "{pause:?}");

@@ -27,7 +27,7 @@ pub fn missing<'a>(seen: &Observed, hosts: &'a [Host<'_>]) -> BTreeSet<&'a str> 
     names.filter(|it| is_dns_label(it) && !exists(seen, it)).collect()
 }
 
-/// Returns whether there is a node of a host's name, whosever it is.
+/// Returns whether there is a node of a host's name, of this node set or not.
 pub fn exists(seen: &Observed, name: &str) -> bool {
     seen.nodes.get(name).is_some() || seen.nodes.foreign.contains_key(name)
 }
