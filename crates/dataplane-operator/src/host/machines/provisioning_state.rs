@@ -172,6 +172,12 @@ pub fn waits_until(record: &HostMachine) -> Option<Timestamp> {
     record.installed.as_ref().map(|it| it.0 + PATIENCE)
 }
 
+/// Returns since when the host's system is another than the one before: when its machine was installed,
+/// if that replaced an earlier installation. What is older says nothing of this system.
+pub fn replaced_at(machine: &HostMachine) -> Option<Timestamp> {
+    machine.installed.as_ref().filter(|_| machine.replaced).map(|it| it.0)
+}
+
 /// Truncates to seconds, as timestamps of objects are. Otherwise an object created right after
 /// would count as older.
 fn whole_seconds(now: Timestamp) -> Timestamp {
