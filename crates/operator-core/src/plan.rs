@@ -267,6 +267,16 @@ impl Step {
         Self { target, write, reason: because.into() }
     }
 
+    /// Returns a status step that fails with a conflict where the object has changed since it was read
+    /// in that version; any other step stays as it is.
+    #[must_use]
+    pub fn at(mut self, version: Option<String>) -> Self {
+        if let Write::Status { resource_version, .. } = &mut self.write {
+            *resource_version = version;
+        }
+        self
+    }
+
     /// Deletes an object that was read.
     pub fn delete(target: Target, because: impl Into<String>) -> Self {
         Self { target, write: Write::Delete { resource_version: None }, reason: because.into() }

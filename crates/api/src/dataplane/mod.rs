@@ -19,7 +19,7 @@ pub use ansible_opts::AnsibleOpts;
 pub use bare_metal::NodeSetMachines;
 pub use data_plane::{DataPlane, DataPlaneSpec, DataPlaneStatus};
 pub use deployment::{
-    Deployment, DeploymentFailure, DeploymentSpec, DeploymentStatus, HostProgress, NodeSetProgress,
+    Deployment, DeploymentFailure, DeploymentNodeSet, DeploymentSpec, DeploymentStatus,
 };
 pub use disruption::{Disruption, DisruptionHolder, DisruptionTarget, SeenDeployment};
 pub use execution_summary::ExecutionSummary;

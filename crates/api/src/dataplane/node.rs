@@ -263,6 +263,10 @@ pub struct NodeStatus {
     /// it was in service. Only on nodes of node sets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deployed_config_hash: Option<String>,
+    /// Where the host was reached when all services last succeeded on it, as `host:port`. Only on
+    /// nodes of node sets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deployed_address: Option<String>,
     /// Which deployment waits to disturb the host, and which operators allow that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disruption: Option<Disruption>,
@@ -360,6 +364,9 @@ pub struct NodeDeployment {
     pub attempt: i64,
     /// When the state was entered.
     pub since: Time,
+    /// Whether it runs only some tasks, so that its success is none of the whole host.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub partial: bool,
 }
 
 impl NodeDeployment {
