@@ -22,6 +22,9 @@ use crate::workqueue::WorkQueue;
 /// Time limit of one reconcile; after it the reconcile is cancelled and retried.
 const PASS_DEADLINE: Duration = Duration::from_mins(1);
 
+/// Pause before the next pass over an object of which a written one had changed meanwhile.
+const OUTDATED_PAUSE: Duration = Duration::from_secs(1);
+
 /// Number of keys of one controller that are reconciled concurrently.
 const WORKERS: usize = 8;
 
@@ -116,7 +119,7 @@ where
 ///
 /// # Guarantees
 /// A key is processed by one worker at a time. A failed reconcile is retried with exponential
-/// backoff per key.
+/// backoff per key, and one that wrote to an object that had changed meanwhile after a second.
 pub async fn run<C, O>(
     controller: Arc<C>,
     api: Arc<Api>,
@@ -172,7 +175,9 @@ async fn pass<C, O>(
         Ok(Err(error)) => error,
         Err(_) => Error::Timeout { what: format!("reconcile {key}"), after: PASS_DEADLINE },
     };
-    let pause = backoff.failed(key);
+    // Nothing is wrong, so that the pauses do not grow; most often the change itself asks for a pass
+    // before that.
+    let pause = if error.is_outdated() { OUTDATED_PAUSE } else { backoff.failed(key) };
     metrics.reconcile_failed(C::NAME, error.reason());
     if error.is_expected() {
         tracing::debug!(error = error.chain(), ?pause, "an expected error; trying again");

@@ -88,6 +88,23 @@ async fn an_object_that_was_deleted_meanwhile_is_no_failure_and_ends_the_plan() 
     assert_eq!(server.requests().len(), 1);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_write_over_a_newer_version_is_tried_again_after_a_second_however_often() {
+    let (queue, backoff, metrics) = (WorkQueue::default(), Backoff::default(), Metrics::new("test"));
+    let key = Key::new("ns", "a");
+    for _ in 0..3 {
+        let server = FakeApi::answering([failure(409, "Conflict")]);
+        let start = tokio::time::Instant::now();
+        super::pass(&Two, &leading(&server, vec![]), &queue, &backoff, &metrics, &key).await;
+        // Neither an Event nor a status says so.
+        assert_eq!(server.requests().len(), 1);
+        assert_eq!(queue.next().await, key);
+        assert!(start.elapsed() <= Duration::from_secs(2));
+        queue.done(&key);
+    }
+    assert_eq!(backoff.failing(), 0);
+}
+
 /// Has something else done than writes, and records which orders were given and which ones kept.
 #[derive(Default)]
 struct Ordering(Mutex<Vec<(&'static str, Vec<&'static str>)>>);

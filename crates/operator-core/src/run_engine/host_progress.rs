@@ -119,3 +119,128 @@ pub fn current(
         | SequenceState::Failed { .. } => kept,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use api::ansibleee::AnsibleEe;
+    use jiff::Timestamp;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+    use crate::run_engine::retry::Retries;
+    use crate::run_engine::run::SERVICE_LABEL;
+    use crate::run_engine::test_runs::{attempt, ended, record, run};
+    use crate::run_engine::{Host, service_sequence};
+
+    const NAMES: [&str; 3] = ["a", "b", "c"];
+
+    fn wanted() -> Vec<DesiredService> {
+        let service = |name: &str| DesiredService {
+            service: name.to_owned(),
+            hash: "A".into(),
+            run_hash: "A".into(),
+            group: "g".into(),
+        };
+        NAMES.into_iter().map(service).collect()
+    }
+
+    /// First attempts of all services, as they are recorded when a deployment begins.
+    fn begun(failures: i64) -> Vec<ServiceRun> {
+        let first = |name: &str| ServiceRun {
+            name: name.to_owned(),
+            failures,
+            ..record(RunState::Pending, "A", 1)
+        };
+        NAMES.into_iter().map(first).collect()
+    }
+
+    /// The first attempt of a service: over, or on its way.
+    fn first(service: &str, is_over: bool) -> AnsibleEe {
+        let status = if is_over {
+            ended("Succeeded", "n0", "Ok", 1)
+        } else {
+            json!({ "JobStatus": "Running" })
+        };
+        let mut object = run(&format!("r-{service}"), &[("n0", attempt("A", 1))], &status);
+        let label = (SERVICE_LABEL.to_owned(), service.to_owned());
+        object.metadata.labels.get_or_insert_default().extend([label]);
+        object
+    }
+
+    fn progress(recorded: &[ServiceRun], objects: &[AnsibleEe], may_run: bool) -> HostProgress {
+        let (desired, runs) = (wanted(), objects.iter().filter_map(Run::of).collect::<Vec<_>>());
+        let host = Host {
+            name: "n0",
+            desired: &desired,
+            recorded,
+            has_moved: false,
+            ssh_key: ("key", "1"),
+            trusted: "word",
+            accept: None,
+            take_over: "kubectl annotate x take-over=",
+            retries: Retries::Limited { attempts: 3, way_on: "another one" },
+        };
+        let sequence = service_sequence::evaluate(&host, &runs, Timestamp::UNIX_EPOCH);
+        let sequence = if may_run { sequence } else { sequence.held() };
+        current("n0", &desired, &sequence, &runs)
+    }
+
+    #[test]
+    fn a_host_of_which_nothing_is_recorded_is_untouched_until_it_may_begin() {
+        assert!(progress(&[], &[], false).is_untouched());
+        let begins = progress(&[], &[], true);
+        assert_eq!((begins.done, begins.state, begins.attempt), (0, RunState::Pending, 1));
+    }
+
+    #[test]
+    fn the_runs_tell_how_far_a_host_is_while_nothing_more_is_recorded() {
+        let [over, running] = [first("a", true), first("b", false)];
+        let at = progress(&begun(0), &[over.clone(), running], true);
+        assert_eq!((at.done, at.state, at.run.as_deref()), (1, RunState::Running, Some("r-b")));
+        let at = progress(&begun(0), std::slice::from_ref(&over), true);
+        assert_eq!((at.done, at.state, at.run), (1, RunState::Pending, None));
+        let all: Vec<AnsibleEe> = NAMES.into_iter().map(|it| first(it, true)).collect();
+        assert!(progress(&begun(0), &all, true).is_done());
+    }
+
+    #[test]
+    fn a_failure_of_the_deployment_before_stays_known_until_the_host_is_done() {
+        let runs: Vec<AnsibleEe> = NAMES.into_iter().map(|it| first(it, true)).collect();
+        for n_over in 0..NAMES.len() {
+            let at = progress(&begun(1), &runs[..n_over], true);
+            assert!(at.done == n_over && at.is_corrected() && !at.is_failing(), "{at:?}");
+        }
+        assert!(!progress(&begun(1), &runs, true).is_corrected());
+    }
+
+    #[test]
+    fn a_host_whose_records_were_lost_is_where_its_run_is() {
+        let at = progress(&[], &[first("b", false)], true);
+        assert_eq!((at.done, at.state, at.attempt), (1, RunState::Running, 1));
+    }
+
+    proptest! {
+        #[test]
+        fn a_host_is_at_the_first_service_that_has_not_succeeded(
+            n_done in 0..=NAMES.len(),
+            n_recorded in 0..=NAMES.len(),
+            reason in proptest::option::of("[A-Z][a-z]+"),
+        ) {
+            let mut records = begun(1);
+            for it in &mut records[..n_done] {
+                it.state = RunState::Succeeded;
+            }
+            if let Some(next) = records.get_mut(n_done) {
+                next.reason.clone_from(&reason);
+            }
+            let at = HostProgress::of(&records[..n_recorded], NAMES.len());
+            prop_assert_eq!(at.done, n_done.min(n_recorded));
+            prop_assert_eq!(at.is_done(), n_done == NAMES.len() && n_recorded == NAMES.len());
+            prop_assert_eq!(at.is_untouched(), n_recorded == 0);
+            let is_recorded = n_done < n_recorded;
+            prop_assert_eq!(at.is_failing(), is_recorded && reason.is_some());
+            prop_assert_eq!(at.is_corrected(), is_recorded && reason.is_none());
+        }
+    }
+}
