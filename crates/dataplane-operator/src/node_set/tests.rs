@@ -6,7 +6,7 @@ use std::sync::Arc;
 use api::ansibleee::AnsibleEe;
 use api::conditions::find;
 use api::dataplane::{
-    Deployment, DisruptionHolder, HostState, NODE_SET_UID, Node, NodeSet, Service,
+    Deployment, DisruptionHolder, HostState, NODE_SET_UID, Node, NodeSet, NodeStatus, Service,
 };
 use api::yaml;
 use jiff::Timestamp;
@@ -43,6 +43,7 @@ mod inventories;
 mod last_looks;
 mod machines;
 mod nodes;
+mod played;
 mod served;
 mod terminating_hosts;
 
@@ -122,6 +123,7 @@ impl World {
             let mut node: Node =
                 object("OpenStackDataPlaneNode", &name, &json!({ "nodeSet": SET }));
             node.metadata.uid = Some(format!("uid-{name}"));
+            node.metadata.resource_version = Some("1".into());
             node.metadata.finalizers = Some(vec![INVENTORY_FINALIZER.into()]);
             node.labels_mut().insert(NODE_SET_UID.into(), SET.into());
             world.seen.nodes.own.insert(name, Arc::new(node));
@@ -321,11 +323,19 @@ impl World {
         panic!("it goes on and on: {:?} {:?}", self.writes, self.node_writes);
     }
 
-    /// Changes a node.
+    /// Changes a node, which has another resource version then.
     fn with_node(&mut self, name: &str, change: impl FnOnce(&mut Node)) {
         let SetNodes { own, leaving, .. } = &mut self.seen.nodes;
         let node = own.get_mut(name).or_else(|| leaving.get_mut(name)).unwrap();
-        change(Arc::make_mut(node));
+        let node = Arc::make_mut(node);
+        change(node);
+        let version: u32 = node.resource_version().unwrap().parse().unwrap();
+        node.metadata.resource_version = Some((version + 1).to_string());
+    }
+
+    /// Returns what is known of a host.
+    fn node(&self, name: &str) -> &NodeStatus {
+        self.seen.nodes.get(name).unwrap().status.as_ref().unwrap()
     }
 
     /// Another operator holds the nodes of these hosts, and of no others.
@@ -372,76 +382,6 @@ impl World {
     /// Returns the inventory as Ansible reads it, without the tag for plain data.
     fn inventory(&self) -> Value {
         yaml::from_str(&self.content["inventory"].replace("!unsafe ", "")).unwrap()
-    }
-
-    /// Adds a deployment that has begun; `hosts` are name, number of finished services, and state.
-    fn deploy(&mut self, name: &str, spec: &Value, hosts: &[(&str, i64, &str)]) {
-        let mut full = json!({ "nodeSets": [SET] });
-        for (key, value) in spec.as_object().unwrap() {
-            full[key] = value.clone();
-        }
-        let services = match full.get("servicesOverride") {
-            Some(list) => list.clone(),
-            None => json!(self.seen.set.spec.services),
-        };
-        let host = |(name, done, state): &(&str, i64, &str)| {
-            let host = match *state {
-                "Untouched" => json!({ "done": done, "state": "Pending", "attempt": 0 }),
-                "Awaiting" => json!({
-                    "done": done, "state": "Pending", "attempt": done,
-                    "reason": "AwaitingDisruption",
-                }),
-                state => json!({ "done": done, "state": state, "attempt": 1 }),
-            };
-            ((*name).to_owned(), host)
-        };
-        let progress: serde_json::Map<String, Value> = hosts.iter().map(host).collect();
-        let mut object: Value =
-            serde_json::to_value(object::<Deployment>("OpenStackDataPlaneDeployment", name, &full))
-                .unwrap();
-        object["status"] = json!({
-            "progress": {
-                SET: {
-                    "uid": self.seen.set.uid(), "services": services, "configHash": self.hash(),
-                    "hosts": progress,
-                },
-            },
-        });
-        let deployment: Deployment = serde_json::from_value(object).unwrap();
-        self.seen.deployments.retain(|it| it.name_any() != name);
-        self.seen.deployments.push(Arc::new(deployment));
-    }
-
-    /// Ends the deployment of that name; `sources` are the digests that it used of the service's
-    /// objects.
-    fn end(&mut self, name: &str, is_good: bool, sources: [&str; 2]) {
-        let idx = self.seen.deployments.iter().position(|it| it.name_any() == name).unwrap();
-        let mut object = serde_json::to_value(&*self.seen.deployments[idx]).unwrap();
-        let status = &mut object["status"];
-        status["configMapHashes"] = json!({ "web-config": sources[0] });
-        status["secretHashes"] = json!({ "web-secret": sources[1] });
-        if is_good {
-            status["deployed"] = json!(true);
-        } else {
-            status["conditions"] = json!([{
-                "type": "DeploymentReady", "status": "False", "severity": "Error",
-                "reason": "BackoffLimitExceeded", "message": "x",
-                "lastTransitionTime": "2026-01-01T00:00:00Z",
-            }]);
-            status["failures"] = json!([{
-                "nodeSet": SET, "host": "n1", "service": "web", "reason": "TaskFailed",
-                "message": "no disk",
-            }]);
-        }
-        self.seen.deployments[idx] = Arc::new(serde_json::from_value(object).unwrap());
-    }
-
-    /// Adds a deployment of everything that has succeeded.
-    fn deployed(&mut self, name: &str) {
-        let n_services = i64::try_from(self.seen.set.spec.services.len()).unwrap();
-        let hosts = ["n0", "n1"].map(|it| (it, n_services, "Succeeded"));
-        self.deploy(name, &json!({}), &hosts);
-        self.end(name, true, ["c1", "s1"]);
     }
 }
 

@@ -301,8 +301,9 @@ fn hosts_of_a_new_node_set_with_one_key_wait_until_that_is_accepted_and_in_servi
         "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIWOnjFtgHBGBoLBE0E8K1SBXAJAwqFXKF1sTvZlPo8+";
     let mut world = World::new();
     world.settle();
-    let keys = &mut Arc::make_mut(&mut world.seen.set).status.as_mut().unwrap().host_keys;
-    keys.extend(["n0", "n1"].map(|it| (it.to_owned(), KEY.to_owned())));
+    for name in ["n0", "n1"] {
+        world.with_node(name, |it| it.status.as_mut().unwrap().host_key = Some(KEY.into()));
+    }
     world.settle();
     assert_eq!(world.condition("Ready"), is("False", "HostKeyShared"));
     let text = world.message("InputReady");

@@ -1,7 +1,6 @@
 //! Readiness gates of the services of a node set.
 
 use jiff::SignedDuration;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::*;
 
@@ -26,8 +25,6 @@ impl World {
     fn deployed_later(&mut self, name: &str) {
         self.now += SignedDuration::from_secs(10);
         self.deployed(name);
-        let deployment = Arc::make_mut(self.seen.deployments.last_mut().unwrap());
-        deployment.metadata.creation_timestamp = Some(Time(self.now));
     }
 
     /// The operator of the gate says on each node what holds since the last deployment: these hosts are

@@ -184,12 +184,11 @@ fn a_key_that_a_run_learned_stands_in_the_status_and_beside_the_inventory_at_onc
     world.deploy("d", &json!({}), &[("n0", 1, "Running"), ("n1", 1, "Running")]);
     world.settle();
     world.seen.runs = vec![run("n0", "192.0.2.10:22", KEY)];
-    let expected = ["apply Secret dataplanenodeset-compute", "status NodeSet compute"];
-    assert_eq!(world.settle(), expected);
+    assert_eq!(world.settle(), ["apply Secret dataplanenodeset-compute"]);
+    assert_eq!(world.node_writes, ["status n0"]);
     assert_eq!(world.content["known_hosts"], format!("192.0.2.10 {KEY}\n"));
     assert_eq!(world.content["inventory"], before, "a deployment is under way");
-    let keys = &world.seen.set.status.as_ref().unwrap().host_keys;
-    assert_eq!(keys.get("n0").map(String::as_str), Some(KEY));
+    assert_eq!(world.node("n0").host_key.as_deref(), Some(KEY));
     // It stays known after the run is deleted.
     world.seen.runs.clear();
     assert_eq!(world.settle(), [""; 0]);

@@ -55,7 +55,7 @@ fn a_host_that_is_taken_out_stays_in_the_inventory_until_its_finalizer_is_remove
     world.take_out();
     assert_eq!(world.settle(), ["status NodeSet compute"], "the inventory is the same");
     assert_eq!(world.states(), [HostState::Deployed, HostState::Terminating]);
-    assert_eq!(world.recorded().terminating_addresses["n1"], "192.0.2.11:22");
+    assert_eq!(world.node("n1").address.as_deref(), Some("192.0.2.11:22"));
     assert_eq!((world.recorded().nodes, world.recorded().ready_nodes), (1, 1));
     // Other changes go on around it.
     world.edit("/nodeTemplate/ansible", json!({ "ansibleVars": { "a": "b" } }));
@@ -66,7 +66,6 @@ fn a_host_that_is_taken_out_stays_in_the_inventory_until_its_finalizer_is_remove
     world.settle();
     assert_eq!(world.inventory()[SET]["hosts"].as_object().unwrap().len(), 1);
     assert_eq!(world.states(), [HostState::Deployed]);
-    assert!(world.recorded().terminating_addresses.is_empty());
     assert_eq!(world.settle(), [""; 0]);
 }
 
@@ -123,7 +122,7 @@ fn the_learned_key_of_a_terminating_host_stays_known_and_a_changed_one_can_be_ac
     world.take_out();
     world.settle();
     assert_eq!(world.content["known_hosts"], format!("192.0.2.11 {KEY}\n"));
-    assert_eq!(world.recorded().host_keys["n1"], KEY);
+    assert_eq!(world.node("n1").host_key.as_deref(), Some(KEY));
     let other = KEY.replace("WOnjFt", "AAAAAA");
     world.seen.runs = vec![run(&other)];
     let print = operator_core::run_engine::host_key::HostKey::parse(&other).unwrap().fingerprint();
@@ -135,7 +134,6 @@ fn the_learned_key_of_a_terminating_host_stays_known_and_a_changed_one_can_be_ac
     world.finalize(&[]);
     world.settle();
     assert_eq!(world.content["known_hosts"], "");
-    assert!(world.recorded().host_keys.is_empty());
 }
 
 #[test]
@@ -147,7 +145,7 @@ fn an_inventory_that_was_lost_is_written_without_the_host_and_nothing_waits_for_
     world.content.clear();
     world.settle();
     assert_eq!(world.inventory()[SET]["hosts"].as_object().unwrap().len(), 1);
-    assert_eq!(world.recorded().terminating_addresses["n1"], "192.0.2.11:22", "it stays known");
+    assert_eq!(world.node("n1").address.as_deref(), Some("192.0.2.11:22"), "it stays known");
     assert_eq!(world.condition("Ready"), is("True", "Ready"));
     assert_eq!(world.settle(), [""; 0]);
     // What another field manager wrote is not renewed as if it were the operator's.
@@ -162,15 +160,14 @@ fn an_inventory_that_was_lost_is_written_without_the_host_and_nothing_waits_for_
 #[test]
 fn a_host_that_comes_back_is_in_service_and_is_to_be_deployed_again() {
     let mut world = deployed();
-    let hash = world.recorded().hosts[1].hash.clone();
+    let hash = world.node("n1").deployed_config_hash.clone();
     assert!(hash.is_some());
     world.take_out();
     world.settle();
     world.edit("/nodes/n1", n1());
     world.settle();
     assert_eq!(world.states(), [HostState::Deployed, HostState::Undeployed]);
-    assert_eq!(world.recorded().hosts[1].hash, hash);
-    assert!(world.recorded().terminating_addresses.is_empty());
+    assert_eq!(world.node("n1").deployed_config_hash, hash);
     assert_eq!(world.condition("DeploymentReady"), is("False", "NotDeployed"));
     assert!(world.message("DeploymentReady").contains("taken out of the node set and put back"));
     world.deployed("again");
@@ -335,7 +332,7 @@ fn what_a_terminating_host_has_on_its_networks_stays_until_its_finalizer_is_remo
     for field in ["allIPs", "allHostnames"] {
         assert_eq!(world.status()[field], status[field], "{field}");
     }
-    assert_eq!(world.recorded().terminating_addresses["n1"], "192.0.2.101:22");
+    assert_eq!(world.node("n1").address.as_deref(), Some("192.0.2.101:22"));
     // The certificates that runs mount are those of the others.
     world.issue("1");
     world.settle();

@@ -1,0 +1,172 @@
+//! Deployments, and what their controller records on the nodes, played by the tests.
+
+use api::dataplane::{DeploymentNodeSet, NodeDeployment, RunState, ServiceRun};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use operator_core::node_set_host::prefix;
+use testkit::set_nodes;
+
+use super::*;
+use crate::node_set::deployment_history::is_partial;
+
+impl World {
+    /// Adds a deployment that has begun, or lets one go on; `hosts` are name, number of finished
+    /// services, and state of the next one.
+    pub(super) fn deploy(&mut self, name: &str, spec: &Value, hosts: &[(&str, usize, &str)]) {
+        let mut full = json!({ "nodeSets": [SET] });
+        for (key, value) in spec.as_object().unwrap() {
+            full[key] = value.clone();
+        }
+        let services = match full.get("servicesOverride") {
+            Some(list) => list.clone(),
+            None => json!(self.seen.set.spec.services),
+        };
+        let names: Vec<&str> = hosts.iter().map(|it| it.0).collect();
+        let mut deployment: Deployment = object("OpenStackDataPlaneDeployment", name, &full);
+        let status = json!({ "nodeSets": { SET: {
+            "uid": self.seen.set.uid(), "since": Time(self.now), "services": services,
+            "configHash": self.hash(), "hosts": names,
+        } } });
+        deployment.status = serde_json::from_value(status).unwrap();
+        for (host, done, state) in hosts {
+            self.record(&deployment, host, *done, state);
+        }
+        self.seen.deployments.retain(|it| it.name_any() != name);
+        self.seen.deployments.push(Arc::new(deployment));
+    }
+
+    /// A deployment has come so far on a host.
+    fn record(&mut self, deployment: &Deployment, host: &str, done: usize, state: &str) {
+        let part = deployment.part_of(&self.seen.set).unwrap().clone();
+        let now = Time(self.now);
+        self.with_node(host, |node| record(node, deployment, &part, (done, state), &now));
+    }
+
+    /// Ends the deployment of that name; `sources` are the digests that it used of the service's
+    /// objects.
+    pub(super) fn end(&mut self, name: &str, is_good: bool, sources: [&str; 2]) {
+        let idx = self.seen.deployments.iter().position(|it| it.name_any() == name).unwrap();
+        let mut deployment = (*self.seen.deployments[idx]).clone();
+        let status = deployment.status.as_mut().unwrap();
+        status.config_map_hashes.insert("web-config".into(), sources[0].into());
+        status.secret_hashes.insert("web-secret".into(), sources[1].into());
+        status.deployed = is_good.then_some(true);
+        if !is_good {
+            let failed = json!([{
+                "type": "DeploymentReady", "status": "False", "severity": "Error",
+                "reason": "BackoffLimitExceeded", "message": "x",
+                "lastTransitionTime": "2026-01-01T00:00:00Z",
+            }]);
+            status.conditions = serde_json::from_value(failed).unwrap();
+        }
+        let part = deployment.part_of(&self.seen.set).unwrap().clone();
+        for host in part.hosts.iter().filter(|it| self.seen.nodes.get(it).is_some()) {
+            if is_good {
+                self.record(&deployment, host, part.services.len(), "Succeeded");
+            } else {
+                self.with_node(host, |node| give_up(node, name));
+            }
+        }
+        self.seen.deployments[idx] = Arc::new(deployment);
+    }
+
+    /// Adds a deployment of everything that has succeeded.
+    pub(super) fn deployed(&mut self, name: &str) {
+        let n_services = self.seen.set.spec.services.len();
+        let hosts = ["n0", "n1"].map(|it| (it, n_services, "Succeeded"));
+        self.deploy(name, &json!({}), &hosts);
+        self.end(name, true, ["c1", "s1"]);
+    }
+
+    /// A deployment that cannot be read takes the place of one that can.
+    pub(super) fn garble(&mut self, name: &str, has_ended: bool) {
+        self.seen.deployments.retain(|it| it.name_any() != name);
+        let why = "spec.ansibleExtraVars.a: is nested deeper than 64 levels".into();
+        let (name, uid) = (name.to_owned(), name.to_owned());
+        self.seen.unreadable_deployments.push(UnreadableDeployment { name, uid, why, has_ended });
+    }
+}
+
+/// Records on a node that so many services have succeeded, and how the next one is.
+fn record(
+    node: &mut Node,
+    deployment: &Deployment,
+    part: &DeploymentNodeSet,
+    (done, state): (usize, &str),
+    now: &Time,
+) {
+    let uid = deployment.uid().unwrap();
+    if state == "Awaiting" {
+        set_nodes::target(node, &uid);
+    } else if let Some(it) = node.status.as_mut().and_then(|it| it.disruption.as_mut()) {
+        it.target = None;
+    }
+    if state == "Untouched" || state == "Awaiting" && done == 0 {
+        return;
+    }
+    let (partial, is_done) = (is_partial(&deployment.spec), done == part.services.len());
+    let status = node.status.get_or_insert_default();
+    let last = status.deployment.as_ref();
+    let begins = last.is_none_or(|it| it.uid != uid);
+    status.deployment = Some(NodeDeployment {
+        name: deployment.name_any(),
+        uid: uid.clone(),
+        state: if is_done { HostState::Deployed } else { HostState::Deploying },
+        attempt: last.map_or(0, |it| it.attempt) + i64::from(begins),
+        since: now.clone(),
+        partial,
+    });
+    if !partial {
+        status.deployed = is_done.then_some(true);
+    }
+    if is_done && !partial {
+        status.deployed_address.clone_from(&status.address);
+        if deployment.spec.services_override.is_empty() {
+            status.deployed_config_hash = Some(prefix(&part.config_hash));
+        }
+    }
+    let services = std::mem::take(&mut status.services);
+    let (known, others): (Vec<ServiceRun>, _) =
+        services.into_iter().partition(|it| part.services.contains(&it.name));
+    let run = |(idx, name): (usize, &String)| {
+        let is_next = idx == done;
+        let is_failed = is_next && state == "Failed";
+        let run_state = match state {
+            _ if idx < done => RunState::Succeeded,
+            "Running" if is_next => RunState::Running,
+            "Failed" if is_next => RunState::Failed,
+            _ => RunState::Pending,
+        };
+        let of_before = known.iter().find(|it| it.name == *name);
+        let deployed = Some(uid.clone()).filter(|_| run_state == RunState::Succeeded && !partial);
+        ServiceRun {
+            name: name.clone(),
+            state: run_state,
+            hash: uid.clone(),
+            attempt: 1,
+            run: None,
+            deployed_hash: deployed.or_else(|| of_before?.deployed_hash.clone()),
+            failures: i64::from(is_failed),
+            since: now.clone(),
+            reason: is_failed.then(|| "TaskFailed".into()),
+            message: is_failed.then(|| "no disk".into()),
+        }
+    };
+    status.services = part.services.iter().enumerate().map(run).collect();
+    status.services.extend(others);
+}
+
+/// Records on a node that a deployment has ended without a success there.
+fn give_up(node: &mut Node, uid: &str) {
+    let Some(status) = &mut node.status else { return };
+    if let Some(it) = &mut status.disruption {
+        it.target = None;
+    }
+    let last = status.deployment.as_mut();
+    if let Some(last) = last.filter(|it| it.uid == uid && it.state == HostState::Deploying) {
+        let is_between =
+            |it: &ServiceRun| matches!(it.state, RunState::Pending | RunState::Succeeded);
+        let has_failed = !status.services.iter().all(is_between);
+        last.state = if has_failed { HostState::Failed } else { HostState::Undeployed };
+        status.deployed = None;
+    }
+}
