@@ -164,9 +164,10 @@ async fn nodes_follow_the_entries_and_one_that_is_deleted_is_made_anew_and_runs_
 
     let first = ns.api::<Node>().get(&stays.name).await?;
     ns.api::<Node>().delete(&stays.name, &DeleteParams::default()).await?;
-    let is_new = |it: &Node| it.uid() != first.uid() && holds(conditions(it), "Ready");
-    let anew = ns.wait::<Node>(&stays.name, "made anew", SOON, is_new).await?;
-    assert_eq!(recorded(&anew), recorded(&first), "it shows the same");
+    let is_new = |it: &Node| it.uid() != first.uid() && is_of_set(it);
+    ns.wait::<Node>(&stays.name, "made anew", SOON, is_new).await?;
+    let anew = undeployed(&ns, &stays).await?;
+    assert_eq!(recorded(&anew), [], "what was known of the host has gone with its node");
 
     with_entry(&ns, &moves, false).await?;
     ns.gone::<Node>(&moves.name, SOON).await?;
