@@ -11,6 +11,7 @@ pub mod known_inputs;
 pub mod last_look;
 pub mod machines;
 pub mod networks;
+pub mod node_state;
 pub mod runs;
 pub mod services;
 pub mod ssh_trust;

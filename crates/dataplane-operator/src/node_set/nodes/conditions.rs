@@ -1,9 +1,13 @@
 //! The conditions of a node of a node set, in the words of a node of a role.
 
-use api::conditions::{ConditionDraft, Severity, find, shortened};
+use api::conditions::{
+    self, Condition, ConditionDraft, READY, RECONCILING, STALLED, Severity, find, is_true, merge_conditions,
+    shortened,
+};
 use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY, SETUP_READY, UP_TO_DATE};
-use api::dataplane::{HostState, Node, NodeSetHost, ServiceRun};
+use api::dataplane::{HostState, Node, NodeSet, NodeStatus};
 use api::problem::Problem;
+use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::keyed::Digest;
 use operator_core::node_set_host::{Host, PREFIX, prefix};
@@ -12,8 +16,8 @@ use operator_core::run_engine::host_key_checking;
 use operator_core::run_engine::outcome::last_failure;
 
 use crate::host::machines::machine_conditions;
+use crate::host::node_state::{failed_service, host_state, state_in};
 use crate::node_set::inputs;
-use crate::node_set::nodes::services::BegunDeployment;
 use crate::node_set::observed::Observed;
 use crate::node_set::resolve::Resolved;
 use crate::reasons;
@@ -85,16 +89,10 @@ pub fn machine(
     machine_conditions::condition(BAREMETAL_READY, &Target::of(&*seen.set), machine, address)
 }
 
-/// Returns how far the deployment of the host is.
-pub fn deployment(
-    seen: &Observed,
-    host: &NodeSetHost,
-    last: Option<&BegunDeployment<'_>>,
-    services: &[ServiceRun],
-) -> ConditionDraft {
-    let set = seen.set.name_any();
-    let failed = || last_failure(DEPLOYMENT_READY, std::slice::from_ref(last?.failed(services)?));
-    match host.state {
+/// Returns how far the deployment of a host of this node set is, by its state and its node's status.
+pub fn deployment(set: &str, state: HostState, status: &NodeStatus) -> ConditionDraft {
+    let failed = || last_failure(DEPLOYMENT_READY, std::slice::from_ref(failed_service(status)?));
+    match state {
         HostState::Terminating => {
             let text = format!(
                 "The host leaves OpenStackDataPlaneNodeSet {set}; the conditions of other operators \
@@ -106,7 +104,7 @@ pub fn deployment(
             let text = "The last deployment succeeded on this host.";
             reasons::role::DEPLOYED.condition(DEPLOYMENT_READY, text)
         }
-        HostState::Deploying => failed().unwrap_or_else(|| deploying(last)),
+        HostState::Deploying => failed().unwrap_or_else(|| deploying(status)),
         HostState::Failed => match failed() {
             Some(failed) => failed.with_severity(Severity::Error),
             None => reasons::node_set::DEPLOYMENT_GONE.condition(
@@ -115,11 +113,13 @@ pub fn deployment(
                  OpenStackDataPlaneDeployment.",
             ),
         },
-        HostState::Undeployed if host.hash.is_some() => reasons::node_set::NOT_DEPLOYED.condition(
-            DEPLOYMENT_READY,
-            "The last deployment has left the host half changed: create another \
+        HostState::Undeployed if status.deployed_config_hash.is_some() => {
+            reasons::node_set::NOT_DEPLOYED.condition(
+                DEPLOYMENT_READY,
+                "The last deployment has left the host half changed: create another \
                  OpenStackDataPlaneDeployment.",
-        ),
+            )
+        }
         HostState::Undeployed => {
             let text = format!(
                 "Nothing is deployed: create an OpenStackDataPlaneDeployment that lists {set} in \
@@ -130,35 +130,89 @@ pub fn deployment(
     }
 }
 
-fn deploying(last: Option<&BegunDeployment<'_>>) -> ConditionDraft {
-    let name = last.map(|it| it.deployment.name_any()).unwrap_or_default();
+fn deploying(status: &NodeStatus) -> ConditionDraft {
+    let name = status.deployment.as_ref().map_or("", |it| &it.name);
     let text = format!(
         "OpenStackDataPlaneDeployment {name} is at the host; its own status has the progress."
     );
     reasons::node_set::DEPLOYING.condition(DEPLOYMENT_READY, text)
 }
 
-/// Returns whether the host carries what a deployment would bring now.
+/// Returns the next status of a node, which says what a deployment does, with the conditions that follow
+/// from that; the others are repeated as they are recorded.
+#[must_use]
+pub fn with_deployment(
+    node: &Node,
+    set: &NodeSet,
+    mut status: NodeStatus,
+    now: Timestamp,
+) -> NodeStatus {
+    let recorded = node.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default();
+    let state = state_in(node, &status);
+    let has_succeeded = state == HostState::Deployed && host_state(node) != state;
+    let present = set.status.as_ref().and_then(|it| it.config_hash.as_deref()).map(prefix);
+    let is_up_to_date = has_succeeded && status.deployed_config_hash == present;
+    let stays = |it: &&Condition| match it.type_.as_str() {
+        DEPLOYMENT_READY | READY | RECONCILING | STALLED => false,
+        UP_TO_DATE => !is_up_to_date,
+        // Those of other operators have a domain.
+        type_ => !type_.contains('/'),
+    };
+    let others = recorded.iter().filter(stays);
+    let mut drafts: Vec<ConditionDraft> = others.map(ConditionDraft::repeated).collect();
+    drafts.push(deployment(&set.name_any(), state, &status));
+    drafts.extend(is_up_to_date.then(brought));
+    drafts.extend(summary(node, set, &drafts));
+    let generation = node.metadata.generation;
+    status.conditions = merge_conditions(recorded, drafts, generation, now);
+    status
+}
+
+/// Returns `Ready`, and kstatus' condition, of a node with these other conditions.
+///
+/// A host that needs no deployment stays ready when an input of a deployment goes missing.
+pub fn summary(node: &Node, set: &NodeSet, drafts: &[ConditionDraft]) -> Vec<ConditionDraft> {
+    let is_deployed = drafts.iter().any(|it| it.type_ == DEPLOYMENT_READY && it.holds());
+    let keeps_ready = is_deployed && has_stood(node, set);
+    let counts = |it: &&ConditionDraft| match it.type_.as_str() {
+        BAREMETAL_READY | DEPLOYMENT_READY => true,
+        INPUT_READY => !keeps_ready,
+        _ => false,
+    };
+    let blocking: Vec<ConditionDraft> = drafts.iter().filter(counts).cloned().collect();
+    let good = format!("OpenStackDataPlaneNode {} is deployed.", node.name_any());
+    let ready = conditions::ready(&blocking, reasons::role::READY.condition(READY, good));
+    conditions::kstatus(&ready).into_iter().chain([ready]).collect()
+}
+
+/// Returns whether the node was ready at the node set's present generation.
+fn has_stood(node: &Node, set: &NodeSet) -> bool {
+    let Some(status) = &node.status else { return false };
+    let generation = status.observed_node_set.as_ref().map(|it| it.generation);
+    is_true(&status.conditions, READY) && generation == set.metadata.generation
+}
+
+/// Returns whether the host carries what a deployment would bring now; `remembered` is what its node
+/// records of deployments.
 pub fn up_to_date(
     resolved: &Resolved<'_>,
     of_set: &OfSet,
-    host: &NodeSetHost,
     node: &Node,
+    remembered: &NodeStatus,
 ) -> ConditionDraft {
-    let Some(hash) = &host.hash else {
+    let Some(hash) = &remembered.deployed_config_hash else {
         let text = "No deployment of all its services has succeeded on this host yet.";
         return reasons::NEVER_DEPLOYED.condition(UP_TO_DATE, text);
     };
     let is_same = of_set.digest.is(hash);
-    let is_whole = host.state != HostState::Undeployed;
+    let is_whole = state_in(node, remembered) != HostState::Undeployed;
     // What services read is recorded of the last deployment that has succeeded on all hosts.
     let outcome = &resolved.outcome;
     let recorded = outcome.deployed_config_hash.as_ref().filter(|_| outcome.under_way.is_empty());
     let is_recorded = recorded.is_some_and(|it| prefix(it) == *hash);
     let has_changed_sources = of_set.has_changed_sources && is_recorded;
     if is_same && is_whole && !has_changed_sources {
-        let text = "The last deployment used the present inputs.";
-        return reasons::UP_TO_DATE.condition(UP_TO_DATE, text);
+        return brought();
     }
     let word = reasons::INPUTS_CHANGED.word;
     if of_set.up_to_date.reason == word {
@@ -171,6 +225,11 @@ pub fn up_to_date(
     }
     let text = "The host does not carry the present inputs: a deployment brings them.";
     reasons::INPUTS_CHANGED.condition(UP_TO_DATE, text)
+}
+
+fn brought() -> ConditionDraft {
+    let text = "The last deployment used the present inputs.";
+    reasons::UP_TO_DATE.condition(UP_TO_DATE, text)
 }
 
 /// Returns the condition of a host whose variables turn the check of host keys off.

@@ -1,0 +1,35 @@
+//! How far a host of a node set is, as its node records it.
+
+use api::dataplane::{HostState, Node, NodeStatus, ServiceRun};
+
+use crate::deployment::service_schedule::hash_of;
+
+/// Returns how far the host of a node is.
+pub fn host_state(node: &Node) -> HostState {
+    node.status.as_ref().map_or(HostState::Undeployed, |it| state_in(node, it))
+}
+
+/// Returns how far the host is where its node has that status.
+pub fn state_in(node: &Node, status: &NodeStatus) -> HostState {
+    if node.is_leaving() {
+        return HostState::Terminating;
+    }
+    let Some(last) = &status.deployment else { return HostState::Undeployed };
+    let is_deployed = status.deployed == Some(true);
+    match last.state {
+        // One of some tasks completes no host. A host that was to leave may have been stopped
+        // meanwhile.
+        HostState::Deployed if !is_deployed => HostState::Undeployed,
+        HostState::Deploying if last.partial && is_deployed => HostState::Deployed,
+        HostState::Deploying if last.partial => HostState::Undeployed,
+        state => state,
+    }
+}
+
+/// Returns the record of the service that fails or has failed in the deployment that was last at a
+/// host; `None` if there is none. Services that it does not bring may have failed before.
+pub fn failed_service(status: &NodeStatus) -> Option<&ServiceRun> {
+    let uid = &status.deployment.as_ref()?.uid;
+    let is_its = |it: &&ServiceRun| it.reason.is_some() && it.hash == hash_of(uid, &it.name);
+    status.services.iter().find(is_its)
+}
