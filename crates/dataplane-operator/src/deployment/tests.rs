@@ -244,6 +244,18 @@ impl World {
         }
     }
 
+    /// Another deployment of the same node sets, after the end of this one.
+    fn next(&self, name: &str) -> Self {
+        let mut world = self.clone();
+        world.carried.clear();
+        world.seen.runs.clear();
+        let deployment = world.deployment();
+        (deployment.metadata.finalizers, deployment.status) = (None, None);
+        (deployment.metadata.name, deployment.metadata.uid) =
+            (Some(name.into()), Some(name.into()));
+        world
+    }
+
     fn pass(&mut self) -> Plan {
         if self.is_gone {
             return Plan::default();
@@ -255,7 +267,14 @@ impl World {
     }
 
     fn plan(&self) -> Plan {
-        recorded(decide::decide(&self.seen, None, self.now))
+        self.plan_after(None)
+    }
+
+    fn plan_after(&self, rejected: Option<&RejectedWrite>) -> Plan {
+        // The nodes of a node set that is gone are not looked for.
+        let mut seen = self.seen.clone();
+        seen.nodes.retain(|it, _| seen.node_sets.contains_key(it));
+        recorded(decide::decide(&seen, rejected, self.now))
     }
 
     /// Runs one pass in which the API server rejects the writes that `refuses` picks.
@@ -263,8 +282,7 @@ impl World {
         let plan = self.plan();
         let at = plan.steps.iter().position(refuses).unwrap();
         let refusal = RejectedWrite::of(&plan.steps[at], &reasons::FORBIDDEN, "exceeded quota: q");
-        let mut telling =
-            recorded(decide::decide(&self.seen, Some(&refusal), self.now).only_statuses());
+        let mut telling = self.plan_after(Some(&refusal)).only_statuses();
         telling.steps.retain(|it| !plan.steps[..at].contains(it));
         self.take(&plan.steps[..at]);
         self.take(&telling.steps);
@@ -439,6 +457,13 @@ impl World {
         panic!("no end: {writes:?}");
     }
 
+    /// Continues until everything has succeeded, without an attempt that was made twice.
+    fn succeeds(&mut self) {
+        self.run_out(|_, _| "Ok");
+        assert_eq!(self.condition("Ready"), is("True", "Ready"));
+        once(self);
+    }
+
     fn is_over(&self) -> bool {
         self.seen.deployment.has_ended()
     }
@@ -467,9 +492,18 @@ impl World {
         find(&self.status().node_set_conditions[node_set], type_).unwrap().message.clone()
     }
 
-    fn set_condition(&self, node_set: &str, type_: &str) -> Option<(String, String)> {
-        let found = find(&self.status().node_set_conditions[node_set], type_)?;
-        Some((format!("{:?}", found.status), found.reason.clone()))
+    /// Checks that the message of a condition has all of these words.
+    fn says(&self, type_: &str, words: &[&str]) {
+        let message = self.message(type_);
+        for it in words {
+            assert!(message.contains(it), "{message}\nlacks {it}");
+        }
+    }
+
+    /// Returns status and reason of a condition of a node set; nothing where it has none.
+    fn of_set(&self, node_set: &str, type_: &str) -> String {
+        let found = find(&self.status().node_set_conditions[node_set], type_);
+        found.map_or_else(String::new, |it| format!("{:?} {}", it.status, it.reason))
     }
 
     fn run(&self, service: &str) -> &AnsibleEe {
@@ -519,7 +553,8 @@ fn two_of_one(services: &[&str], specs: [Value; 2]) -> [World; 2] {
 /// Runs passes of one of two deployments: it sees the other one, and both see its writes to nodes.
 fn settle_beside(worlds: &mut [World; 2], idx: usize) -> Vec<String> {
     let other = &worlds[1 - idx];
-    let others = (!other.is_gone).then(|| Arc::clone(&other.seen.deployment));
+    let is_open = !other.is_gone && !other.seen.deployment.has_ended();
+    let others = is_open.then(|| Arc::clone(&other.seen.deployment));
     worlds[idx].seen.others = others.into_iter().collect();
     let writes = worlds[idx].settle();
     worlds[1 - idx].seen.nodes = worlds[idx].seen.nodes.clone();
@@ -536,25 +571,22 @@ fn each_service_runs_once_on_each_host_and_then_it_is_over() {
     assert_eq!((record.state, record.attempt), (RunState::Pending, 1));
     assert_eq!(world.host_state("n0"), HostState::Deploying);
     assert_eq!(world.condition("Ready"), is("False", "Requested"));
-    assert_eq!(
-        world.set_condition("compute", "ServiceFirstDeploymentReady"),
-        Some(is("False", "Requested"))
-    );
-    assert_eq!(world.set_condition("compute", "ServiceSecondDeploymentReady"), None);
+    assert_eq!(world.of_set("compute", "ServiceFirstDeploymentReady"), "False Requested");
+    assert_eq!(world.of_set("compute", "ServiceSecondDeploymentReady"), "");
     world.finish();
     assert_eq!(world.settle(), ["status", "run second on n0,n1", "status"]);
-    assert_eq!(
-        world.set_condition("compute", "ServiceFirstDeploymentReady"),
-        Some(is("True", "Ready"))
-    );
+    assert_eq!(world.of_set("compute", "ServiceFirstDeploymentReady"), "True Ready");
     world.finish();
     // The nodes have the end before the deployment has.
     assert_eq!(world.settle(), ["nodes n0,n1", "status", "release"]);
     assert_eq!(world.condition("Ready"), is("True", "Ready"));
-    assert_eq!(world.set_condition("compute", "NodeSetDeploymentReady"), Some(is("True", "Ready")));
+    assert_eq!(world.of_set("compute", "NodeSetDeploymentReady"), "True Ready");
     let node = world.node("n0");
     assert_eq!((world.done("n0"), world.host_state("n0")), (2, HostState::Deployed));
-    assert_eq!((node.deployed, node.deployed_config_hash.as_deref()), (Some(true), Some("hash-of-")));
+    assert_eq!(
+        (node.deployed, node.deployed_config_hash.as_deref()),
+        (Some(true), Some("hash-of-"))
+    );
     assert_eq!(node.deployed_address, node.address);
     let status = world.status();
     assert_eq!(status.deployed, Some(true));
@@ -654,11 +686,8 @@ fn a_run_that_waits_is_told_and_the_service_before_it_is_done() {
     Arc::make_mut(run).status = Some(serde_json::from_value(waits).unwrap());
     assert_eq!(world.settle(), ["status"]);
     assert_eq!(world.condition("Ready"), is("False", "Queued"));
-    assert!(world.message("Ready").contains("run other works on host n0"));
-    assert_eq!(
-        world.set_condition("compute", "ServiceFirstDeploymentReady"),
-        Some(is("True", "Ready"))
-    );
+    world.says("Ready", &["run other works on host n0"]);
+    assert_eq!(world.of_set("compute", "ServiceFirstDeploymentReady"), "True Ready");
 }
 
 #[test]
@@ -671,8 +700,7 @@ fn a_refused_write_is_told_once_and_heals() {
     assert_eq!(before, ["hold", "status", "nodes n0,n1", "status"]);
     world.refused_pass(|it| matches!(it.write, Write::Create { .. }));
     assert_eq!(std::mem::take(&mut world.writes), [""; 0]);
-    world.run_out(|_, _| "Ok");
-    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+    world.succeeds();
     assert!(find(&world.status().conditions, "WritesAccepted").is_none());
 }
 
@@ -683,8 +711,7 @@ fn deletion_is_held_while_runs_are_at_work_and_nothing_new_begins() {
     world.terminate();
     assert_eq!(world.settle(), ["status"]);
     assert_eq!(world.condition("DeploymentReady"), is("False", "DeletionNotConfirmed"));
-    let message = world.message("Ready");
-    assert!(message.contains("dataplane.openstack.org/confirm-delete=true"), "{message}");
+    world.says("Ready", &["dataplane.openstack.org/confirm-delete=true"]);
     world.finish();
     assert_eq!(world.settle(), ["nodes n0,n1", "release"]);
     assert!(world.is_gone);
@@ -753,7 +780,7 @@ fn the_finalizer_is_there_while_it_runs_and_only_then() {
 fn a_node_that_has_changed_meanwhile_ends_the_plan_before_its_run() {
     let mut world = World::new();
     let plan = world.plan();
-    world.with_node("compute", "n1", |it| it.spec.env = Vec::new());
+    world.with_node("compute", "n1", |_| ());
     assert!(!world.take(&plan.steps));
     assert_eq!(mem::take(&mut world.writes), ["hold", "status", "nodes n0", "conflict"]);
     assert_eq!(world.settle(), ["nodes n1", "run first on n0,n1", "status"]);

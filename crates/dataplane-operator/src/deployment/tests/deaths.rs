@@ -15,6 +15,8 @@ fn outcome(seed: u64, service: &str, host: &str, n_tried: usize) -> &'static str
     }
 }
 
+const HOSTS: [&str; 4] = ["a0", "a1", "a2", "b0"];
+
 fn world() -> World {
     let sets = vec![
         node_set("a", &["a0", "a1", "a2"], &["first", "everywhere", "second"]),
@@ -28,7 +30,7 @@ fn end(seed: u64, deaths: &[usize]) -> World {
     let mut world = world();
     let mut deaths = deaths.iter().copied();
     for _ in 0..400 {
-        let plan = recorded(decide::decide(&world.seen, None, world.now));
+        let plan = world.plan();
         let n_made = deaths.next().unwrap_or(usize::MAX).min(plan.steps.len());
         let is_at_rest = plan.steps.is_empty();
         world.take(&plan.steps[..n_made]);
@@ -49,13 +51,20 @@ fn end(seed: u64, deaths: &[usize]) -> World {
 
 /// The part of a final state that is compared: no times, no runs.
 fn essence(world: &World) -> Value {
-    let status = world.status();
-    let host = |(name, it): (&String, &api::dataplane::HostProgress)| {
-        (name.clone(), json!([it.done, it.state, it.attempt, it.reason]))
+    let host = |host: &str| {
+        let node = world.node(host);
+        let service = |it: &ServiceRun| json!([it.name, it.state, it.attempt, it.reason]);
+        let services: Vec<Value> = node.services.iter().map(service).collect();
+        let deployment = node.deployment.as_ref().map(|it| (it.state, it.attempt));
+        json!([services, deployment, node.deployed_config_hash])
     };
-    let hosts = status.progress.values().flat_map(|it| &it.hosts).map(host);
-    let hosts: BTreeMap<String, Value> = hosts.collect();
-    json!([hosts, status.deployed, status.node_set_hashes, world.condition("DeploymentReady")])
+    let status = world.status();
+    json!([
+        HOSTS.map(host),
+        status.deployed,
+        status.node_set_hashes,
+        world.condition("DeploymentReady")
+    ])
 }
 
 proptest! {
