@@ -22,6 +22,11 @@ use crate::{controlplane, lab, paths, sh, sim, sources as source_files};
 const BATCH: usize = 50;
 /// The most hosts of a node set.
 const NODE_SET: usize = 500;
+/// The resource of nodes.
+const NODES: &str = "openstackdataplanenodes";
+/// The most writes to the node of a node set's host in its first deployment: it is created, described,
+/// begun and ended, and its host has shown its key.
+const NODE_WRITES: u64 = 5;
 /// The period after everything is ready in which nothing may be written.
 const REST: Duration = Duration::from_secs(30);
 
@@ -65,7 +70,7 @@ pub(super) fn measure(fleet: Fleet, programs: Option<&Path>, json: Option<&Path>
     if let Some(path) = json {
         super::write(path, &report::as_json(fleet, &phases))?;
     }
-    judge(&phases)
+    judge(fleet, &phases)
 }
 
 /// Compiles the simulated cluster, and the operators as released, into one directory.
@@ -150,9 +155,9 @@ fn kubectl(env: &lab::Env) -> Command {
     kubectl
 }
 
-/// Checks that something was measured, and that nothing was written or read at rest. Events count
-/// several runs, and may be written later.
-fn judge(phases: &[Phase]) -> Result<()> {
+/// Checks that something was measured, that nodes of a node set are not written too often, and that
+/// nothing was written or read at rest. Events count several runs, and may be written later.
+fn judge(fleet: Fleet, phases: &[Phase]) -> Result<()> {
     let Some((rest, before)) = phases.split_last() else { bail!("nothing was measured") };
     let writes = |it: &Phase| OPERATORS.iter().map(|of| n_writes(&it.requests.of(of))).sum::<u64>();
     ensure!(
@@ -161,9 +166,22 @@ fn judge(phases: &[Phase]) -> Result<()> {
     );
     let mut wrong = rest.requests.unexpected_at_rest();
     wrong.retain(|it| !it.ends_with(" events"));
+    let n_written: u64 = before.iter().map(writes_to_nodes).sum();
+    let most = NODE_WRITES * fleet.nodes as u64;
+    if fleet.road == Road::NodeSet && n_written > most {
+        wrong.push(format!("{n_written} writes to nodes, where {most} are due"));
+    }
     ensure!(wrong.is_empty(), "limits are exceeded:\n  {}", wrong.join("\n  "));
     println!("All limits hold.");
     Ok(())
+}
+
+/// Returns how often dataplane-operator wrote nodes and their statuses.
+fn writes_to_nodes(phase: &Phase) -> u64 {
+    let is_about = |it: &str| it.split([' ', '/']).nth(1) == Some(NODES);
+    let mut requests = phase.requests.of("dataplane-operator");
+    requests.retain(|it, _| is_about(it));
+    n_writes(&requests)
 }
 
 impl Road {
@@ -216,11 +234,26 @@ mod tests {
         let phase = |requests: &[(&str, &str)]| Phase::of("x", requests);
         let work = phase(&[("patch", "secrets"), ("list", "secrets")]);
         let rest = [("update", "leases"), ("watch", "jobs"), ("patch", "events")];
+        let judge = |it: &[Phase]| judge(Fleet { road: Road::Role, nodes: 1 }, it);
         judge(&[work.clone(), phase(&rest)]).unwrap();
         let error = judge(&[work.clone(), phase(&[("get", "secrets")])]).unwrap_err().to_string();
         assert!(error.ends_with("at rest: dataplane-operator: 1 × get secrets"), "{error}");
         assert!(judge(&[phase(&rest), phase(&rest)]).is_err(), "nothing was measured");
         assert!(judge(&[]).is_err());
+    }
+
+    #[test]
+    fn nodes_of_a_node_set_that_are_written_too_often_are_reported() {
+        let judge = |requests: &[(&str, &str)]| {
+            let phases = [Phase::of("work", requests), Phase::of("rest", &[])];
+            judge(Fleet { road: Road::NodeSet, nodes: 1 }, &phases)
+        };
+        let mut requests = vec![("create", NODES), ("get", NODES), ("patch", manifests::NODE_SETS)];
+        requests.extend([("patch", "openstackdataplanenodes/status"); 4]);
+        judge(&requests).unwrap();
+        requests.push(("patch", NODES));
+        let error = judge(&requests).unwrap_err().to_string();
+        assert!(error.ends_with("6 writes to nodes, where 5 are due"), "{error}");
     }
 
     #[test]

@@ -100,8 +100,7 @@ async fn at_work(ns: &Namespace, service: &str) -> Result<()> {
 /// Waits until the deployment waits for another one with a host of its own, which it names.
 async fn waits_for(ns: &Namespace, name: &str, other: &str) -> Result<()> {
     let words = [other, SET, "delete it to go on without"];
-    let waits =
-        |it: &Deployment| says(conditions(it), "SetupReady", "DeploymentUnderWay", &words);
+    let waits = |it: &Deployment| says(conditions(it), "SetupReady", "DeploymentUnderWay", &words);
     ns.wait::<Deployment>(name, &format!("waiting for {other}"), SOON, waits).await.map(drop)
 }
 
@@ -208,7 +207,9 @@ async fn of_two_deployments_with_a_common_host_the_younger_waits_until_the_older
     let second = ns.host_like(&first, "e2e-deployments-1", "203.0.113.208");
     crate::journey::ssh_secret(&ns, &first).await?;
     node_set(&ns, &[&first, &second], &["slow", "two"]).await?;
-    let only = |host: &Host, service: &str| json!({ "ansibleLimit": host.name, "servicesOverride": [service] });
+    let only = |host: &Host, service: &str| {
+        json!({ "ansibleLimit": host.name, "servicesOverride": [service] })
+    };
     first.hold("slow");
     deploy(&ns, "older", only(&first, "slow")).await?;
     at_work(&ns, "slow").await?;

@@ -8,9 +8,10 @@ use api::dataplane::{Node, NodeSet, RunState};
 use e2e::journey::{self, RUN, SSH_SECRET, conditions, conditions_of_set};
 use e2e::plugin::edpm_in;
 use e2e::{Namespace, SOON, holds, says};
+use futures::{Stream, StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::core::v1::{ResourceQuota, Secret};
 use kube::ResourceExt;
-use kube::api::{DeleteParams, PostParams, PropagationPolicy};
+use kube::api::{DeleteParams, PostParams, PropagationPolicy, WatchEvent, WatchParams};
 use serde_json::{Value, json};
 use simulated_cluster::{Behaviour, Host};
 
@@ -192,6 +193,49 @@ async fn nodes_follow_the_entries_and_one_that_is_deleted_is_made_anew_and_runs_
         inventory_comes_back(&ns).await?;
     }
     assert_eq!(versions(&ns).await?, before);
+    ns.done().await
+}
+
+/// Returns how often the node was written until two passes of the node set changed nothing more.
+async fn n_writes(
+    ns: &Namespace,
+    host: &Host,
+    watch: &mut (impl Stream<Item = kube::Result<WatchEvent<Node>>> + Unpin),
+) -> Result<usize> {
+    for _ in 0..2 {
+        inventory_comes_back(ns).await?;
+    }
+    let present = ns.api::<Node>().get(&host.name).await?.resource_version();
+    let mut n_seen = 0;
+    while let Some(event) = watch.try_next().await? {
+        if let WatchEvent::Added(it) | WatchEvent::Modified(it) = event {
+            n_seen += 1;
+            if it.resource_version() == present {
+                return Ok(n_seen);
+            }
+        }
+    }
+    anyhow::bail!("the watch ended")
+}
+
+#[tokio::test]
+async fn a_node_is_written_when_its_host_is_described_begun_and_ended_and_not_in_between()
+-> Result<()> {
+    let ns = World::new("nodes-writes").await?;
+    let host = ns.host("e2e-writes", "203.0.113.209");
+    // With its known hosts, so that no key is learned.
+    crate::journey::ssh_secret(&ns, &host).await?;
+    let only = WatchParams::default().fields(&format!("metadata.name={}", host.name));
+    let mut watch = ns.api::<Node>().watch(&only, "0").await?.boxed();
+    node_set(&ns, &[&host], &["one", "two", "three"]).await?;
+    undeployed(&ns, &host).await?;
+    assert_eq!(n_writes(&ns, &host, &mut watch).await?, 2, "created, described");
+    for name in ["first", "second"] {
+        deploy(&ns, name, json!({})).await?;
+        done(&ns, name).await?;
+        ready(&ns, &host).await?;
+        assert_eq!(n_writes(&ns, &host, &mut watch).await?, 2, "{name}: begun, ended");
+    }
     ns.done().await
 }
 
