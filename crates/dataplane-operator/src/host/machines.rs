@@ -9,6 +9,7 @@ pub mod machine_names;
 pub mod observe;
 pub mod observed;
 pub mod provisioning_state;
+pub mod request;
 pub mod set;
 pub mod template;
 

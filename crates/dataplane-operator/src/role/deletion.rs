@@ -34,7 +34,7 @@ pub fn set_step(
     machine_request: &MachineRequest<'_>,
     hosts: &[ResolvedHost<'_>],
 ) -> Option<Step> {
-    let set = machine_request.set;
+    let set = machine_request.request.set;
     let is_deleted = set.is_some_and(|it| is_terminating(&**it));
     if (is_deleted || is_going(seen)) && !machine_request.needs_set() {
         // A node without a role has its set to itself.
@@ -103,7 +103,7 @@ pub fn status_steps(
     rejected: Option<&ConditionDraft>,
     now: Timestamp,
 ) -> Vec<Step> {
-    if machine_request.set.is_none() {
+    if machine_request.request.set.is_none() {
         return Vec::new();
     }
     let waits =
@@ -132,7 +132,7 @@ fn node_step(
         (Ok(_), None) => machine_conditions::leaving(
             BAREMETAL_READY,
             &reasons::machines::GIVING_BACK,
-            &machine_request.owner,
+            &machine_request.request.owner,
             &provisioning,
         ),
     };

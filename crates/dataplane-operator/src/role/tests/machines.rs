@@ -11,7 +11,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::host::machines::machine_names::known_name;
-use crate::host::machines::set::{IN_USE, MAX_HOSTS};
+use crate::host::machines::request::MAX_HOSTS;
+use crate::host::machines::set::IN_USE;
 
 pub(super) const OTHER: &str = "example.org/other";
 const KEY: &str =
