@@ -154,8 +154,8 @@ async fn a_failing_service_ends_the_deployment_of_its_host_alone() -> Result<()>
     let deployment = ns.wait::<Deployment>("edpm", "given up", RUN, is_over).await?;
     ns.event("OpenStackDataPlaneDeployment", "edpm", "BackoffLimitExceeded").await?;
     let status = deployment.status.context("no status")?;
-    let done = ["one", "two"].map(|it| (it.to_owned(), RunState::Succeeded));
-    assert_eq!(services(&ns, &good).await?, done);
+    let succeeded = ["one", "two"].map(|it| (it.to_owned(), RunState::Succeeded));
+    assert_eq!(services(&ns, &good).await?, succeeded);
     let failed = [("one", RunState::Failed), ("two", RunState::Pending)];
     assert_eq!(services(&ns, &bad).await?, failed.map(|(name, state)| (name.to_owned(), state)));
     assert_eq!(status.deployed, None);
