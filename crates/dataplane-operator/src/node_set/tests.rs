@@ -26,6 +26,7 @@ use testkit::golden::recorded;
 use super::{decide, deployment_history, last_looks as looks};
 use crate::condition_catalog::KINDS;
 use crate::finalizers::{INVENTORY_FINALIZER, is_used};
+use crate::host::conflicts::Claim;
 use crate::host::inventory_metadata::Inventory;
 use crate::host::last_look::LAST_LOOK;
 use crate::host::networks::Networks;
@@ -331,6 +332,11 @@ impl World {
         change(node);
         let version: u32 = node.resource_version().unwrap().parse().unwrap();
         node.metadata.resource_version = Some((version + 1).to_string());
+    }
+
+    /// Returns the node set's claim to its hosts.
+    fn claim(&self) -> Claim {
+        Claim::of_node_set(&self.seen.set).with_nodes(self.seen.nodes.all().map(|it| it.1))
     }
 
     /// Returns what is known of a host.

@@ -1,7 +1,6 @@
 //! What deployments do to a node set's status.
 
 use super::*;
-use crate::host::conflicts::Claim;
 
 #[test]
 fn a_new_node_set_gets_its_inventory_and_waits_for_a_deployment() {
@@ -437,9 +436,8 @@ fn a_node_set_goes_after_its_inventory_and_after_whoever_deploys_it() {
 #[test]
 fn a_host_is_reached_at_the_address_of_its_deployment_and_at_no_other() {
     let mut world = World::new();
-    let reached = |world: &World| -> Vec<bool> {
-        Claim::of_node_set(&world.seen.set).hosts.iter().map(|it| it.is_reached).collect()
-    };
+    let reached =
+        |world: &World| -> Vec<bool> { world.claim().hosts.iter().map(|it| it.is_reached).collect() };
     world.settle();
     assert_eq!(reached(&world), [false, false]);
     world.deployed("d");

@@ -6,7 +6,7 @@ use operator_core::run_engine::ssh_secret::KeyFault;
 use super::*;
 use crate::collection::RunnerImage;
 use crate::default_services::DefaultServices;
-use crate::host::conflicts::{ACCEPT_SHARED, Claim};
+use crate::host::conflicts::ACCEPT_SHARED;
 
 /// Returns the reason of `InputReady`, and whether there is an inventory.
 fn told(world: &mut World) -> (String, bool) {

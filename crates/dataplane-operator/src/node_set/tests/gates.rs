@@ -172,6 +172,7 @@ fn a_deployment_that_only_awaits_gates_keeps_no_inventory_from_changing() {
     }]);
     let status = deployment.status.as_mut().unwrap();
     status.conditions = serde_json::from_value(awaits).unwrap();
+    status.node_set_hashes.insert(SET.into(), "h".into());
     world.settle();
     let status = world.seen.set.status.clone().unwrap();
     assert_eq!(status.settled_deployments, ["d"]);

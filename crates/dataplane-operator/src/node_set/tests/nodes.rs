@@ -492,9 +492,9 @@ fn an_entry_that_is_back_takes_the_mark_back() {
 fn a_mark_that_another_writer_has_set_is_taken_back_where_the_entry_stands() {
     let mut world = deployed();
     world.with_node("n1", |it| it.spec.leaving = Some(true));
-    assert_eq!(world.settle_nodes(), ["apply n1"]);
+    assert_eq!(world.settle_nodes(), ["status n1", "apply n1", "status n1"]);
     assert_eq!(world.mark("n1"), Some(false));
-    assert_eq!(world.states(), [HostState::Deployed; 2]);
+    assert_eq!(world.states(), [HostState::Deployed, HostState::Undeployed], "others saw the mark");
 }
 
 #[test]

@@ -6,6 +6,7 @@ use operator_core::node_set_host::prefix;
 use testkit::set_nodes;
 
 use super::*;
+use crate::deployment::service_schedule::hash_of;
 use crate::node_set::deployment_history::is_partial;
 
 impl World {
@@ -59,6 +60,8 @@ impl World {
             status.conditions = serde_json::from_value(failed).unwrap();
         }
         let part = deployment.part_of(&self.seen.set).unwrap().clone();
+        let hash = is_good.then(|| (SET.to_owned(), part.config_hash.clone()));
+        deployment.status.as_mut().unwrap().node_set_hashes.extend(hash);
         for host in part.hosts.iter().filter(|it| self.seen.nodes.get(it).is_some()) {
             if is_good {
                 self.record(&deployment, host, part.services.len(), "Succeeded");
@@ -137,11 +140,12 @@ fn record(
             _ => RunState::Pending,
         };
         let of_before = known.iter().find(|it| it.name == *name);
-        let deployed = Some(uid.clone()).filter(|_| run_state == RunState::Succeeded && !partial);
+        let is_deployed = run_state == RunState::Succeeded && !partial;
+        let deployed = is_deployed.then(|| hash_of(&uid, name));
         ServiceRun {
             name: name.clone(),
             state: run_state,
-            hash: uid.clone(),
+            hash: hash_of(&uid, name),
             attempt: 1,
             run: None,
             deployed_hash: deployed.or_else(|| of_before?.deployed_hash.clone()),

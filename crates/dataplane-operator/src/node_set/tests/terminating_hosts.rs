@@ -4,7 +4,6 @@ use api::ansibleee::AnsibleEe;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::*;
-use crate::host::conflicts::Claim;
 
 const KEY: &str =
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIWOnjFtgHBGBoLBE0E8K1SBXAJAwqFXKF1sTvZlPo8+";
@@ -255,8 +254,7 @@ fn a_terminating_host_belongs_to_its_node_set_until_its_finalizer_is_removed() {
     );
     other.metadata.creation_timestamp = Some(Time("2026-01-02T00:00:00Z".parse().unwrap()));
     let taken = |world: &World| {
-        let own = Claim::of_node_set(&world.seen.set);
-        let found = Claim::of_node_set(&other).taken(std::slice::from_ref(&own));
+        let found = Claim::of_node_set(&other).taken(&[world.claim()]);
         found.first().map(|it| it.message("OpenStackDataPlaneNodeSet other"))
     };
     world.take_out();
@@ -271,8 +269,7 @@ fn a_terminating_host_belongs_to_its_node_set_until_its_finalizer_is_removed() {
     other.metadata.creation_timestamp = Some(Time("2026-01-02T00:00:00Z".parse().unwrap()));
     world.finalize(&[]);
     world.settle();
-    let own = Claim::of_node_set(&world.seen.set);
-    assert_eq!(Claim::of_node_set(&other).taken(&[own]), []);
+    assert_eq!(Claim::of_node_set(&other).taken(&[world.claim()]), []);
 }
 
 #[test]
