@@ -91,7 +91,7 @@ pub fn current(
     let kept = HostProgress::of(&sequence.services, desired.len());
     let at =
         |service: &str| desired.iter().position(|it| it.service == service).unwrap_or_default();
-    let is_ahead = |service: &str| kept.is_untouched() || at(service) > kept.done;
+    let is_ahead = |service: &str| at(service) > kept.done;
     let moved = |done: usize, attempt: i64, run: Option<String>| HostProgress {
         done,
         state: if run.is_some() { RunState::Running } else { RunState::Pending },
@@ -212,12 +212,6 @@ mod tests {
             assert!(at.done == n_over && at.is_corrected() && !at.is_failing(), "{at:?}");
         }
         assert!(!progress(&begun(1), &runs, true).is_corrected());
-    }
-
-    #[test]
-    fn a_host_whose_records_were_lost_is_where_its_run_is() {
-        let at = progress(&[], &[first("b", false)], true);
-        assert_eq!((at.done, at.state, at.attempt), (1, RunState::Running, 1));
     }
 
     proptest! {
