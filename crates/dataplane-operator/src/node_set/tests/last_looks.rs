@@ -2,10 +2,10 @@
 
 use jiff::SignedDuration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use operator_core::node_set_host::recorded_trust;
+use operator_core::run_engine::layout::{Layout, NodeSets};
 
 use super::*;
-use crate::host::last_look::{LeavingHost, Look, SKIP_CLEANUP};
+use crate::host::last_look::{LeavingHost, SKIP_CLEANUP, template};
 use crate::node_set::last_looks::MACHINES_GIVEN_BACK;
 
 impl World {
@@ -191,20 +191,39 @@ fn a_look_that_was_refused_is_tried_again_when_what_it_copies_is_corrected() {
 #[test]
 fn a_look_at_a_host_without_an_address_says_that_and_how_to_go_on() {
     let world = World::in_service();
+    let node = world.seen.nodes.get("n0").unwrap();
+    let layout =
+        NodeSets { ssh_secrets: BTreeMap::new(), is_global: false, tls: Vec::new() };
     let host = LeavingHost {
-        name: "n0",
-        has_address: false,
-        identity: "i".to_owned(),
-        ssh: ("ssh", "1"),
-        trust: recorded_trust(&world.seen.set, "n0"),
+        node,
+        machine: None,
         is_off: false,
-        skip: format!("kubectl annotate {SKIP_CLEANUP}=true"),
+        address: None,
+        ssh: ("key".to_owned(), None),
+        template: template(node, Layout::NodeSets(layout)),
     };
-    let Look::Held(held) = host.evaluate(&[], world.now) else { panic!("nothing has looked") };
+    let held = host.held(&[], world.now).expect("nothing has looked");
     assert_eq!(held.reason.word, "MachineHeld");
     for part in ["host n0", "address is not known", SKIP_CLEANUP] {
         assert!(held.message.contains(part), "{}", held.message);
     }
+}
+
+#[test]
+fn a_host_whose_node_was_made_anew_is_looked_at_although_the_node_knows_of_no_deployment() {
+    let mut world = World::in_service();
+    world.now += SignedDuration::from_hours(1);
+    world.delete_node("n1");
+    world.settle();
+    let now = Time(world.now);
+    world.with_node("n1", |it| it.metadata.creation_timestamp = Some(now));
+    assert_eq!(world.node("n1").services, [], "what ran there is not known any more");
+    world.take_out();
+    world.settle();
+    assert_eq!(world.seen.machines.hosts(), ["n0", "n1"]);
+    world.look("Ok", "");
+    world.settle();
+    assert_eq!(world.seen.machines.hosts(), ["n0"]);
 }
 
 #[test]

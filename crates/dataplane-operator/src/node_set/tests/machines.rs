@@ -100,8 +100,8 @@ fn hosts_are_ready_one_by_one_as_their_machines_and_ssh_servers_are() {
 fn a_machine_that_took_anothers_place_has_nothing_deployed_and_a_key_of_its_own() {
     let mut world = World::provisioned();
     let print = HostKey::parse(KEY).unwrap().fingerprint();
-    let status = Arc::make_mut(&mut world.seen.set).status.as_mut().unwrap();
-    status.host_keys.insert("n1".into(), KEY.into());
+    let shown = |it: &mut Node| it.status.get_or_insert_default().host_key = Some(KEY.into());
+    world.with_node("n1", shown);
     world.deployed("d");
     world.settle();
     assert_eq!(world.states(), [HostState::Deployed; 2]);
@@ -112,7 +112,7 @@ fn a_machine_that_took_anothers_place_has_nothing_deployed_and_a_key_of_its_own(
     assert_eq!(world.states(), [HostState::Deployed, HostState::Undeployed]);
     assert_eq!(world.condition("DeploymentReady"), is("False", "NotDeployed"));
     assert!(world.message("UpToDate").contains("machine n1"), "{}", world.message("UpToDate"));
-    assert_eq!(world.seen.set.status.as_ref().unwrap().host_keys.get("n1"), None);
+    assert_eq!(world.node("n1").host_key, None);
     assert_eq!(world.machine("n1").former_key.as_ref(), Some(&print));
     // A deployment that began earlier does not count for it, however it ends.
     world.deployed("old");
