@@ -43,7 +43,9 @@ mod inputs;
 mod machines;
 mod node_sets;
 mod nodes;
+mod records;
 mod turns;
+mod waiting;
 
 const NAMESPACE: &str = "openstack";
 const KNOWN: &str =

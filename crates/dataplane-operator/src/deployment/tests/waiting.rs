@@ -1,0 +1,144 @@
+//! Deployments that share hosts of a node set: the younger one waits for the older one.
+
+use super::*;
+
+/// Two deployments of the first fifty hosts that may all be unavailable at once.
+fn two(specs: [Value; 2]) -> [World; 2] {
+    let all = |mut spec: Value| {
+        spec["maxUnavailable"] = json!("100%");
+        spec
+    };
+    two_of_one(&["first", "second"], specs.map(all))
+}
+
+/// Whether the second of two deployments waits for the first one.
+fn waits(worlds: &mut [World; 2]) -> bool {
+    let n_runs = runs(&settle_beside(worlds, 1)).len();
+    let waits = worlds[1].condition("SetupReady") == is("False", "DeploymentUnderWay");
+    assert_eq!(waits, n_runs == 0, "{}", worlds[1].message("Ready"));
+    waits
+}
+
+/// Ends every run of a deployment until all of its services have run.
+fn run_out_beside(worlds: &mut [World; 2], idx: usize) {
+    for _ in 0..10 {
+        settle_beside(worlds, idx);
+        worlds[idx].finish();
+    }
+    assert!(worlds[idx].seen.deployment.has_run());
+}
+
+/// Takes a service away, so that the deployment cannot begin.
+fn lacks_a_service(world: &mut World) {
+    world.seen.services.remove("second");
+}
+
+#[test]
+fn a_deployment_waits_until_the_older_one_has_run_or_is_deleted_and_names_both_ways_on() {
+    let mut worlds = two([json!({}), json!({})]);
+    settle_beside(&mut worlds, 0);
+    assert!(waits(&mut worlds));
+    let (one, set) = ("OpenStackDataPlaneDeployment one", "OpenStackDataPlaneNodeSet compute");
+    worlds[1].says("SetupReady", &[one, set, "delete it to go on without"]);
+    assert_eq!(worlds[1].status().node_sets.len(), 0, "it has not begun");
+    let mut deleted = worlds.clone();
+    deleted[0].terminate();
+    settle_beside(&mut deleted, 0);
+    assert!(waits(&mut deleted), "its runs are at work");
+    deleted[0].finish();
+    settle_beside(&mut deleted, 0);
+    assert!(deleted[0].is_gone && !waits(&mut deleted));
+    run_out_beside(&mut worlds, 0);
+    assert!(!waits(&mut worlds));
+    run_out_beside(&mut worlds, 1);
+    assert_eq!(worlds[1].condition("Ready"), is("True", "Ready"));
+}
+
+#[test]
+fn one_that_only_awaits_gates_is_waited_for_no_more() {
+    let mut worlds = two([json!({}), json!({})]);
+    let first = worlds[0].seen.services.get_mut("first").unwrap();
+    let gates = json!([{ "conditionType": "example.org/Up" }]);
+    Arc::make_mut(first).spec.readiness_gates = serde_json::from_value(gates).unwrap();
+    run_out_beside(&mut worlds, 0);
+    assert_eq!(worlds[0].condition("Ready"), is("Unknown", "GateAwaited"));
+    assert!(!waits(&mut worlds));
+    // Now every host is the other one's, which answers for its gates.
+    settle_beside(&mut worlds, 0);
+    assert!(worlds[0].is_over());
+}
+
+#[test]
+fn an_older_one_that_has_not_begun_is_waited_for_unless_a_fault_of_its_own_holds_it() {
+    let mut worlds = two([json!({}), json!({})]);
+    assert!(waits(&mut worlds), "of the older one nothing is recorded yet");
+    let mut going = worlds.clone();
+    going[0].terminate();
+    assert!(!waits(&mut going), "it will not begin");
+    lacks_a_service(&mut worlds[0]);
+    settle_beside(&mut worlds, 0);
+    assert_eq!(worlds[0].condition("InputReady"), is("False", "ServiceNotFound"));
+    assert!(!waits(&mut worlds));
+    // The younger one has begun: now the older one waits for it, whatever its own fault is.
+    settle_beside(&mut worlds, 0);
+    assert_eq!(worlds[0].condition("SetupReady"), is("False", "DeploymentUnderWay"));
+    run_out_beside(&mut worlds, 1);
+    let service = service("second", &json!({ "playbook": "a.b.second" }));
+    worlds[0].seen.services.extend([service]);
+    assert_eq!(runs(&settle_beside(&mut worlds, 0)).len(), 1);
+}
+
+#[test]
+fn to_wait_for_a_third_one_is_no_fault_of_its_own() {
+    let mut worlds = two([json!({}), json!({})]);
+    let mut third = worlds[0].seen.deployment.as_ref().clone();
+    third.metadata.name = Some("third".into());
+    third.metadata.uid = Some("third".into());
+    third.metadata.creation_timestamp = None;
+    worlds[0].seen.others = vec![Arc::new(third)];
+    worlds[0].settle();
+    assert_eq!(worlds[0].condition("SetupReady"), is("False", "DeploymentUnderWay"));
+    assert!(waits(&mut worlds), "they begin in order");
+}
+
+#[test]
+fn deployments_without_a_common_host_do_not_wait_for_each_other() {
+    let limits = |one: &str, other: &str| {
+        two([json!({ "ansibleLimit": one }), json!({ "ansibleLimit": other })])
+    };
+    let mut apart = limits("n000", "n001");
+    assert!(!waits(&mut apart));
+    assert_eq!(runs(&settle_beside(&mut apart, 0)), ["run first on n000"]);
+    let mut common = limits("n000,n001", "n001,n002");
+    assert!(waits(&mut common));
+}
+
+#[test]
+fn two_that_began_in_the_same_moment_never_have_two_runs_on_a_host() {
+    for is_older_first in [true, false] {
+        let mut worlds = two([json!({}), json!({})]);
+        let order = if is_older_first { [0, 1] } else { [1, 0] };
+        // Neither sees the other one yet.
+        let plans = worlds.each_ref().map(World::plan);
+        worlds[order[0]].take(&plans[order[0]].steps);
+        worlds[order[1]].seen.nodes = worlds[order[0]].seen.nodes.clone();
+        assert!(!worlds[order[1]].take(&plans[order[1]].steps), "the nodes are the other one's");
+        for _ in 0..40 {
+            for idx in order {
+                settle_beside(&mut worlds, idx);
+                let open = |it: &World| -> Vec<String> {
+                    let open = it.seen.runs.iter().filter(|it| is_open(it));
+                    open.flat_map(|it| &it.spec.hosts).map(|it| it.name.clone()).collect()
+                };
+                let [one, other] = worlds.each_ref().map(open);
+                assert!(one.iter().all(|it| !other.contains(it)), "{one:?} {other:?}");
+            }
+            worlds[order[0]].finish();
+            worlds[order[1]].finish();
+        }
+        for world in &worlds {
+            assert_eq!(world.condition("Ready"), is("True", "Ready"));
+            once(world);
+        }
+    }
+}
