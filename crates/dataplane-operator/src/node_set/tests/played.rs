@@ -62,7 +62,9 @@ impl World {
         let part = deployment.part_of(&self.seen.set).unwrap().clone();
         let hash = is_good.then(|| (SET.to_owned(), part.config_hash.clone()));
         deployment.status.as_mut().unwrap().node_set_hashes.extend(hash);
-        for host in part.hosts.iter().filter(|it| self.seen.nodes.get(it).is_some()) {
+        let has_node = |it: &&String| self.seen.nodes.get(it).is_some();
+        let hosts: Vec<&String> = part.hosts.iter().filter(has_node).collect();
+        for host in hosts {
             if is_good {
                 self.record(&deployment, host, part.services.len(), "Succeeded");
             } else {
