@@ -110,9 +110,8 @@ async fn a_node_set_ends_well(own: &Own, other: &Host) -> Result<()> {
         let name = format!("set-{n_deployments}");
         let spec = json!({ "nodeSets": ["set"], "maxUnavailable": 1 });
         own.create::<Deployment>(&name, spec).await?;
-        let is_ready = |it: &Deployment| {
-            it.status.as_ref().is_some_and(|it| holds(&it.conditions, "Ready"))
-        };
+        let is_ready =
+            |it: &Deployment| it.status.as_ref().is_some_and(|it| holds(&it.conditions, "Ready"));
         own.wait::<Deployment>(&name, "deployed", LIMIT, is_ready).await?;
         for host in &hosts {
             let expected = OF_SET.repeat(n_deployments);
