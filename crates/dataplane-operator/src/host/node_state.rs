@@ -6,15 +6,12 @@ use crate::deployment::service_schedule::hash_of;
 
 /// Returns how far the host of a node is.
 pub fn host_state(node: &Node) -> HostState {
-    node.status.as_ref().map_or(HostState::Undeployed, |it| state_in(node, it))
-}
-
-/// Returns how far the host is where its node has that status.
-pub fn state_in(node: &Node, status: &NodeStatus) -> HostState {
     if node.is_leaving() {
         return HostState::Terminating;
     }
-    let Some(last) = &status.deployment else { return HostState::Undeployed };
+    let status = node.status.as_ref();
+    let last = status.and_then(|it| Some((it, it.deployment.as_ref()?)));
+    let Some((status, last)) = last else { return HostState::Undeployed };
     let is_deployed = status.deployed == Some(true);
     match last.state {
         // One of some tasks completes no host. A host that was to leave may have been stopped

@@ -1,7 +1,7 @@
-//! What deployments have done to the hosts of a node set: one state per host, from their statuses.
+//! What deployments have done to the hosts of a node set: the sums of what the nodes remember.
 //!
-//! The result of a deployment outlives the deployment: when it has ended, it is merged once into
-//! the node set's status.
+//! What a deployment used outlives the deployment: when it has ended, that is merged once into the
+//! node set's status.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,15 +9,12 @@ use std::sync::Arc;
 use api::conditions::Condition;
 use api::dataplane::deployment::DeploymentSpec;
 use api::dataplane::{
-    Deployment, ExecutionSummary, HostProgress, HostState, NodeSet, NodeSetFailure, NodeSetHost,
-    NodeSetProgress, NodeSetStatus, RunState,
+    Deployment, DeploymentNodeSet, ExecutionSummary, HostState, NodeSet, NodeSetFailure,
+    NodeSetHost, NodeSetStatus,
 };
-use jiff::Timestamp;
 use kube::ResourceExt;
-use operator_core::finalizers::is_terminating;
 use operator_core::keyed::Digest;
 use operator_core::node_set_host::{PREFIX, prefix};
-use operator_core::run_engine::host_progress::{awaits_disruption, is_failing, is_untouched};
 use serde::Serialize;
 
 use crate::node_set::observed::UnreadableDeployment;
@@ -34,13 +31,9 @@ pub const FAILURES: usize = 5;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DeploymentHistory {
     /// Each host, sorted by name.
-    pub hosts: Vec<NodeSetHost>,
-    /// Each host that was taken out of the node set and is still terminating.
-    pub terminating: Vec<NodeSetHost>,
-    /// The UID of the deployment that waits to disturb a host, by host name.
-    pub targets: BTreeMap<String, String>,
-    /// The digest with which a deployment that is not settled yet succeeded, by host name.
-    pub succeeded_with: BTreeMap<String, String>,
+    pub hosts: Vec<KnownHost>,
+    /// The name of each host that was taken out of the node set and is still terminating.
+    pub terminating: Vec<String>,
     /// The failures of the first failed hosts.
     pub failures: Vec<NodeSetFailure>,
     /// The deployments under way, the oldest first.
@@ -67,13 +60,21 @@ pub struct DeploymentHistory {
     pub summaries: BTreeMap<String, BTreeMap<String, ExecutionSummary>>,
 }
 
-/// Hosts whose machines replaced others: since when, and whether that is new.
-pub type Replaced<'a> = BTreeMap<&'a str, (Timestamp, bool)>;
+/// How far a host is.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct KnownHost {
+    /// Its name in the inventory.
+    pub name: String,
+    /// How far it is.
+    pub state: HostState,
+    /// The first digits of the digest with which all services last succeeded there.
+    pub hash: Option<String>,
+}
 
 /// Returns whether a deployment has begun with a node set and may still run something. One that
 /// only awaits readiness gates needs its inventory no more.
 pub fn is_under_way(deployment: &Deployment, node_set: &NodeSet) -> bool {
-    deployment.progress_of(node_set).is_some() && !deployment.has_run()
+    deployment.part_of(node_set).is_some() && !deployment.has_run()
 }
 
 /// Returns whether a deployment needs the inventory as it is, because it may still start runs with
@@ -89,18 +90,16 @@ pub fn is_inventory_in_use(
 
 /// A node set as it is at present.
 pub struct Present<'a> {
-    /// The names of its hosts.
-    pub hosts: BTreeSet<&'a str>,
+    /// Its hosts, sorted by name.
+    pub hosts: Vec<KnownHost>,
+    /// What failed on those of them that failed.
+    pub failures: Vec<NodeSetFailure>,
+    /// The UIDs of deployments that are at hosts, as their nodes were last observed.
+    pub at_work: BTreeSet<&'a str>,
     /// The digest of what a deployment would bring now.
     pub digest: Digest,
     /// The services that bring another version to the hosts.
     pub versions: BTreeSet<&'a str>,
-    /// The hosts on whose earlier machines older deployments ran.
-    pub replaced: Replaced<'a>,
-    /// Hosts that another node set has handed over, as it left them.
-    pub handed_over: BTreeMap<&'a str, NodeSetHost>,
-    /// The UID of the deployment that a host's node names as the one to disturb it.
-    pub targets: BTreeMap<&'a str, &'a str>,
 }
 
 /// Merges the recorded status with the statuses of the deployments that began with the node set.
@@ -114,64 +113,42 @@ pub fn merge(
 ) -> DeploymentHistory {
     let nothing = NodeSetStatus::default();
     let recorded = node_set.status.as_ref().unwrap_or(&nothing);
-    let began = |it: &&Deployment| it.progress_of(node_set).is_some();
+    let name = node_set.name_any();
+    let began = |it: &&Deployment| it.part_of(node_set).is_some();
     let mut deployments: Vec<&Deployment> =
         deployments.iter().map(|it| &**it).filter(began).collect();
     deployments.sort_by_key(|it| (it.creation_timestamp(), it.name_any()));
     let mut outcome = DeploymentHistory::recorded(recorded, &deployments, present);
-    outcome.keep(recorded, unreadable, present);
+    outcome.keep(recorded, unreadable);
     for deployment in &deployments {
-        let Some(progress) = deployment.progress_of(node_set) else { continue };
+        let Some(part) = deployment.part_of(node_set) else { continue };
         let uid = deployment.uid().unwrap_or_default();
         if outcome.settled.contains(&uid) {
             continue;
         }
-        outcome.follow(&node_set.name_any(), deployment, progress, present);
-        if deployment.has_run() {
+        // Its end may be observed before that of its hosts, which was recorded first.
+        if deployment.has_run() && !present.at_work.contains(uid.as_str()) {
             outcome.settled.push(uid);
-            outcome.settle(&node_set.name_any(), deployment, progress, recorded, present);
+            outcome.settle(&name, deployment, part, recorded, present);
         } else {
             outcome.under_way.push(deployment.name_any());
         }
     }
-    outcome.end();
-    outcome.report(&node_set.name_any(), &deployments);
+    outcome.report(&name, &deployments);
     outcome
 }
 
 impl DeploymentHistory {
-    /// Returns the recorded history, reduced to the present hosts.
+    /// Returns the recorded history, with the present hosts.
     fn recorded(
         recorded: &NodeSetStatus,
         deployments: &[&Deployment],
-        Present { hosts, replaced, handed_over, .. }: &Present<'_>,
+        present: &Present<'_>,
     ) -> Self {
-        let mut known: BTreeMap<&str, &NodeSetHost> =
-            handed_over.iter().map(|(name, it)| (*name, it)).collect();
-        // While its entry waited for the node, nothing was deployed to it here.
-        let waited = |it: &NodeSetHost| it.state == HostState::Undeployed && it.hash.is_none();
-        let own =
-            recorded.hosts.iter().filter(|it| !waited(it) || !handed_over.contains_key(&*it.name));
-        known.extend(own.map(|it| (it.name.as_str(), it)));
-        let host = |name: &&str| {
-            let is_another = replaced.get(name).is_some_and(|(_, is_new)| *is_new);
-            let known = known.get(name).filter(|_| !is_another);
-            let mut host = known.map_or_else(|| undeployed(name), |it| (*it).clone());
-            match host.state {
-                // If no existing deployment still reports this host, the deployment was deleted
-                // while running.
-                HostState::Deploying => host.state = HostState::Failed,
-                // It came back, and its services may have been stopped meanwhile. It stays in
-                // service, so that a deployment disturbs no more such hosts at once than it may.
-                HostState::Terminating => host.state = HostState::Undeployed,
-                HostState::Undeployed | HostState::Deployed | HostState::Failed => {}
-            }
-            host
-        };
         let exists = |uid: &&String| deployments.iter().any(|it| it.uid().as_ref() == Some(*uid));
         Self {
-            hosts: hosts.iter().map(host).collect(),
-            failures: recorded.failures.clone(),
+            hosts: present.hosts.clone(),
+            failures: present.failures.clone(),
             deployed_config_hash: recorded.deployed_config_hash.clone(),
             deployed_inputs: recorded.deployed_inputs.clone(),
             deployed_bmh_hash: recorded.deployed_bmh_hash.clone(),
@@ -185,12 +162,7 @@ impl DeploymentHistory {
     }
 
     /// Keeps the records of deployments that cannot be read.
-    fn keep(
-        &mut self,
-        recorded: &NodeSetStatus,
-        unreadable: &[UnreadableDeployment],
-        present: &Present<'_>,
-    ) {
+    fn keep(&mut self, recorded: &NodeSetStatus, unreadable: &[UnreadableDeployment]) {
         for it in unreadable {
             if it.has_ended {
                 self.settled.push(it.uid.clone());
@@ -202,72 +174,25 @@ impl DeploymentHistory {
             let reported = recorded.deployment_execution_summaries.get(&it.name).cloned();
             self.summaries.extend(reported.map(|reported| (it.name.clone(), reported)));
         }
-        if !self.under_way.is_empty() {
-            let is_at = |name: &String| {
-                let mut hosts = recorded.hosts.iter();
-                hosts.any(|it| it.name == *name && it.state == HostState::Deploying)
-            };
-            for host in self.hosts.iter_mut().filter(|it| is_at(&it.name)) {
-                host.state = HostState::Deploying;
-            }
-        }
-        let is_open = |uid: &str| unreadable.iter().any(|it| !it.has_ended && it.uid == uid);
-        let kept = present.targets.iter().filter(|(_, uid)| is_open(uid));
-        self.targets.extend(kept.map(|(host, uid)| ((*host).to_owned(), (*uid).to_owned())));
     }
 
-    /// Merges what a deployment reports of each host.
-    fn follow(
-        &mut self,
-        node_set: &str,
-        deployment: &Deployment,
-        progress: &NodeSetProgress,
-        present: &Present<'_>,
-    ) {
-        let is_over = deployment.has_ended();
-        let created = deployment.creation_timestamp().map(|it| it.0);
-        let is_another =
-            |it: &str| present.replaced.get(it).is_some_and(|(at, _)| created < Some(*at));
-        for host in self.hosts.iter_mut().filter(|it| !is_another(&it.name)) {
-            let Some(at) = progress.hosts.get(&host.name) else { continue };
-            follow_host(host, at, &deployment.spec, progress, is_over);
-            // Of several, the oldest one is first.
-            if let Some(uid) = target(at, deployment) {
-                self.targets.entry(host.name.clone()).or_insert(uid);
-            }
-            if host.state == HostState::Deployed && progress.is_done_on(at) {
-                self.succeeded_with.insert(host.name.clone(), progress.config_hash.clone());
-            }
-        }
-        let reported = deployment.status.iter().flat_map(|it| &it.failures);
-        for failure in reported.filter(|it| it.node_set == node_set) {
-            self.failures.retain(|it| it.host != failure.host);
-            self.failures.push(NodeSetFailure {
-                host: failure.host.clone(),
-                deployment: deployment.name_any(),
-                service: failure.service.clone(),
-                reason: failure.reason.clone(),
-                message: failure.message.clone(),
-            });
-        }
-    }
-
-    /// Merges what a deployment that has ended used.
+    /// Merges what a deployment that has run used.
     fn settle(
         &mut self,
         node_set: &str,
         deployment: &Deployment,
-        progress: &NodeSetProgress,
+        part: &DeploymentNodeSet,
         recorded: &NodeSetStatus,
         Present { digest: present, versions, .. }: &Present<'_>,
     ) {
         let Some(status) = &deployment.status else { return };
-        let has_succeeded = progress.is_done();
+        let has_succeeded = status.node_set_hashes.contains_key(node_set);
         if !has_succeeded || is_partial(&deployment.spec) {
             return;
         }
+        let is_whole = deployment.spec.services_override.is_empty();
         if !is_limited(&deployment.spec) {
-            if deployment.spec.services_override.is_empty() {
+            if is_whole {
                 self.config_maps.clear();
                 self.secrets.clear();
             }
@@ -275,15 +200,14 @@ impl DeploymentHistory {
             self.secrets.extend(status.secret_hashes.clone());
         }
         self.images.extend(status.container_images.clone());
-        if progress.services.iter().any(|it| versions.contains(it.as_str())) {
+        if part.services.iter().any(|it| versions.contains(it.as_str())) {
             self.version.clone_from(&status.deployed_version);
         }
-        let is_whole = deployment.spec.services_override.is_empty();
-        if is_whole && self.is_everywhere(&progress.config_hash, present) {
-            self.deployed_config_hash = Some(progress.config_hash.clone());
+        if is_whole && self.is_everywhere(&part.config_hash, present) {
+            self.deployed_config_hash = Some(part.config_hash.clone());
             // The parts are known only if this digest was published.
             let config_hash = recorded.config_hash.as_ref();
-            let is_known = config_hash.is_some_and(|it| present.is_one(it, &progress.config_hash));
+            let is_known = config_hash.is_some_and(|it| present.is_one(it, &part.config_hash));
             self.deployed_inputs = if is_known { recorded.inputs.clone() } else { BTreeMap::new() };
             self.deployed_bmh_hash = status.bmh_ref_hashes.get(node_set).cloned();
         }
@@ -293,20 +217,8 @@ impl DeploymentHistory {
     fn is_everywhere(&self, config_hash: &str, present: &Digest) -> bool {
         let (hash, present) = (prefix(config_hash), present.cut(PREFIX));
         let has_it =
-            |it: &NodeSetHost| it.hash.as_ref().is_some_and(|it| present.is_one(it, &hash));
+            |it: &KnownHost| it.hash.as_ref().is_some_and(|it| present.is_one(it, &hash));
         self.hosts.iter().all(|it| it.state == HostState::Deployed && has_it(it))
-    }
-
-    /// Drops failures of hosts that are no longer failed.
-    fn end(&mut self) {
-        let has_failed = |name: &str| {
-            self.hosts.iter().any(|it| it.name == name && it.state == HostState::Failed)
-        };
-        let mut failures = std::mem::take(&mut self.failures);
-        failures.retain(|it| has_failed(&it.host));
-        failures.sort_by(|a, b| a.host.cmp(&b.host));
-        failures.truncate(FAILURES);
-        self.failures = failures;
     }
 
     /// Collects the reports on the newest deployments that have ended. One under way reports in its
@@ -330,33 +242,24 @@ impl DeploymentHistory {
         }
     }
 
-    /// Adds the hosts of these names as terminating, with what is recorded of them.
+    /// Adds the hosts of these names as terminating.
     #[must_use]
-    pub fn with_terminating<'a>(
-        mut self,
-        node_set: &NodeSet,
-        names: impl Iterator<Item = &'a String>,
-    ) -> Self {
-        let recorded = node_set.status.iter().flat_map(|it| &it.hosts);
-        let recorded: BTreeMap<&str, &NodeSetHost> =
-            recorded.map(|it| (it.name.as_str(), it)).collect();
-        let names: BTreeSet<&String> = names.collect();
+    pub fn with_terminating(mut self, names: BTreeSet<String>) -> Self {
         for name in names {
-            self.targets.remove(name);
-            if let Some(own) = self.hosts.iter_mut().find(|it| it.name == *name) {
-                own.state = HostState::Terminating;
-                continue;
+            match self.hosts.iter_mut().find(|it| it.name == name) {
+                Some(own) => own.state = HostState::Terminating,
+                None => self.terminating.push(name),
             }
-            let known = recorded.get(name.as_str());
-            let host = known.map_or_else(|| undeployed(name), |it| (*it).clone());
-            self.terminating.push(NodeSetHost { state: HostState::Terminating, ..host });
         }
         self
     }
 
     /// Returns all hosts as the status reports them, sorted by name.
     pub fn into_hosts(self) -> Vec<NodeSetHost> {
-        let mut hosts: Vec<NodeSetHost> = self.hosts.into_iter().chain(self.terminating).collect();
+        let own = self.hosts.into_iter().map(|it| (it.name, it.state));
+        let terminating = self.terminating.into_iter().map(|it| (it, HostState::Terminating));
+        let all = own.chain(terminating).map(|(name, state)| NodeSetHost { name, state });
+        let mut hosts: Vec<NodeSetHost> = all.collect();
         hosts.sort_by(|a, b| a.name.cmp(&b.name));
         hosts
     }
@@ -370,55 +273,6 @@ impl DeploymentHistory {
     pub fn n_ready(&self) -> usize {
         self.hosts.iter().filter(|it| it.state == HostState::Deployed).count()
     }
-}
-
-/// Returns a host on which nothing is deployed.
-fn undeployed(name: &str) -> NodeSetHost {
-    NodeSetHost { name: name.to_owned(), state: HostState::Undeployed, hash: None, address: None }
-}
-
-fn follow_host(
-    host: &mut NodeSetHost,
-    at: &HostProgress,
-    spec: &DeploymentSpec,
-    progress: &NodeSetProgress,
-    is_over: bool,
-) {
-    // A host that the deployment never reached stays as it was.
-    if is_untouched(at) {
-        return;
-    }
-    if is_partial(spec) {
-        // A partial deployment completes no host, but it may break one.
-        if is_over && !progress.is_done_on(at) {
-            host.state = ended(at);
-        }
-        return;
-    }
-    if at.state == RunState::Failed && is_over {
-        host.state = HostState::Failed;
-    } else if !progress.is_done_on(at) {
-        host.state = if is_over { ended(at) } else { HostState::Deploying };
-    } else {
-        host.state = HostState::Deployed;
-        if spec.services_override.is_empty() {
-            host.hash = Some(prefix(&progress.config_hash));
-        }
-    }
-}
-
-/// Returns the UID of a deployment that waits to disturb a host. Once it has begun there, the host's
-/// node names it.
-fn target(at: &HostProgress, deployment: &Deployment) -> Option<String> {
-    let uid = deployment.uid().filter(|_| !deployment.has_ended())?;
-    (awaits_disruption(at) && !is_terminating(deployment)).then_some(uid)
-}
-
-/// Returns the state of a host whose deployment ended before completing it. A host that was still
-/// pending without a reason has not failed: it is half changed.
-pub fn ended(at: &HostProgress) -> HostState {
-    let has_failed = at.state != RunState::Pending || is_failing(at);
-    if has_failed { HostState::Failed } else { HostState::Undeployed }
 }
 
 /// Returns whether only tasks with some tags ran, or on hosts that only Ansible can determine. Such

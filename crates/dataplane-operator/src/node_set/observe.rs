@@ -54,9 +54,9 @@ pub async fn observe(caches: &Caches, key: &Key, makes_nodes: bool) -> Result<Op
     // Registered before reading, so that a change in between enqueues the node set again.
     let all = desired.iter().chain(&of_vars).chain([&own]).cloned().collect();
     caches.sources.depends(NODE_SET, key, all);
-    let unreadable_deployments = unreadable_deployments(caches, &set, &deployments);
     let machines = machines(caches, key, &set).await?;
     let nodes = nodes(caches, &set, makes_nodes);
+    let unreadable_deployments = unreadable_deployments(caches, &set, &nodes);
     let is_namespace_terminating = is_going(caches, &set, &nodes, &machines).await?;
     let is_needed =
         deployment_history::is_inventory_in_use(&set, &deployments, &unreadable_deployments)
@@ -66,7 +66,7 @@ pub async fn observe(caches: &Caches, key: &Key, makes_nodes: bool) -> Result<Op
     let sources = caches.sources.digests_of(&caches.api, desired).await?;
     let names_any = !set.spec.network_attachments.is_empty();
     let networks = caches.attachments.seen(&caches.api, &namespace, names_any).await?;
-    let (runs, neighbours) = around(caches, &namespace, &set);
+    let (runs, neighbours) = around(caches, &namespace, &set, &nodes);
     let known = [&services, &brought, &certificate_sources];
     let (issued, bundles) = issued(caches, key, &set, have_certificates(known)).await?;
     let seen = Observed {
@@ -149,11 +149,16 @@ fn have_certificates(services: [&BTreeMap<String, Arc<Service>>; 3]) -> bool {
 
 /// Returns the runs that reported the key of a host, and the claims of all objects that may
 /// describe one.
-fn around(caches: &Caches, namespace: &str, set: &NodeSet) -> (Vec<Arc<AnsibleEe>>, Vec<Claim>) {
-    let addresses = node_set_host::addresses(set);
+fn around(
+    caches: &Caches,
+    namespace: &str,
+    set: &NodeSet,
+    nodes: &SetNodes,
+) -> (Vec<Arc<AnsibleEe>>, Vec<Claim>) {
+    let addresses = node_set_host::addresses(set, nodes.leaving.values().map(|it| &**it));
     let runs = caches.runs_with_keys(namespace, addresses.into_iter());
     let reported = reported_keys(namespace, runs.iter());
-    let neighbours = caches.hosts.overlapping(&[Claim::of_node_set(set)], reported);
+    let neighbours = caches.hosts.overlapping(&[caches.hosts.of_node_set(set)], reported);
     (runs, neighbours)
 }
 
@@ -207,26 +212,31 @@ fn known_services(
 }
 
 /// Returns the unreadable deployments of the namespace that the node set has already merged, or
-/// that may be running on its hosts. Because they cannot be read, it is unknown which node sets
+/// that are at its hosts by their nodes. Because they cannot be read, it is unknown which node sets
 /// they name.
 fn unreadable_deployments(
     caches: &Caches,
     set: &NodeSet,
-    deployments: &[Arc<Deployment>],
+    nodes: &SetNodes,
 ) -> Vec<UnreadableDeployment> {
-    let Some(status) = &set.status else { return Vec::new() };
-    let is_under_way = deployments.iter().any(|it| deployment_history::is_under_way(it, set));
-    let is_worked_on =
-        !is_under_way && status.hosts.iter().any(|it| it.state == HostState::Deploying);
+    let settled = set.status.as_ref().map(|it| it.settled_deployments.as_slice());
     let all = caches.deployments.unreadable().borrow().clone();
     let here = all.iter().filter(|it| it.metadata.namespace == set.metadata.namespace);
     let known = here.filter_map(|it| {
         let (name, uid) = (it.metadata.name.clone()?, it.metadata.uid.clone()?);
-        let has_ended = status.settled_deployments.contains(&uid);
+        let has_ended = settled.unwrap_or_default().contains(&uid);
+        let is_open = || nodes.all().any(|(_, node)| is_at(node, &uid));
         let why = it.fault.to_string();
-        (has_ended || is_worked_on).then_some(UnreadableDeployment { name, uid, why, has_ended })
+        (has_ended || is_open()).then_some(UnreadableDeployment { name, uid, why, has_ended })
     });
     known.collect()
+}
+
+/// Returns whether a deployment is at the host of a node, or waits to disturb it.
+fn is_at(node: &Node, uid: &str) -> bool {
+    let last = node.status.as_ref().and_then(|it| it.deployment.as_ref());
+    last.is_some_and(|it| it.uid == uid && it.state == HostState::Deploying)
+        || node.disruption_target().is_some_and(|it| it.deployment == uid)
 }
 
 /// Reads the baremetal sets, if the node set requests one or has machines.

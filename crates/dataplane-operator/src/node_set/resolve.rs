@@ -1,9 +1,8 @@
 //! A node set with everything that follows from what was observed, computed once per pass.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use api::dataplane::{HostState, NodeSetHost, Service};
+use api::dataplane::{HostState, Node, NodeSetFailure, Service};
 use api::problem::Problem;
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -14,13 +13,17 @@ use operator_core::plan::Step;
 
 use crate::host::gates::{self, GatedHosts, Gates};
 use crate::host::inputs::Inputs;
+use crate::host::node_state::{failed_service, host_state};
 use crate::node_set::build::{self, Content};
-use crate::node_set::deployment_history::{self, DeploymentHistory, Present};
+use crate::node_set::deployment_history::{
+    self, DeploymentHistory, FAILURES, KnownHost, Present,
+};
 use crate::node_set::external_resources::{self, ExternalResources};
 use crate::node_set::host_key_trust::{self, Trusts};
 use crate::node_set::kept_hosts::{self, KeptHosts, TerminatingHosts};
 use crate::node_set::machine_request::{self, Machines};
-use crate::node_set::nodes::{acceptance, last_deployment};
+use crate::node_set::nodes::acceptance;
+use crate::node_set::nodes::memory::{Memories, memories};
 use crate::node_set::observed::Observed;
 use crate::node_set::{
     faults, inputs, inventory, inventory_entries, last_looks, published_hashes, terminating,
@@ -51,6 +54,8 @@ pub struct Resolved<'a> {
     pub machines: Machines,
     /// The step for the baremetal set.
     pub asked_of_machines: Option<Step>,
+    /// The nodes of its hosts, with what they remember of deployments.
+    pub memories: Memories,
     /// What deployments have done to its hosts.
     pub outcome: DeploymentHistory,
     /// The readiness gates of its services; `None` without any, and before the last deployment has
@@ -85,7 +90,8 @@ pub fn resolve(seen: &Observed, now: Timestamp) -> Resolved<'_> {
     let served = external_resources::evaluate(seen, &hosts, &problems, kept);
     let inputs: Inputs =
         inputs::input_digests(seen, &hosts, &served).into_iter().chain(machines.inputs()).collect();
-    let outcome = outcome(seen, &hosts, &terminating, &machines, &inputs);
+    let memories = memories(seen, &machines, now);
+    let outcome = outcome(seen, &hosts, &terminating, &memories, &inputs);
     // Machines are not requested for invalid hosts either.
     let asked_of_machines = if problems.is_empty() {
         machine_request::step(seen, &hosts, &machines, &served, kept)
@@ -93,12 +99,12 @@ pub fn resolve(seen: &Observed, now: Timestamp) -> Resolved<'_> {
         None
     };
     problems.extend(faults::of_set(seen));
-    let trusts = host_key_trust::trusts(seen, &hosts, &terminating, &machines);
+    let trusts = host_key_trust::trusts(seen, &hosts, &terminating, &memories);
     let shared_keys = host_key_trust::shared(seen, &trusts);
     let waits = shared_keys.clone().filter(|_| !is_frozen && !outcome.is_in_service());
     problems.extend(waits.map(|it| Problem::new(&reasons::inputs::HOST_KEY_SHARED, it)));
     let lacks_nodes = acceptance::are_awaited(seen, &hosts);
-    let gates = gates(seen, &outcome, &machines, now);
+    let gates = gates(seen, &outcome, now);
     let content = if problems.is_empty() && served.missing().is_none() && !lacks_nodes {
         let content = content(seen, &hosts, &terminating, &served, &trusts);
         let size = content.values().map(String::len).sum();
@@ -114,6 +120,7 @@ pub fn resolve(seen: &Observed, now: Timestamp) -> Resolved<'_> {
         machines,
         asked_of_machines,
         gates,
+        memories,
         outcome,
         hosts,
         problems,
@@ -144,7 +151,7 @@ fn outcome(
     seen: &Observed,
     hosts: &[Host<'_>],
     terminating: &TerminatingHosts,
-    machines: &Machines,
+    memories: &Memories,
     inputs: &Inputs,
 ) -> DeploymentHistory {
     let brings_version = |(name, it): &(&String, &Arc<Service>)| {
@@ -152,13 +159,13 @@ fn outcome(
     };
     let services = seen.services.iter().chain(&seen.brought);
     let versions = services.filter(brings_version).map(|(name, _)| name.as_str());
+    let hosts = known_hosts(seen, hosts, memories);
     let present = Present {
-        hosts: hosts.iter().map(|it| it.name.as_str()).collect(),
+        failures: failures(&hosts, memories),
+        hosts,
+        at_work: seen.nodes.own.values().filter_map(|it| at_work(seen, it)).collect(),
         digest: inputs::digest(inputs),
         versions: versions.collect(),
-        replaced: machines.replaced(),
-        handed_over: handed_over(seen, hosts),
-        targets: targets(seen),
     };
     let (set, unreadable) = (&seen.set, &seen.unreadable_deployments);
     let mut outcome = deployment_history::merge(set, &seen.deployments, unreadable, &present);
@@ -171,62 +178,64 @@ fn outcome(
     names.extend(last_looks::held_names(seen).into_iter().filter(|_| is_terminating(&*seen.set)));
     // A node set that is being deleted waits for its deployments, which keep the hosts and the places that
     // they have; they leave a host out whose own node is being deleted.
-    let is_kept =
-        |it: &String| present.hosts.contains(it.as_str()) && !seen.nodes.leaving.contains_key(it);
     if !outcome.under_way.is_empty() {
-        names.retain(|it| !is_kept(it));
-    }
-    outcome.with_terminating(&seen.set, names.iter())
-}
-
-/// Returns the hosts that another node set has handed over with their nodes, which still describe it, and
-/// those of which this one has recorded nothing.
-fn handed_over<'a>(seen: &'a Observed, hosts: &'a [Host<'_>]) -> BTreeMap<&'a str, NodeSetHost> {
-    let recorded: BTreeSet<&str> =
-        seen.set.status.iter().flat_map(|it| &it.hosts).map(|it| &*it.name).collect();
-    let uid = seen.set.uid();
-    let left = |host: &'a Host<'_>| {
-        let status = seen.nodes.own.get(&host.name)?.status.as_ref()?;
-        let described = status.observed_node_set.as_ref().map(|it| &it.uid);
-        if recorded.contains(&*host.name) && described == uid.as_ref() {
-            return None;
+        let is_kept = |it: &KnownHost| !seen.nodes.leaving.contains_key(&it.name);
+        for host in outcome.hosts.iter().filter(|it| is_kept(it)) {
+            names.remove(&host.name);
         }
-        let hash = status.deployed_config_hash.clone()?;
-        let is_deployed = status.deployed == Some(true);
-        let state = if is_deployed { HostState::Deployed } else { HostState::Undeployed };
-        let address = status.address.as_ref().filter(|it| **it == host.address());
-        let address = address.map(|_| host.address_digest());
-        let left = NodeSetHost { name: host.name.clone(), state, hash: Some(hash), address };
-        Some((host.name.as_str(), left))
+    }
+    outcome.with_terminating(names)
+}
+
+/// Returns the UID of the deployment that exists and is at the host of a node, as that was observed.
+fn at_work<'a>(seen: &Observed, node: &'a Node) -> Option<&'a str> {
+    let last = node.status.as_ref()?.deployment.as_ref()?;
+    let exists = seen.deployments.iter().any(|it| it.metadata.uid.as_ref() == Some(&last.uid));
+    (exists && last.state == HostState::Deploying).then_some(last.uid.as_str())
+}
+
+/// Returns how far each host is; on one without a node nothing is deployed.
+fn known_hosts(seen: &Observed, hosts: &[Host<'_>], memories: &Memories) -> Vec<KnownHost> {
+    let known = |host: &Host<'_>| {
+        let memory = memories.get(&host.name);
+        // Until it is observed how it has ended there, a deployment is at the host.
+        let node = seen.nodes.get(&host.name).filter(|it| at_work(seen, it).is_some());
+        let node = node.map(|it| &**it).or(memory);
+        KnownHost {
+            name: host.name.clone(),
+            state: node.map_or(HostState::Undeployed, host_state),
+            hash: memory.and_then(|it| it.status.as_ref()?.deployed_config_hash.clone()),
+        }
     };
-    hosts.iter().filter_map(left).collect()
+    let mut all: Vec<KnownHost> = hosts.iter().map(known).collect();
+    all.sort_by(|a, b| a.name.cmp(&b.name));
+    all.dedup_by(|a, b| a.name == b.name);
+    all
 }
 
-/// Returns the deployments that the nodes name as the ones to disturb them, by their UIDs.
-fn targets(seen: &Observed) -> BTreeMap<&str, &str> {
-    let named = seen.nodes.own.iter().filter_map(|(name, it)| {
-        Some((name.as_str(), it.disruption_target()?.deployment.as_str()))
-    });
-    named.collect()
+/// Returns what failed on the first hosts that failed, as far as that is known.
+fn failures(hosts: &[KnownHost], memories: &Memories) -> Vec<NodeSetFailure> {
+    let failed = hosts.iter().filter(|it| it.state == HostState::Failed);
+    let failure = |host: &KnownHost| {
+        let memory = memories.get(&host.name)?.status.as_ref()?;
+        let failed = failed_service(memory)?;
+        Some(NodeSetFailure {
+            host: host.name.clone(),
+            deployment: memory.deployment.as_ref()?.name.clone(),
+            service: failed.name.clone(),
+            reason: failed.reason.clone()?,
+            message: failed.message.clone().unwrap_or_default(),
+        })
+    };
+    failed.filter_map(failure).take(FAILURES).collect()
 }
 
-fn gates(
-    seen: &Observed,
-    outcome: &DeploymentHistory,
-    machines: &Machines,
-    now: Timestamp,
-) -> Option<Gates> {
+fn gates(seen: &Observed, outcome: &DeploymentHistory, now: Timestamp) -> Option<Gates> {
     let is_deployed = outcome.hosts.iter().all(|it| it.state == HostState::Deployed);
     if !is_deployed || !outcome.under_way.is_empty() {
         return None;
     }
-    let replaced = machines.replaced();
-    // What a node says of the deployment before the last one counts for nothing.
-    let node = |name: &str| {
-        let since = replaced.get(name).map(|(at, _)| *at);
-        let node = seen.nodes.own.get(name)?;
-        last_deployment::is_recorded(seen, (name, since), node).then_some(&**node)
-    };
+    let node = |name: &str| seen.nodes.own.get(name).map(|it| &**it);
     let all = GatedHosts {
         set: &seen.set,
         services: seen.services.iter().map(|(name, it)| (name.as_str(), &**it)).collect(),

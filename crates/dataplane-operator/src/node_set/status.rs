@@ -6,7 +6,7 @@ use api::conditions::{
     self, ConditionDraft, READY, Severity, first_names, merge_conditions, shortened, truncated,
 };
 use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY, SETUP_READY, UP_TO_DATE};
-use api::dataplane::{HostMachine, HostState, NodeSet, NodeSetHost, NodeSetStatus};
+use api::dataplane::{HostMachine, HostState, NodeSet, NodeSetStatus};
 use api::problem::Problem;
 use api::shared::SourceKind;
 use jiff::Timestamp;
@@ -14,7 +14,7 @@ use kube::ResourceExt;
 use operator_core::data_sources::{NamedSource, sources_of};
 use operator_core::finalizers::{is_only_finalizer, is_terminating};
 use operator_core::keyed::{Renewal, kept};
-use operator_core::node_set_host::{Host, HostNetworkValues, PREFIX};
+use operator_core::node_set_host::HostNetworkValues;
 use operator_core::plan::{Step, Target};
 use operator_core::run_engine::host_progress::count;
 use operator_core::run_engine::mounts::node_sets::inventory_name;
@@ -28,7 +28,7 @@ use crate::host::conflicts::shared_keys::HOST_KEY_UNIQUE;
 use crate::host::inputs::changed_inputs;
 use crate::host::tls::brings_certificates;
 use crate::ignored_annotations;
-use crate::node_set::deployment_history::FAILURES;
+use crate::node_set::deployment_history::{FAILURES, KnownHost};
 use crate::node_set::dns::DNS_DATA_READY;
 use crate::node_set::ipam::IP_RESERVATION_READY;
 use crate::node_set::last_looks::MACHINES_GIVEN_BACK;
@@ -36,7 +36,7 @@ use crate::node_set::machine_request::Machines;
 use crate::node_set::observed::{Observed, own_set};
 use crate::node_set::resolve::Resolved;
 use crate::node_set::tls::CERTIFICATES_READY;
-use crate::node_set::{host_key_trust, inputs, kept_hosts, last_looks, terminating};
+use crate::node_set::{inputs, kept_hosts, last_looks, terminating};
 use crate::reasons;
 
 /// Condition type: the ServiceAccount of the runs exists. It does not affect `Ready`.
@@ -79,10 +79,8 @@ pub fn step(
         conditions: merge_conditions(&recorded.conditions, drafts, set.metadata.generation, now),
         nodes: count(outcome.hosts.len()),
         ready_nodes: count(outcome.n_ready()),
-        hosts: with_addresses(resolved, outcome.clone().into_hosts()),
+        hosts: outcome.clone().into_hosts(),
         failures: outcome.failures,
-        host_keys: host_key_trust::learned_keys(&resolved.trusts),
-        terminating_addresses: kept_hosts::addresses(&resolved.terminating),
         inventory_secret_name: is_written.then(|| inventory_name(&set.name_any())),
         config_hash,
         inputs,
@@ -129,29 +127,7 @@ fn renewed(resolved: &Resolved<'_>, desired: &NodeSetStatus) -> (NodeSetStatus, 
     renewal.of_some(renewed.deployed_config_hash.as_mut(), &present);
     renewal.of_inputs(&mut renewed.inputs, &resolved.inputs);
     renewal.of_inputs(&mut renewed.deployed_inputs, &resolved.inputs);
-    let present = present.cut(PREFIX);
-    for host in &mut renewed.hosts {
-        renewal.of_some(host.hash.as_mut(), &present);
-    }
     (renewed, renewal)
-}
-
-/// Sets the address digest of each host that was deployed with the present inputs. The others keep
-/// what is recorded.
-fn with_addresses(resolved: &Resolved<'_>, mut hosts: Vec<NodeSetHost>) -> Vec<NodeSetHost> {
-    let present = inputs::digest(&resolved.inputs);
-    let beside = present.cut(PREFIX);
-    let known: BTreeMap<&str, &Host<'_>> =
-        resolved.hosts.iter().map(|it| (it.name.as_str(), it)).collect();
-    for host in &mut hosts {
-        let succeeded_with = resolved.outcome.succeeded_with.get(&host.name);
-        let has_succeeded = succeeded_with.is_some_and(|it| present.is(it));
-        let is_present = has_succeeded || host.hash.as_ref().is_some_and(|it| beside.is(it));
-        if let Some(it) = known.get(host.name.as_str()).filter(|_| is_present) {
-            host.address = Some(it.address_digest());
-        }
-    }
-    hosts
 }
 
 /// Returns the config digest and inputs of the inventory. Both stay while the inventory is frozen,
@@ -364,7 +340,7 @@ fn deployment(seen: &Observed, resolved: &Resolved<'_>) -> ConditionDraft {
 /// Returns a message if hosts that have been in service got only a part of the last deployment.
 fn half_changed(resolved: &Resolved<'_>) -> Option<String> {
     let hosts = &resolved.outcome.hosts;
-    let is_half = |it: &&NodeSetHost| it.state == HostState::Undeployed && it.hash.is_some();
+    let is_half = |it: &&KnownHost| it.state == HostState::Undeployed && it.hash.is_some();
     let n_half = hosts.iter().filter(is_half).count();
     (n_half > 0).then(|| {
         format!(

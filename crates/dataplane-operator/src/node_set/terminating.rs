@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use api::dataplane::NodeSet;
+use api::dataplane::{Node, NodeSet};
 use operator_core::finalizers::is_terminating;
 use operator_core::node_set_host;
 use operator_core::run_engine::connection_vars::{HOST_VAR, PORT_VAR, plain_host, plain_port};
@@ -51,7 +51,7 @@ pub fn hosts(seen: &Observed) -> TerminatingHosts {
     let host = |name: String| {
         let entry = entries.remove(&name);
         let address = entry.as_deref().and_then(|it| address_in(&seen.set, it));
-        let address = address.or_else(|| recorded_address(&seen.set, &name));
+        let address = address.or_else(|| recorded_address(seen.nodes.get(&name)?));
         let host_name = recorded_host_name(&seen.set, &name);
         (name, TerminatingHost { entry, address, host_name })
     };
@@ -75,8 +75,8 @@ fn address_in(set: &NodeSet, entry: &str) -> Option<(String, i32)> {
     Some((plain_host(&host)?.to_owned(), port))
 }
 
-fn recorded_address(set: &NodeSet, name: &str) -> Option<(String, i32)> {
-    let (host, port) = set.status.as_ref()?.terminating_addresses.get(name)?.rsplit_once(':')?;
+fn recorded_address(node: &Node) -> Option<(String, i32)> {
+    let (host, port) = node.status.as_ref()?.address.as_ref()?.rsplit_once(':')?;
     Some((host.to_owned(), port.parse().ok()?))
 }
 

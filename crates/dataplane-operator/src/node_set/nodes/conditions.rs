@@ -16,7 +16,7 @@ use operator_core::run_engine::host_key_checking;
 use operator_core::run_engine::outcome::last_failure;
 
 use crate::host::machines::machine_conditions;
-use crate::host::node_state::{failed_service, host_state, state_in};
+use crate::host::node_state::{failed_service, host_state};
 use crate::node_set::inputs;
 use crate::node_set::observed::Observed;
 use crate::node_set::resolve::Resolved;
@@ -37,7 +37,7 @@ pub struct OfSet {
     /// Whether objects that services read have changed since they were deployed.
     pub has_changed_sources: bool,
     /// The digest of the present inputs, as hosts record it.
-    digest: Digest,
+    pub digest: Digest,
 }
 
 impl OfSet {
@@ -89,10 +89,11 @@ pub fn machine(
     machine_conditions::condition(BAREMETAL_READY, &Target::of(&*seen.set), machine, address)
 }
 
-/// Returns how far the deployment of a host of this node set is, by its state and its node's status.
-pub fn deployment(set: &str, state: HostState, status: &NodeStatus) -> ConditionDraft {
-    let failed = || last_failure(DEPLOYMENT_READY, std::slice::from_ref(failed_service(status)?));
-    match state {
+/// Returns how far the deployment of a node set's host is, as its node records it.
+pub fn deployment(set: &NodeSet, node: &Node) -> ConditionDraft {
+    let (set, status) = (set.name_any(), node.status.as_ref());
+    let failed = || last_failure(DEPLOYMENT_READY, std::slice::from_ref(failed_service(status?)?));
+    match host_state(node) {
         HostState::Terminating => {
             let text = format!(
                 "The host leaves OpenStackDataPlaneNodeSet {set}; the conditions of other operators \
@@ -113,7 +114,7 @@ pub fn deployment(set: &str, state: HostState, status: &NodeStatus) -> Condition
                  OpenStackDataPlaneDeployment.",
             ),
         },
-        HostState::Undeployed if status.deployed_config_hash.is_some() => {
+        HostState::Undeployed if status.is_some_and(|it| it.deployed_config_hash.is_some()) => {
             reasons::node_set::NOT_DEPLOYED.condition(
                 DEPLOYMENT_READY,
                 "The last deployment has left the host half changed: create another \
@@ -130,8 +131,9 @@ pub fn deployment(set: &str, state: HostState, status: &NodeStatus) -> Condition
     }
 }
 
-fn deploying(status: &NodeStatus) -> ConditionDraft {
-    let name = status.deployment.as_ref().map_or("", |it| &it.name);
+fn deploying(status: Option<&NodeStatus>) -> ConditionDraft {
+    let last = status.and_then(|it| it.deployment.as_ref());
+    let name = last.map_or("", |it| &it.name);
     let text = format!(
         "OpenStackDataPlaneDeployment {name} is at the host; its own status has the progress."
     );
@@ -144,12 +146,13 @@ fn deploying(status: &NodeStatus) -> ConditionDraft {
 pub fn with_deployment(
     node: &Node,
     set: &NodeSet,
-    mut status: NodeStatus,
+    status: NodeStatus,
     now: Timestamp,
 ) -> NodeStatus {
+    let next = Node { status: Some(status.clone()), ..node.clone() };
     let recorded = node.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default();
-    let state = state_in(node, &status);
-    let has_succeeded = state == HostState::Deployed && host_state(node) != state;
+    let has_succeeded =
+        host_state(&next) == HostState::Deployed && host_state(node) != HostState::Deployed;
     let present = set.status.as_ref().and_then(|it| it.config_hash.as_deref()).map(prefix);
     let is_up_to_date = has_succeeded && status.deployed_config_hash == present;
     let stays = |it: &&Condition| match it.type_.as_str() {
@@ -160,12 +163,11 @@ pub fn with_deployment(
     };
     let others = recorded.iter().filter(stays);
     let mut drafts: Vec<ConditionDraft> = others.map(ConditionDraft::repeated).collect();
-    drafts.push(deployment(&set.name_any(), state, &status));
+    drafts.push(deployment(set, &next));
     drafts.extend(is_up_to_date.then(brought));
     drafts.extend(summary(node, set, &drafts));
     let generation = node.metadata.generation;
-    status.conditions = merge_conditions(recorded, drafts, generation, now);
-    status
+    NodeStatus { conditions: merge_conditions(recorded, drafts, generation, now), ..status }
 }
 
 /// Returns `Ready`, and kstatus' condition, of a node with these other conditions.
@@ -192,20 +194,21 @@ fn has_stood(node: &Node, set: &NodeSet) -> bool {
     is_true(&status.conditions, READY) && generation == set.metadata.generation
 }
 
-/// Returns whether the host carries what a deployment would bring now; `remembered` is what its node
-/// records of deployments.
+/// Returns whether the host carries what a deployment would bring now; `memory` is its node with what
+/// that records of deployments.
 pub fn up_to_date(
     resolved: &Resolved<'_>,
     of_set: &OfSet,
     node: &Node,
-    remembered: &NodeStatus,
+    memory: &Node,
 ) -> ConditionDraft {
-    let Some(hash) = &remembered.deployed_config_hash else {
+    let remembered = memory.status.as_ref().and_then(|it| it.deployed_config_hash.as_ref());
+    let Some(hash) = remembered else {
         let text = "No deployment of all its services has succeeded on this host yet.";
         return reasons::NEVER_DEPLOYED.condition(UP_TO_DATE, text);
     };
     let is_same = of_set.digest.is(hash);
-    let is_whole = state_in(node, remembered) != HostState::Undeployed;
+    let is_whole = host_state(memory) != HostState::Undeployed;
     // What services read is recorded of the last deployment that has succeeded on all hosts.
     let outcome = &resolved.outcome;
     let recorded = outcome.deployed_config_hash.as_ref().filter(|_| outcome.under_way.is_empty());

@@ -92,6 +92,9 @@ pub fn marks(seen: &Observed, resolved: &Resolved<'_>) -> Vec<Step> {
             continue;
         }
         let is_listed = listed.contains(name.as_str());
+        if is_listed && !may_come_back(node) {
+            continue;
+        }
         if is_listed == node.is_leaving() && (is_listed || !resolved.is_frozen()) {
             let because = if is_listed { "its entry is there again" } else { "its entry is gone" };
             let fields = fields(&seen.set, Some(&**node), !is_listed);
@@ -101,10 +104,19 @@ pub fn marks(seen: &Observed, resolved: &Resolved<'_>) -> Vec<Step> {
     steps
 }
 
+/// Returns whether a host that was to leave is deployed again when it comes back: its node says first
+/// that what ran there may have been stopped.
+pub fn may_come_back(node: &Node) -> bool {
+    !node.is_leaving() || node.status.as_ref().is_none_or(|it| it.deployed.is_none())
+}
+
 /// Returns the steps that hand nodes over to other node sets, with everything that is on them.
 pub fn handovers(seen: &Observed) -> Vec<Step> {
     let step = |(name, other): (&String, &Arc<NodeSet>)| {
         let node = seen.nodes.get(name).filter(|_| is_handed_over(seen, name))?;
+        if !may_come_back(node) {
+            return None;
+        }
         let because = format!("OpenStackDataPlaneNodeSet {} has its entry now", other.name_any());
         Some(Step::apply(Target::of(&**node), fields(other, Some(&**node), false), because))
     };
