@@ -4,6 +4,10 @@ use api::dataplane::node_set::NodeSetCertificates;
 
 use super::*;
 
+/// Where the runs of services of one type mount their CA bundles and certificates.
+const PATHS: [&str; 2] =
+    ["/var/lib/openstack/cacerts/kind", "/var/lib/openstack/certs/kind/default"];
+
 /// A node set whose service agent has certificates, and whose service certs mounts them.
 fn certified(name: &str, hosts: &[&str]) -> Arc<NodeSet> {
     let mut set = node_set(name, hosts, &["certs", "agent"]);
@@ -52,17 +56,12 @@ fn mounted(run: &AnsibleEe) -> BTreeMap<String, Vec<String>> {
 fn a_service_that_brings_certificates_mounts_those_of_all_services_and_their_ca_bundles() {
     let mut world = world(vec![certified("compute", &["n0", "n1"])], json!({}), false);
     world.run_out(|_, _| "Ok");
-    let expected = BTreeMap::from([
-        ("/var/lib/openstack/cacerts/kind".to_owned(), vec!["ca".to_owned()]),
-        (
-            "/var/lib/openstack/certs/kind/default".to_owned(),
-            vec!["compute-agent-default-certs-0".to_owned()],
-        ),
-    ]);
-    assert_eq!(mounted(world.run("certs")), expected);
-    let own =
-        BTreeMap::from([("/var/lib/openstack/cacerts/kind".to_owned(), vec!["ca".to_owned()])]);
-    assert_eq!(mounted(world.run("agent")), own, "another service has its own CA bundle alone");
+    let of = |secret: &str| vec![secret.to_owned()];
+    let own = (PATHS[0].to_owned(), of("ca"));
+    let certificates = (PATHS[1].to_owned(), of("compute-agent-default-certs-0"));
+    assert_eq!(mounted(world.run("certs")), BTreeMap::from([own.clone(), certificates]));
+    // Another service has its own CA bundle alone.
+    assert_eq!(mounted(world.run("agent")), BTreeMap::from([own]));
     assert_eq!(world.status().secret_hashes["compute-agent-default-certs-0"], "n1q");
 }
 
@@ -93,9 +92,7 @@ fn it_brings_them_alone_as_well() {
     let spec = json!({ "servicesOverride": ["certs"] });
     let mut world = world(vec![certified("compute", &["n0"])], spec, false);
     world.run_out(|_, _| "Ok");
-    let paths: Vec<String> = mounted(world.run("certs")).into_keys().collect();
-    let expected = ["/var/lib/openstack/cacerts/kind", "/var/lib/openstack/certs/kind/default"];
-    assert_eq!(paths, expected);
+    assert_eq!(mounted(world.run("certs")).into_keys().collect::<Vec<_>>(), PATHS);
 }
 
 #[test]
@@ -105,7 +102,7 @@ fn one_run_for_all_node_sets_has_the_certificates_of_all_in_one_volume() {
     world.run_out(|_, _| "Ok");
     let mounted = mounted(world.run("certs"));
     let expected = ["a-agent-default-certs-0", "b-agent-default-certs-0"];
-    assert_eq!(mounted["/var/lib/openstack/certs/kind/default"], expected);
+    assert_eq!(mounted[PATHS[1]], expected);
 }
 
 #[test]
@@ -201,7 +198,5 @@ fn a_service_of_the_same_type_without_certificates_hides_none() {
     let plain = json!({ "playbook": "a.b.plain", "edpmServiceType": "kind" });
     world.seen.services.extend([service("plain", &plain)]);
     world.run_out(|_, _| "Ok");
-    let paths: Vec<String> = mounted(world.run("certs")).into_keys().collect();
-    let expected = ["/var/lib/openstack/cacerts/kind", "/var/lib/openstack/certs/kind/default"];
-    assert_eq!(paths, expected);
+    assert_eq!(mounted(world.run("certs")).into_keys().collect::<Vec<_>>(), PATHS);
 }

@@ -285,9 +285,7 @@ fn gated() -> World {
     let mut world = World::deployed(1, &["first", "second"], json!({}));
     // The deployment before was long ago.
     world.sleep(3600);
-    let second = world.seen.services.get_mut("second").unwrap();
-    let gates = json!([{ "conditionType": format!("{HOLDER}/Up") }]);
-    Arc::make_mut(second).spec.readiness_gates = serde_json::from_value(gates).unwrap();
+    world.gate("second", &format!("{HOLDER}/Up"));
     world.deployment().spec.services_override = vec!["first".into()];
     world
 }

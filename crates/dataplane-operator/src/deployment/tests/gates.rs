@@ -10,13 +10,18 @@ const TYPE: &str = "example.org/Up";
 fn gated(deployment: Value) -> World {
     let set = node_set("compute", &["n0", "n1"], &["first", "second"]);
     let mut world = World::with(vec![set], deployment);
-    let first = world.seen.services.get_mut("first").unwrap();
-    let gates = json!([{ "conditionType": TYPE }]);
-    Arc::make_mut(first).spec.readiness_gates = serde_json::from_value(gates).unwrap();
+    world.gate("first", TYPE);
     world
 }
 
 impl World {
+    /// Gives a service a readiness gate.
+    pub(super) fn gate(&mut self, service: &str, type_: &str) {
+        let service = self.seen.services.get_mut(service).unwrap();
+        let gates = json!([{ "conditionType": type_ }]);
+        Arc::make_mut(service).spec.readiness_gates = serde_json::from_value(gates).unwrap();
+    }
+
     /// The operator has looked at each host after what was deployed last, and these are not up.
     fn reported(&mut self, not_ready: &[&str]) {
         for host in ["n0", "n1"] {

@@ -131,9 +131,7 @@ fn whatever_becomes_of_its_records_nothing_runs_again_once_every_service_has_run
         vec![node_set("compute", &["n0", "n1"], &["first", "second"])],
         json!({ "maxUnavailable": "100%" }),
     );
-    let first = world.seen.services.get_mut("first").unwrap();
-    let gates = json!([{ "conditionType": "example.org/Up" }]);
-    Arc::make_mut(first).spec.readiness_gates = serde_json::from_value(gates).unwrap();
+    world.gate("first", "example.org/Up");
     for _ in 0..2 {
         world.settle();
         world.finish();

@@ -57,9 +57,9 @@ fn a_deployment_waits_until_the_older_one_has_run_or_is_deleted_and_names_both_w
 #[test]
 fn one_that_only_awaits_gates_is_waited_for_no_more() {
     let mut worlds = two([json!({}), json!({})]);
-    let first = worlds[0].seen.services.get_mut("first").unwrap();
-    let gates = json!([{ "conditionType": "example.org/Up" }]);
-    Arc::make_mut(first).spec.readiness_gates = serde_json::from_value(gates).unwrap();
+    worlds[0].gate("first", "example.org/Up");
+    // The operator of the gate had its time to hold hosts.
+    worlds[0].sleep(600);
     run_out_beside(&mut worlds, 0);
     assert_eq!(worlds[0].condition("Ready"), is("Unknown", "GateAwaited"));
     assert!(!waits(&mut worlds));
