@@ -14,7 +14,7 @@ use operator_core::run_engine::service_sequence::NeededRun;
 use operator_core::run_engine::{Run, run_gc};
 
 use crate::host::effective_spec::role_strategy;
-use crate::host::machines::{observed, provisioning_state};
+use crate::host::machines::{observed, request};
 use crate::host::{networks, runs};
 use crate::role::blocked_rollout::BlockedRollout;
 use crate::role::build::{connection, inventories, run_template};
@@ -168,18 +168,7 @@ fn requeue(
         if let Some(at) = sequence.retry_at() {
             plan.requeue_at(at, now);
         }
-        match &host.machine {
-            Some(Ok(provisioning)) if provisioning.waits_for_ssh => {
-                plan.requeue_in(provisioning_state::ASK_AGAIN);
-            }
-            Some(Ok(provisioning)) if provisioning.is_unheard => {
-                plan.requeue_in(observed::CRD_POLL_INTERVAL);
-            }
-            Some(Err(fault)) if !fault.needs_human() => {
-                plan.requeue_in(observed::CRD_POLL_INTERVAL);
-            }
-            Some(Ok(_) | Err(_)) | None => {}
-        }
+        request::requeue(plan, &host.machine);
         if networks::are_unserved(&host.problems) {
             plan.requeue_in(networks::CRD_POLL_INTERVAL);
         }

@@ -7,7 +7,7 @@ use api::ansibleee::AnsibleEe;
 use api::dataplane::{DataPlane, Node, Role, Service};
 use api::shared::SourceKind;
 use kube::{Resource as _, ResourceExt};
-use operator_core::certificates::{Issued, certificate_sources};
+use operator_core::certificates::Issued;
 use operator_core::data_sources::{SourceRef, sources_of};
 use operator_core::finalizers::is_terminating;
 use operator_core::object_key::Key;
@@ -224,9 +224,7 @@ async fn looks(
     let mut sets = machines.set.iter().chain(&machines.others);
     let may_go = !uids.is_empty() || sets.any(|it| is_terminating(&**it));
     let goes = may_go && caches.api.is_namespace_terminating(namespace).await?;
-    let runs = uids.iter().flat_map(|it| caches.runs.indexed(BY_OWNER, &Key::new(namespace, it)));
-    let looks = runs.filter(|it| it.labels().contains_key(LAST_LOOK)).collect();
-    Ok((looks, goes))
+    Ok((caches.looks(namespace, uids), goes))
 }
 
 /// Returns the addresses of hosts whose machines are provisioned but whose ssh has not answered
@@ -293,14 +291,9 @@ fn known_services(
     if !is_enabled(role) {
         return (found, BTreeMap::new());
     }
-    let mut lent = Found::default();
-    let get = |name: &str| {
-        lent.lookup(caches.known_services(), namespace, [name.to_owned()]);
-        lent.services.get(name).cloned()
-    };
-    let sources = certificate_sources(&found.services, listed, get);
+    let mut lent = Found::lent(caches.known_services(), namespace, &found.services, listed);
     found.unreadable.append(&mut lent.unreadable);
-    (found, sources)
+    (found, lent.services)
 }
 
 /// Returns the ssh Secrets of the nodes, or of a role that has none yet, and the data sources of the

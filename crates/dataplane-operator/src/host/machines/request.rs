@@ -12,12 +12,12 @@ use kube::ResourceExt;
 use operator_core::applied::{APPLIED, contains_desired};
 use operator_core::finalizers::{has_finalizer, is_terminating};
 use operator_core::hash;
-use operator_core::plan::{Kind, Step, Target, Write};
+use operator_core::plan::{Kind, Plan, Step, Target, Write};
 use serde_json::json;
 
 use crate::host::machines::machine_names::MachineNames;
-use crate::host::machines::observed::Seen;
-use crate::host::machines::provisioning_state::{Known, ProvisioningState};
+use crate::host::machines::observed::{CRD_POLL_INTERVAL, Seen};
+use crate::host::machines::provisioning_state::{ASK_AGAIN, Known, ProvisioningState};
 use crate::host::machines::set::IN_USE;
 use crate::reasons;
 
@@ -189,5 +189,20 @@ impl<'a> MachineRequest<'a> {
              there."
         );
         Some(Problem::new(&reasons::machines::MACHINE_ELSEWHERE, text))
+    }
+}
+
+/// Requeues an owner for what no watch reports of the machines of its hosts.
+pub fn requeue<'a>(
+    plan: &mut Plan,
+    machines: impl IntoIterator<Item = &'a Result<ProvisioningState, Problem>>,
+) {
+    for machine in machines {
+        match machine {
+            Ok(it) if it.waits_for_ssh => plan.requeue_in(ASK_AGAIN),
+            Ok(it) if it.is_unheard => plan.requeue_in(CRD_POLL_INTERVAL),
+            Err(fault) if !fault.needs_human() => plan.requeue_in(CRD_POLL_INTERVAL),
+            Ok(_) | Err(_) => {}
+        }
     }
 }
