@@ -39,7 +39,7 @@ fn a_deployment_waits_until_the_older_one_has_run_or_is_deleted_and_names_both_w
     settle_beside(&mut worlds, 0);
     assert!(waits(&mut worlds));
     let (one, set) = ("OpenStackDataPlaneDeployment one", "OpenStackDataPlaneNodeSet compute");
-    worlds[1].says("SetupReady", &[one, set, "delete it to go on without"]);
+    worlds[1].says("SetupReady", &[one, set, "Delete it to go on without"]);
     assert_eq!(worlds[1].status().node_sets.len(), 0, "it has not begun");
     let mut deleted = worlds.clone();
     deleted[0].terminate();
