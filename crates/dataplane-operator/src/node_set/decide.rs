@@ -10,7 +10,7 @@ use operator_core::plan::{Kind, Plan, Step};
 use operator_core::rejected_write::{self, RejectedWrite};
 
 use crate::finalizers::INVENTORY_FINALIZER;
-use crate::host::machines::{observed, provisioning_state, set};
+use crate::host::machines::{observed, request, set};
 use crate::host::networks;
 use crate::node_set::certificates::owner_of;
 use crate::node_set::deployment_history;
@@ -69,12 +69,7 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     if networks::are_unserved(&resolved.network_faults) {
         plan.requeue_in(networks::CRD_POLL_INTERVAL);
     }
-    if resolved.machines.waits_for_ssh() {
-        plan.requeue_in(provisioning_state::ASK_AGAIN);
-    }
-    if resolved.machines.are_unheard() {
-        plan.requeue_in(observed::CRD_POLL_INTERVAL);
-    }
+    request::requeue(&mut plan, resolved.machines.states.values());
     if seen.infra.is_missed || tls::is_unserved(&resolved.served.conditions) {
         plan.requeue_in(observed::CRD_POLL_INTERVAL);
     }

@@ -23,7 +23,7 @@ use crate::host::effective_spec::has_own_options;
 use crate::host::inputs::Inputs;
 use crate::host::machines::machine_names::{MachineNames, renamed};
 use crate::host::machines::provisioning_state::{
-    self, Known, ProvisioningState, is_awaited, knows, replaced_at,
+    self, Known, ProvisioningState, is_awaited, knows,
 };
 use crate::host::machines::request::MachineRequest;
 use crate::host::machines::template::{merged, with_prefix};
@@ -91,19 +91,6 @@ impl Machines {
         Self { names: request.names, ..machines }
     }
 
-    /// Returns whether the host's present installation was unknown before.
-    pub fn is_new(&self, host: &str) -> bool {
-        matches!(self.states.get(host), Some(Ok(it)) if it.is_new)
-    }
-
-    /// Returns the hosts whose machines replaced others: since when, and whether that is new.
-    pub fn replaced(&self) -> BTreeMap<&str, (Timestamp, bool)> {
-        let all = self.records.iter().filter_map(|(name, it)| {
-            Some((name.as_str(), (replaced_at(it)?, self.is_new(name))))
-        });
-        all.collect()
-    }
-
     /// Returns the inputs of a deployment that come from the machines.
     pub fn inputs(&self) -> Inputs {
         let one = |(name, it): (&String, &HostMachine)| {
@@ -136,20 +123,6 @@ impl Machines {
         };
         let all: Vec<(&str, ConditionDraft)> = hosts.iter().filter_map(found).collect();
         Some(machine_conditions::sum(PROVISION_READY, &all))
-    }
-
-    /// Returns whether any host waits for its ssh server.
-    pub fn waits_for_ssh(&self) -> bool {
-        self.states.values().flatten().any(|it| it.waits_for_ssh)
-    }
-
-    /// Returns whether anything is awaited that no watch reports.
-    pub fn are_unheard(&self) -> bool {
-        let is_unheard = |it: &Result<ProvisioningState, Problem>| match it {
-            Ok(provisioning) => provisioning.is_unheard,
-            Err(fault) => !fault.needs_human(),
-        };
-        self.states.values().any(is_unheard)
     }
 }
 

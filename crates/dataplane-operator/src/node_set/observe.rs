@@ -7,7 +7,7 @@ use api::ansibleee::AnsibleEe;
 use api::dataplane::{Deployment, HostState, Node, NodeSet, Service};
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Resource as _, ResourceExt};
-use operator_core::certificates::{HOST, Issued, certificate_sources, label_value};
+use operator_core::certificates::{HOST, Issued, label_value};
 use operator_core::data_sources::{SourceRef, sources_of};
 use operator_core::finalizers::is_terminating;
 use operator_core::node_set_host;
@@ -26,11 +26,10 @@ use crate::host::conflicts::Claim;
 use crate::host::conflicts::caches::reported_keys;
 use crate::host::conflicts::host_claim::key_of_name;
 use crate::host::inventory_metadata::Inventory;
-use crate::host::last_look::LAST_LOOK;
 use crate::host::machines::Seen;
 use crate::host::services::ca_bundle;
 use crate::host::tls::brings_certificates;
-use crate::indexes::{BY_HOST, BY_LABEL, BY_NODE_SET, BY_OWNER};
+use crate::indexes::{BY_HOST, BY_LABEL, BY_NODE_SET};
 use crate::node_set::certificates::{Bundles, CertificateBundle};
 use crate::node_set::machine_request::awaited;
 use crate::node_set::nodes::observed::{SetNodes, describes};
@@ -70,7 +69,7 @@ pub async fn observe(caches: &Caches, key: &Key, makes_nodes: bool) -> Result<Op
     let known = [&services, &brought, &certificate_sources];
     let (issued, bundles) = issued(caches, key, &set, have_certificates(known)).await?;
     let seen = Observed {
-        looks: looks(caches, &nodes),
+        looks: caches.looks(&namespace, nodes.all().filter_map(|(_, it)| it.uid())),
         nodes,
         infra: caches.external_apis.infra(&caches.api, &set).await?,
         is_namespace_terminating,
@@ -103,16 +102,6 @@ pub async fn observe(caches: &Caches, key: &Key, makes_nodes: bool) -> Result<Op
 fn is_needed_by_leaving(set: &NodeSet, nodes: &SetNodes, machines: &Seen) -> bool {
     nodes.leaving.values().any(|it| is_used(&**it))
         || !last_looks::leaving(set, machines.set.as_deref()).is_empty()
-}
-
-/// Returns the runs that look for guests on the hosts of nodes.
-fn looks(caches: &Caches, nodes: &SetNodes) -> Vec<Arc<AnsibleEe>> {
-    let owner =
-        |it: &Node| Key::new(it.namespace().unwrap_or_default(), it.uid().unwrap_or_default());
-    let runs = |it: &Node| caches.runs.indexed(BY_OWNER, &owner(it));
-    let mut looks: Vec<_> = nodes.all().flat_map(|(_, it)| runs(it)).collect();
-    looks.retain(|it| it.labels().contains_key(LAST_LOOK));
-    looks
 }
 
 /// Returns the nodes of a node set.
@@ -200,14 +189,10 @@ fn known_services(
     let mut further = Found::of(caches.known_services(), namespace, brought);
     let brought = further.services;
     unreadable.append(&mut further.unreadable);
-    let mut lent = Found::default();
-    let get = |name: &str| {
-        lent.lookup(caches.known_services(), namespace, [name.to_owned()]);
-        lent.services.get(name).cloned()
-    };
-    let certificate_sources =
-        certificate_sources(services.iter().chain(&brought), &set.spec.services, get);
+    let all = services.iter().chain(&brought);
+    let mut lent = Found::lent(caches.known_services(), namespace, all, &set.spec.services);
     unreadable.append(&mut lent.unreadable);
+    let certificate_sources = lent.services;
     KnownServices { services, brought, certificate_sources, unreadable }
 }
 
