@@ -118,7 +118,7 @@ impl World {
 }
 
 /// Returns a status of ours beside what others have written into the old one.
-fn merged(mut ours: NodeStatus, old: Option<NodeStatus>) -> NodeStatus {
+pub(super) fn merged(mut ours: NodeStatus, old: Option<NodeStatus>) -> NodeStatus {
     let Some(old) = old else { return ours };
     ours.conditions.extend(old.conditions.into_iter().filter(|it| it.type_.contains('/')));
     ours.host_vars = old.host_vars;
@@ -217,25 +217,26 @@ fn a_node_has_the_name_of_its_host_and_knows_its_entry() {
 }
 
 #[test]
-fn what_a_deployment_records_on_a_node_is_described_and_repeated() {
+fn what_the_controller_of_deployments_writes_into_a_node_stays_as_it_is() {
     let mut world = deployed();
-    world.deploy("e", &json!({}), &[("n0", 0, "Running"), ("n1", 0, "Awaiting")]);
-    let recorded = |world: &World| {
-        let of = |it| NodeStatus { conditions: Vec::new(), ..world.node(it).clone() };
-        ["n0", "n1"].map(of)
-    };
-    let before = recorded(&world);
-    assert_eq!(world.settle_nodes(), ["status n0"], "one that waits stays in service");
-    assert_eq!(recorded(&world), before);
-    assert_eq!((world.last("n0"), world.last("n1")), ("e Deploying 2".into(), "d Deployed 1".into()));
-    assert_eq!(world.reasons("n0", ["Ready", "DeploymentReady"]), ["Deploying"; 2]);
-    assert_eq!(world.states(), [HostState::Deploying, HostState::Deployed]);
-    world.deploy("e", &json!({}), &[("n0", 2, "Succeeded"), ("n1", 0, "Running")]);
-    let before = recorded(&world);
-    assert_eq!(world.settle_nodes(), ["status n0", "status n1"]);
-    assert_eq!(recorded(&world), before);
-    assert_eq!(world.reasons("n0", ["Ready", "UpToDate"]), ["Ready", "UpToDate"]);
+    let hosts = [
+        [("n0", 0, "Running"), ("n1", 0, "Awaiting")],
+        [("n0", 1, "Failed"), ("n1", 0, "Untouched")],
+        [("n0", 2, "Succeeded"), ("n1", 0, "Running")],
+    ];
+    let reasons = [["Deploying"; 2], ["TaskFailed"; 2], ["Ready", "Deployed"]];
+    for (hosts, reasons) in hosts.iter().zip(reasons) {
+        world.deploy("e", &json!({}), hosts);
+        assert_eq!(world.settle_nodes(), [""; 0], "{hosts:?}");
+        assert_eq!(world.reasons("n0", ["Ready", "DeploymentReady"]), reasons);
+    }
+    assert_eq!((world.last("n0"), world.last("n1")), ("e Deployed 2".into(), "e Deploying 2".into()));
     assert_eq!(world.states(), [HostState::Deployed, HostState::Deploying]);
+    // It is repeated where something else changes.
+    let recorded = left_by_deployments(&world, "n0");
+    world.edit("/nodeTemplate/ansible", json!({ "ansibleVars": { "a": "b" } }));
+    assert_eq!(world.settle_nodes(), ["status n0", "status n1"]);
+    assert_eq!(left_by_deployments(&world, "n0"), recorded);
 }
 
 #[test]
@@ -277,7 +278,7 @@ fn a_failure_is_described_with_its_message_and_an_error_once_it_is_given_up() {
     assert_eq!(world.reasons("n1", ["Ready", "DeploymentReady"]), ["TaskFailed"; 2]);
     assert_eq!(told(&world), ("no disk".into(), "Some(Warning)".into()), "it is tried again");
     world.end("d", false, ["c1", "s1"]);
-    assert_eq!(world.settle_nodes(), ["status n1"]);
+    world.settle();
     assert_eq!(told(&world), ("no disk".into(), "Some(Error)".into()));
     assert_eq!(world.reasons("n0", ["Ready"]), ["Ready"]);
 }
@@ -679,7 +680,8 @@ fn what_others_write_into_a_status_is_neither_written_nor_compared() {
         status.host_vars = vec![HostVars { name: "example.org".into(), ..HostVars::default() }];
     });
     assert_eq!(world.settle_nodes(), [""; 0]);
-    world.deploy("e", &json!({}), &[("n0", 1, "Awaiting"), ("n1", 0, "Untouched")]);
+    world.deploy("e", &json!({}), &[("n0", 0, "Awaiting"), ("n1", 0, "Untouched")]);
+    world.edit("/nodeTemplate/ansible", json!({ "ansibleVars": { "a": "b" } }));
     let plan = world.whole_plan();
     let of_n0 = plan.independent.iter().find(|it| it.target.name == "n0").unwrap();
     let Write::Status { status, .. } = &of_n0.write else { panic!("{of_n0:?}") };

@@ -1,13 +1,14 @@
 //! Deployments, and what their controller records on the nodes, played by the tests.
 
-use api::dataplane::{DeploymentNodeSet, NodeDeployment, RunState, ServiceRun};
+use api::dataplane::{DeploymentNodeSet, DisruptionTarget, NodeDeployment, RunState, ServiceRun};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use operator_core::node_set_host::prefix;
-use testkit::set_nodes;
 
+use super::nodes::merged;
 use super::*;
 use crate::deployment::service_schedule::hash_of;
 use crate::node_set::deployment_history::is_partial;
+use crate::node_set::nodes::conditions::with_deployment;
 
 impl World {
     /// Adds a deployment that has begun, or lets one go on; `hosts` are name, number of finished
@@ -39,7 +40,18 @@ impl World {
     fn record(&mut self, deployment: &Deployment, host: &str, done: usize, state: &str) {
         let part = deployment.part_of(&self.seen.set).unwrap().clone();
         let now = Time(self.now);
-        self.with_node(host, |node| record(node, deployment, &part, (done, state), &now));
+        self.write(host, |status| record(status, deployment, &part, (done, state), &now));
+    }
+
+    /// The controller of deployments writes the status of a node.
+    fn write(&mut self, host: &str, change: impl FnOnce(&mut NodeStatus)) {
+        let (set, now) = (Arc::clone(&self.seen.set), self.now);
+        self.with_node(host, |node| {
+            let mut status = node.status.clone().unwrap_or_default();
+            change(&mut status);
+            let written = with_deployment(node, &set, status, now);
+            node.status = Some(merged(written, node.status.take()));
+        });
     }
 
     /// Ends the deployment of that name; `sources` are the digests that it used of the service's
@@ -68,7 +80,7 @@ impl World {
             if is_good {
                 self.record(&deployment, host, part.services.len(), "Succeeded");
             } else {
-                self.with_node(host, |node| give_up(node, name));
+                self.write(host, |status| give_up(status, name));
             }
         }
         self.seen.deployments[idx] = Arc::new(deployment);
@@ -91,9 +103,9 @@ impl World {
     }
 }
 
-/// Records on a node that so many services have succeeded, and how the next one is.
+/// Records that so many services have succeeded, and how the next one is.
 fn record(
-    node: &mut Node,
+    status: &mut NodeStatus,
     deployment: &Deployment,
     part: &DeploymentNodeSet,
     (done, state): (usize, &str),
@@ -101,15 +113,17 @@ fn record(
 ) {
     let uid = deployment.uid().unwrap();
     if state == "Awaiting" {
-        set_nodes::target(node, &uid);
-    } else if let Some(it) = node.status.as_mut().and_then(|it| it.disruption.as_mut()) {
+        let disruption = status.disruption.get_or_insert_default();
+        disruption.last += 1;
+        let number = disruption.last;
+        disruption.target = Some(DisruptionTarget { deployment: uid.clone(), number });
+    } else if let Some(it) = &mut status.disruption {
         it.target = None;
     }
     if state == "Untouched" || state == "Awaiting" && done == 0 {
         return;
     }
     let (partial, is_done) = (is_partial(&deployment.spec), done == part.services.len());
-    let status = node.status.get_or_insert_default();
     let last = status.deployment.as_ref();
     let begins = last.is_none_or(|it| it.uid != uid);
     status.deployment = Some(NodeDeployment {
@@ -161,9 +175,8 @@ fn record(
     status.services.extend(others);
 }
 
-/// Records on a node that a deployment has ended without a success there.
-fn give_up(node: &mut Node, uid: &str) {
-    let Some(status) = &mut node.status else { return };
+/// Records that a deployment has ended without a success.
+fn give_up(status: &mut NodeStatus, uid: &str) {
     if let Some(it) = &mut status.disruption {
         it.target = None;
     }
