@@ -472,7 +472,7 @@ impl World {
 
     /// Returns how many services the node of a host records as succeeded in this deployment.
     fn done(&self, host: &str) -> usize {
-        let hash = |it: &str| service_schedule::hash_of(&self.seen.deployment, it);
+        let hash = |it: &str| service_schedule::hash_of(&self.seen.deployment.uid().unwrap(), it);
         let all = self.node(host).services.iter();
         all.filter(|it| it.state == RunState::Succeeded && it.hash == hash(&it.name)).count()
     }
