@@ -7,7 +7,7 @@ use std::slice;
 use api::conditions::{self, ConditionStatus};
 use api::dataplane::condition_types::{INPUT_READY, SETUP_READY};
 use api::dataplane::node_section::DEFAULT_BATCH_SIZE;
-use api::dataplane::{NodeSet, NodeSetProgress, Service};
+use api::dataplane::{DeploymentNodeSet, NodeSet, Service};
 use api::problem::Problem;
 use kube::{Resource as _, ResourceExt};
 use operator_core::data_sources::{NamedSource, sources_of};
@@ -21,7 +21,7 @@ use crate::deployment::hosts::{
 };
 use crate::deployment::observed::Observed;
 use crate::deployment::services::{List, is_global};
-use crate::deployment::tls;
+use crate::deployment::{order, tls};
 use crate::host::networks;
 use crate::host::services::{invalid, of_one_type, source_fault, sources, unreadable_service};
 use crate::host::ssh_trust::secret_fault;
@@ -34,8 +34,8 @@ const RUN_LIMIT: usize = 500;
 ///
 /// An object has 1.5 MiB at most, and the status also records further attempts.
 const STATUS_LIMIT: usize = 700_000;
-/// The size in bytes of a host's entry in the status during a run, without its name.
-const HOST_SIZE: usize = 190;
+/// The size in bytes of a host's entry in the status, beside its name.
+const HOST_SIZE: usize = 4;
 /// The size in bytes of a run's entry in the status.
 const RUN_SIZE: usize = 330;
 
@@ -50,7 +50,7 @@ pub struct MissingInputs {
 
 impl MissingInputs {
     /// Finds the missing inputs of a node set and of these of its services.
-    pub fn of(seen: &Observed, node_set: &str, kept: &NodeSetProgress, open: &[String]) -> Self {
+    pub fn of(seen: &Observed, node_set: &str, kept: &DeploymentNodeSet, open: &[String]) -> Self {
         if let Some(fault) = of_replaced(seen, node_set, kept) {
             return Self { of_set: vec![fault], ..Self::default() };
         }
@@ -72,9 +72,11 @@ impl MissingInputs {
     }
 }
 
-/// Returns the faults of node sets that a deployment waits for before it begins.
+/// Returns the faults of node sets that a deployment waits for before it begins, and of other
+/// deployments.
 pub fn of_setup(seen: &Observed) -> Vec<Problem> {
-    seen.named().into_iter().filter_map(|it| not_set_up(seen, it)).collect()
+    let of_sets = seen.named().into_iter().filter_map(|it| not_set_up(seen, it));
+    of_sets.chain(order::faults(seen)).collect()
 }
 
 fn not_set_up(seen: &Observed, name: &str) -> Option<Problem> {
@@ -102,7 +104,7 @@ fn not_set_up(seen: &Observed, name: &str) -> Option<Problem> {
         let is_empty = hosts_of(seen, name).next().is_none();
         // Where all hosts were left out, nothing would be run, and that would be a success.
         let hosts: Vec<String> = if is_empty {
-            within_limit(seen, name).collect()
+            within_limit(&seen.deployment, node_set).collect()
         } else {
             hosts_of(seen, name).collect()
         };
@@ -308,7 +310,7 @@ pub fn of_node_set(seen: &Observed, name: &str) -> Vec<Problem> {
 
 /// Returns the fault of a node set that was replaced by another one of its name after the
 /// deployment began.
-fn of_replaced(seen: &Observed, name: &str, kept: &NodeSetProgress) -> Option<Problem> {
+fn of_replaced(seen: &Observed, name: &str, kept: &DeploymentNodeSet) -> Option<Problem> {
     let is_replaced = seen.node_sets.get(name).is_some_and(|it| !kept.is_of(it));
     is_replaced.then(|| {
         let text = format!(

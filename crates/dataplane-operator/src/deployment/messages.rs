@@ -1,9 +1,9 @@
 //! The texts about a deployment's hosts: names of conditions, and messages about failures.
 
 use api::conditions::shortened;
-use api::dataplane::{DeploymentFailure, HostProgress};
+use api::dataplane::DeploymentFailure;
 use operator_core::run_engine::SequenceState;
-use operator_core::run_engine::host_progress::{is_failing, position};
+use operator_core::run_engine::host_progress::HostProgress;
 
 use crate::conditions::{NAMED, first_texts};
 use crate::deployment::node_set_part::{EvaluatedHost, NodeSetPart};
@@ -32,30 +32,23 @@ pub fn failures(
     is_given_up: impl Fn(&HostProgress) -> bool,
 ) -> Vec<DeploymentFailure> {
     let failing = |part: &NodeSetPart| {
-        let shown =
-            |host: &EvaluatedHost| Some((host.clone(), part.shown.hosts.get(&host.name)?.clone()));
-        let hosts = part.hosts.iter().filter_map(shown).filter(|(_, it)| is_failing(it));
-        hosts.map(|(host, it)| (!is_given_up(&it), failure(part, &host, &it))).collect::<Vec<_>>()
+        let hosts = part.hosts.iter().filter(|it| it.live.is_failing());
+        hosts.map(|it| (!is_given_up(&it.live), failure(part, it))).collect::<Vec<_>>()
     };
     let mut all: Vec<(bool, DeploymentFailure)> = parts.iter().flat_map(failing).collect();
     all.sort_by_key(|(is_tried_again, _)| *is_tried_again);
     all.into_iter().take(NAMED).map(|(_, it)| it).collect()
 }
 
-fn failure(part: &NodeSetPart, host: &EvaluatedHost, kept: &HostProgress) -> DeploymentFailure {
-    let service = part.services.get(position(kept)).cloned().unwrap_or_default();
-    let reason = kept.reason.clone().unwrap_or_default();
-    let record = host.sequence.services.iter().find(|it| it.name == service);
-    let reported = record.and_then(|it| it.message.clone());
-    // The full message is unknown if the host was not among the first when it failed.
-    let message =
-        reported.unwrap_or_else(|| format!("Host {}: {reason} (service {service}).", host.name));
+fn failure(part: &NodeSetPart, host: &EvaluatedHost) -> DeploymentFailure {
+    let record = host.sequence.services.get(host.live.done);
+    let message = record.and_then(|it| it.message.as_deref()).unwrap_or_default();
     DeploymentFailure {
         node_set: part.name.clone(),
         host: host.name.clone(),
-        service,
-        reason,
-        message: shortened(&message, HOST_TEXT),
+        service: record.map(|it| it.name.clone()).unwrap_or_default(),
+        reason: host.live.reason.clone().unwrap_or_default(),
+        message: shortened(message, HOST_TEXT),
     }
 }
 

@@ -15,10 +15,8 @@ use operator_runtime::error::Result;
 use crate::caches::Caches;
 use crate::controller_names::DEPLOYMENT;
 use crate::default_services::{Found, fault_of};
-use crate::deployment::concurrent_deployments::{self, ConcurrentDeployment, age};
 use crate::deployment::finalizer::is_open;
 use crate::deployment::observed::{Observed, listed, named};
-use crate::deployment::services::is_global;
 use crate::deployment::tls::certificate_secrets;
 use crate::host::services::ca_bundle;
 use crate::host::tls::brings_certificates;
@@ -76,17 +74,8 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     let networks = caches.attachments.seen(&caches.api, &namespace, names_networks).await?;
     let owner = deployment.uid().unwrap_or_default();
     let runs = caches.runs.indexed(BY_OWNER, &Key::new(&namespace, owner));
-    let is_for_all = |name: &str| {
-        let service = caches.services.get(&Key::new(&namespace, name));
-        service.is_some_and(|it| is_global(&it))
-    };
-    let others_of = |set: &NodeSet| {
-        let beside = beside(caches, &deployment, set);
-        concurrent_deployments::begun_hosts(&beside, &deployment, set, is_for_all)
-    };
-    let others = node_sets.iter().map(|(name, set)| (name.clone(), others_of(set))).collect();
     let nodes = node_sets.iter().map(|(name, set)| (name.clone(), nodes_of(caches, set))).collect();
-    let younger = younger(caches, &deployment, &node_sets);
+    let others = others(caches, &deployment, &node_sets);
     Ok(Some(Observed {
         deployment,
         namespace,
@@ -100,7 +89,6 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
         networks,
         runs,
         nodes,
-        younger,
         others,
     }))
 }
@@ -127,30 +115,17 @@ fn nodes_of(caches: &Caches, set: &NodeSet) -> BTreeMap<String, Arc<Node>> {
     nodes.into_iter().map(|it| (it.name_any(), it)).collect()
 }
 
-/// Returns the UIDs of the deployments of these node sets that are younger than one.
-fn younger(
+/// Returns the other deployments of these node sets that have not ended, each once.
+fn others(
     caches: &Caches,
     ours: &Deployment,
     node_sets: &BTreeMap<String, Arc<NodeSet>>,
-) -> BTreeSet<String> {
+) -> Vec<Arc<Deployment>> {
     let of_set = |it: &Arc<NodeSet>| caches.deployments.indexed(BY_NODE_SET, &Key::of(&**it));
     let all = node_sets.values().flat_map(of_set);
-    all.filter(|it| age(it) > age(ours)).filter_map(|it| it.uid()).collect()
-}
-
-/// Returns the other deployments of a node set that have not ended, or whose end the node set has
-/// not recorded yet.
-fn beside(caches: &Caches, ours: &Deployment, set: &NodeSet) -> Vec<ConcurrentDeployment> {
-    let all = caches.deployments.indexed(BY_NODE_SET, &Key::of(set));
-    let others = all.into_iter().filter(|it| it.uid() != ours.uid() && is_open(it));
-    let with_runs = |deployment: Arc<Deployment>| {
-        let owner = Key::new(
-            deployment.namespace().unwrap_or_default(),
-            deployment.uid().unwrap_or_default(),
-        );
-        ConcurrentDeployment { runs: caches.runs.indexed(BY_OWNER, &owner), deployment }
-    };
-    others.map(with_runs).collect()
+    let open = all.filter(|it| it.uid() != ours.uid() && !it.has_ended());
+    let by_name: BTreeMap<String, Arc<Deployment>> = open.map(|it| (it.name_any(), it)).collect();
+    by_name.into_values().collect()
 }
 
 /// Returns the names of all listed services, and of those that were listed at the beginning.
@@ -158,8 +133,8 @@ fn service_names(
     deployment: &Deployment,
     node_sets: &BTreeMap<String, Arc<NodeSet>>,
 ) -> BTreeSet<String> {
-    let progress = deployment.status.iter().flat_map(|it| it.progress.values());
-    let began = progress.flat_map(|it| it.services.clone());
+    let node_sets_of = deployment.status.iter().flat_map(|it| it.node_sets.values());
+    let began = node_sets_of.flat_map(|it| it.services.clone());
     let listed = node_sets.values().flat_map(|it| listed(deployment, Some(it)).to_vec());
     began.chain(listed).collect()
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use api::dataplane::{Deployment, NodeSetProgress};
+use api::dataplane::{Deployment, DeploymentNodeSet, RunState, ServiceRun};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::hash;
@@ -32,10 +32,11 @@ impl<'a> ServiceSchedule<'a> {
         deployment: &Deployment,
         runs: &[Run<'a>],
         name: &str,
-        kept: &'a NodeSetProgress,
+        kept: &'a DeploymentNodeSet,
     ) -> Self {
+        let uid = deployment.uid().unwrap_or_default();
         let desired = |service: &String| {
-            let hash = Digest::from(hash_of(deployment, service));
+            let hash = Digest::from(hash_of(&uid, service));
             DesiredService {
                 service: service.clone(),
                 run_hash: hash.clone(),
@@ -60,12 +61,9 @@ impl<'a> ServiceSchedule<'a> {
     ///
     /// A run that hosts of another node set reached earlier belongs to this host as soon as the
     /// host has reached that service itself.
-    pub fn evaluate(
-        &self,
-        host: &Host<'_>,
-        done: usize,
-        now: Timestamp,
-    ) -> (ServiceSequence, &[Run<'a>]) {
+    pub fn evaluate(&self, host: &Host<'_>, now: Timestamp) -> (ServiceSequence, &[Run<'a>]) {
+        let is_done = |it: &&ServiceRun| it.state == RunState::Succeeded;
+        let done = host.recorded.iter().take_while(is_done).count();
         let n_before = self.desired.len() - self.joined.len();
         let mut n_reached = (done + 1).saturating_sub(n_before).min(self.joined.len());
         loop {
@@ -84,7 +82,7 @@ fn addresses<'a>(runs: &[Run<'a>]) -> BTreeMap<&'a str, &'a str> {
     hosts.map(|it| (it.name.as_str(), it.address.as_str())).collect()
 }
 
-/// Returns the hash of a service, which does not change during the deployment.
-pub fn hash_of(deployment: &Deployment, service: &str) -> String {
-    hash::short(&(VERSION, &deployment.uid().unwrap_or_default(), service))
+/// Returns the hash of a service in the deployment of that UID, during which it does not change.
+pub fn hash_of(uid: &str, service: &str) -> String {
+    hash::short(&(VERSION, uid, service))
 }

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use api::conditions::{self, Condition, ConditionDraft, READY, Reason, Severity, merge_conditions};
 use api::dataplane::condition_types::{READINESS_GATES_READY, SETUP_READY};
-use api::dataplane::{Deployment, DeploymentFailure, DeploymentStatus, HostProgress, RunState};
+use api::dataplane::{DeploymentFailure, DeploymentNodeSet, DeploymentStatus, RunState};
 use api::problem::Problem;
 use jiff::Timestamp;
 use operator_core::plan::{Step, Target, status_step};
 use operator_core::run_engine::Run;
-use operator_core::run_engine::host_progress::{is_failing, position};
+use operator_core::run_engine::host_progress::HostProgress;
 use operator_core::run_engine::outcome::FailureReason;
 
 use crate::conditions::problem_texts;
@@ -31,11 +31,6 @@ const EVERYWHERE: &str = "Every service succeeded on every host.";
 /// The message when no host takes part, or none does any more.
 const NO_HOST: &str = "No host takes part: nothing is left to run.";
 
-/// Returns whether a deployment has begun: from then on its hosts and services are fixed.
-pub fn has_begun(deployment: &Deployment) -> bool {
-    deployment.status.as_ref().is_some_and(|it| !it.progress.is_empty())
-}
-
 /// The evaluation of a deployment.
 pub struct Evaluation<'a> {
     /// The observed objects.
@@ -48,8 +43,8 @@ pub struct Evaluation<'a> {
     pub inputs: &'a [Problem],
     /// The evaluated parts, once it begins.
     pub parts: &'a [NodeSetPart],
-    /// Whether the deployment begins in this pass.
-    pub begins: bool,
+    /// The node sets of a deployment that begins in this pass.
+    pub begins: Option<BTreeMap<String, DeploymentNodeSet>>,
     /// The services whose runs are about to be created.
     pub made: BTreeSet<&'a str>,
     /// The effect of the disruption budget.
@@ -79,19 +74,22 @@ impl Evaluation<'_> {
     /// Returns whether and how the deployment has ended.
     pub fn end(&self) -> End {
         let attempts = attempts(self.seen);
-        let hosts = || self.parts.iter().flat_map(|it| it.shown.hosts.values());
-        let is_reported = |part: &NodeSetPart| part.report_at.is_none();
-        if self.blocked.is_over && self.parts.iter().all(is_reported) {
+        if self.blocked.is_over {
             End::Failed
-        } else if self.parts.is_empty() || !hosts().all(|it| is_host_ended(it, attempts)) {
+        } else if self.parts.is_empty() || !self.hosts().all(|it| is_host_ended(it, attempts)) {
             End::Open
-        } else if hosts().any(|it| is_given_up(it, attempts)) {
+        } else if self.hosts().any(|it| is_given_up(it, attempts)) {
             End::Failed
         } else if self.gates.as_ref().is_some_and(|it| !it.condition.holds()) {
             End::AwaitsGates
         } else {
             End::Deployed
         }
+    }
+
+    /// Returns how far the hosts are.
+    fn hosts(&self) -> impl Iterator<Item = &HostProgress> {
+        self.parts.iter().flat_map(|it| &it.hosts).map(|it| &it.live)
     }
 
     /// Returns the step that writes the status; `None` when it is up to date.
@@ -111,35 +109,28 @@ impl Evaluation<'_> {
         status_step(Target::of(deployment), observed, &desired, &previous, &next)
     }
 
-    /// Records the progress and the failures, and what was used and executed.
+    /// Records the begin and the failures, and what was used and executed.
     fn record(&self, desired: &mut DeploymentStatus) {
         let attempts = attempts(self.seen);
         if !self.parts.is_empty() {
-            let shown = self.parts.iter().map(|it| (it.name.clone(), it.shown.clone()));
-            desired.progress = shown.collect();
             desired.failures = messages::failures(self.parts, |it| is_given_up(it, attempts));
         }
-        let all: BTreeSet<&str> = if self.begins {
-            self.parts.iter().flat_map(|it| &it.services).map(String::as_str).collect()
-        } else {
-            self.made.clone()
-        };
-        usage::used(self.seen, &all, self.begins, desired);
+        let mut services = self.made.clone();
+        if let Some(node_sets) = &self.begins {
+            desired.node_sets.clone_from(node_sets);
+            services.extend(node_sets.values().flat_map(|it| &it.services).map(String::as_str));
+        }
+        usage::used((self.seen, self.parts), &services, self.begins.is_some(), desired);
         for (name, text) in &mut desired.secret_hashes {
             *text = published(&self.seen.sources, &self.seen.namespace, name, text);
         }
-        if self.parts.iter().any(|it| it.is_news) {
-            usage::ran(self.runs, desired);
-        }
-        let is_done = |part: &&NodeSetPart| {
-            let hosts = &part.shown.hosts;
-            let is_all = hosts.values().all(|it| it.state == RunState::Succeeded);
-            // The limit may have excluded all hosts of the node set.
-            let is_any = part.node_set.as_ref().is_some_and(|it| it.spec.nodes.is_empty());
-            is_all && (is_any || !hosts.is_empty())
-        };
+        usage::ran(self.runs, desired);
+        // The limit may have excluded all hosts of the node set.
+        let is_empty =
+            |it: &NodeSetPart| it.node_set.as_ref().is_some_and(|it| it.spec.nodes.is_empty());
+        let is_done = |it: &&NodeSetPart| it.is_done() && (is_empty(it) || !it.hosts.is_empty());
         for part in self.parts.iter().filter(is_done) {
-            desired.node_set_hashes.insert(part.name.clone(), part.shown.config_hash.clone());
+            desired.node_set_hashes.insert(part.name.clone(), part.config_hash.clone());
             let hash =
                 part.node_set.as_ref().and_then(|it| it.status.as_ref()?.bmh_ref_hash.clone());
             desired.bmh_ref_hashes.extend(hash.map(|it| (part.name.clone(), it)));
@@ -163,8 +154,7 @@ impl Evaluation<'_> {
         let mut all = vec![setup, input, deployment];
         all.extend(self.gates.as_ref().map(|it| it.condition.clone()));
         all.extend(self.rejection.clone());
-        let is_any = self.parts.iter().any(|it| !it.shown.hosts.is_empty());
-        let text = if is_any { EVERYWHERE } else { NO_HOST };
+        let text = if self.hosts().next().is_some() { EVERYWHERE } else { NO_HOST };
         let good = reasons::deployment::READY.condition(READY, text);
         // Inputs that go missing after the end do not affect its result.
         let is_over = self.end() != End::Open;
@@ -185,22 +175,21 @@ impl Evaluation<'_> {
             let text = "The deployment has not begun; see SetupReady and InputReady.";
             return reasons::deployment::INIT.condition(DEPLOYMENT_READY, text);
         }
-        let hosts = || self.parts.iter().flat_map(|it| it.shown.hosts.values());
         let attempts = attempts(self.seen);
         match self.end() {
             End::Deployed | End::AwaitsGates => {
-                let text = match hosts().count() {
+                let text = match self.hosts().count() {
                     0 => NO_HOST.to_owned(),
                     n_hosts => format!("Every service succeeded on {n_hosts} hosts."),
                 };
                 return reasons::deployment::READY.condition(DEPLOYMENT_READY, text);
             }
             End::Failed => {
-                let n_failed = hosts().filter(|it| is_given_up(it, attempts)).count();
+                let n_failed = self.hosts().filter(|it| is_given_up(it, attempts)).count();
                 let first: Vec<&DeploymentFailure> = failures.iter().collect();
                 let text = format!(
                     "{n_failed} of {} hosts have failed for good. {}",
-                    hosts().count(),
+                    self.hosts().count(),
                     messages::together(&first, n_failed)
                 );
                 return reasons::deployment::BACKOFF_LIMIT_EXCEEDED
@@ -209,7 +198,7 @@ impl Evaluation<'_> {
             End::Open => {}
         }
         if let Some(first) = failures.first() {
-            let n_failing = hosts().filter(|it| is_failing(it)).count();
+            let n_failing = self.hosts().filter(|it| it.is_failing()).count();
             let all: Vec<&DeploymentFailure> = failures.iter().collect();
             let text = self.with_held(messages::together(&all, n_failing));
             return failing(DEPLOYMENT_READY, &first.reason, text);
@@ -224,8 +213,7 @@ impl Evaluation<'_> {
         if let Some(what) = self.blocked.text.as_ref().filter(|_| is_awaited) {
             return reasons::AWAITING_DISRUPTION.condition(DEPLOYMENT_READY, what);
         }
-        let text =
-            "Services are being deployed; nodeSetConditions and progress report how far it is.";
+        let text = "Services are being deployed; nodeSetConditions report how far it is.";
         reasons::deployment::REQUESTED.condition(DEPLOYMENT_READY, self.with_held(text.to_owned()))
     }
 
@@ -258,26 +246,28 @@ impl Evaluation<'_> {
 
     /// Returns one condition for each service that has begun on a host, and their summary.
     fn of_part(&self, part: &NodeSetPart, failures: &[DeploymentFailure]) -> Vec<ConditionDraft> {
-        let hosts: Vec<&HostProgress> = part.shown.hosts.values().collect();
+        let hosts: Vec<&HostProgress> = part.hosts.iter().map(|it| &it.live).collect();
         let of_service = |idx: usize| {
             let is_here = |it: &HostProgress| {
-                position(it) == idx && (it.state != RunState::Pending || is_failing(it))
+                it.done == idx && (it.state != RunState::Pending || it.is_failing())
             };
-            let has_come = |it: &&&HostProgress| position(it) > idx || is_here(it);
+            let has_come = |it: &&&HostProgress| it.done > idx || is_here(it);
             let has_begun = hosts.iter().any(|it| has_come(&it));
             has_begun.then(|| self.of_service(part, idx, &hosts, failures))
         };
         let mut all: Vec<ConditionDraft> =
             (0..part.services.len()).filter_map(of_service).collect();
-        let is_done = hosts.iter().all(|it| it.state == RunState::Succeeded);
         let text = match hosts.len() {
             0 => "Nothing was run: no host of the node set takes part.",
             _ => EVERYWHERE,
         };
         let good = reasons::deployment::READY.condition(NODE_SET_READY, text);
         let open = going_on(part);
-        let sum =
-            if is_done { good } else { conditions::ready(&all, open).with_type(NODE_SET_READY) };
+        let sum = if part.is_done() {
+            good
+        } else {
+            conditions::ready(&all, open).with_type(NODE_SET_READY)
+        };
         all.push(sum);
         all
     }
@@ -292,12 +282,12 @@ impl Evaluation<'_> {
         let name = part.services[idx].as_str();
         let type_ = messages::service_condition(name);
         let attempts = attempts(self.seen);
-        let n_done = hosts.iter().filter(|it| position(it) > idx).count();
+        let n_done = hosts.iter().filter(|it| it.done > idx).count();
         if n_done == hosts.len() {
             let text = format!("Service {name} succeeded on {n_done} hosts.");
             return reasons::deployment::READY.condition(&type_, text);
         }
-        let here = || hosts.iter().filter(|it| position(it) == idx && is_failing(it));
+        let here = || hosts.iter().filter(|it| it.done == idx && it.is_failing());
         let n_given_up = here().filter(|it| is_given_up(it, attempts)).count();
         let reported: Vec<&DeploymentFailure> =
             failures.iter().filter(|it| it.node_set == part.name && it.service == name).collect();

@@ -1,0 +1,90 @@
+//! Which of several deployments goes first on hosts that they have in common: one that has begun, else
+//! the older one.
+
+use std::collections::BTreeSet;
+
+use api::conditions::{ConditionStatus, find, first_names};
+use api::dataplane::condition_types::{INPUT_READY, SETUP_READY};
+use api::dataplane::{Deployment, HostState, Node, NodeSet};
+use api::problem::Problem;
+use jiff::Timestamp;
+use kube::ResourceExt;
+use operator_core::finalizers::is_terminating;
+
+use crate::conditions::NAMED;
+use crate::deployment::hosts::{hosts_of, last_deployment, within_limit};
+use crate::deployment::observed::Observed;
+use crate::reasons;
+
+/// Returns whether a deployment has begun: from then on its hosts and services are fixed.
+pub fn has_begun(deployment: &Deployment) -> bool {
+    deployment.status.as_ref().is_some_and(|it| !it.node_sets.is_empty())
+}
+
+/// Returns by what deployments are ordered: the time of their creation, and their names.
+fn age(deployment: &Deployment) -> (Option<Timestamp>, String) {
+    (deployment.creation_timestamp().map(|it| it.0), deployment.name_any())
+}
+
+/// Returns the faults of a deployment that has to wait for others before it begins.
+pub fn faults(seen: &Observed) -> Vec<Problem> {
+    let first = seen.others.iter().filter(|it| comes_first(it, &seen.deployment));
+    first.flat_map(|it| seen.node_sets.values().filter_map(|set| fault(seen, it, set))).collect()
+}
+
+/// Returns whether a deployment waits for another one before it begins.
+///
+/// An older one that cannot begin itself is not waited for.
+fn comes_first(other: &Deployment, ours: &Deployment) -> bool {
+    if has_begun(other) {
+        return !other.has_run();
+    }
+    age(other) < age(ours) && !is_terminating(other) && !is_faulty(other)
+}
+
+fn is_faulty(deployment: &Deployment) -> bool {
+    let conditions = deployment.status.as_ref().map(|it| it.conditions.as_slice());
+    let of_type = |type_| find(conditions.unwrap_or_default(), type_);
+    let mut reported = [SETUP_READY, INPUT_READY].into_iter().filter_map(of_type);
+    let waits = reasons::deployment::DEPLOYMENT_UNDER_WAY.word;
+    reported.any(|it| it.status == ConditionStatus::False && it.reason != waits)
+}
+
+fn fault(seen: &Observed, other: &Deployment, set: &NodeSet) -> Option<Problem> {
+    let name = set.name_any();
+    let theirs: BTreeSet<String> = match other.part_of(set) {
+        Some(part) => part.hosts.iter().cloned().collect(),
+        None if has_begun(other) => BTreeSet::new(),
+        None if !other.spec.node_sets.contains(&name) => BTreeSet::new(),
+        None => within_limit(other, set).collect(),
+    };
+    let common: Vec<String> = hosts_of(seen, &name).filter(|it| theirs.contains(it)).collect();
+    if common.is_empty() {
+        return None;
+    }
+    let text = format!(
+        "OpenStackDataPlaneDeployment {other} goes first on {n_hosts} hosts of \
+         OpenStackDataPlaneNodeSet {name} ({hosts}): this one begins once that one has run, or is \
+         gone. Delete it to go on without: kubectl delete -n {namespace} \
+         openstackdataplanedeployment/{other}",
+        other = other.name_any(),
+        n_hosts = common.len(),
+        hosts = first_names(&common, NAMED),
+        namespace = seen.namespace,
+    );
+    Some(Problem::new(&reasons::deployment::DEPLOYMENT_UNDER_WAY, text))
+}
+
+/// Returns whether another deployment goes first on a host that this one has not begun with: it is
+/// older, or at work there. Two that have begun have hosts in common only where neither saw the other
+/// begin.
+pub fn goes_first(seen: &Observed, set: &NodeSet, host: &str, node: &Node) -> bool {
+    let last = last_deployment(node).filter(|it| it.state == HostState::Deploying);
+    let is_first = |other: &Deployment| {
+        let is_at_it = last.is_some_and(|it| Some(&it.uid) == other.metadata.uid.as_ref());
+        let part = other.part_of(set).filter(|_| !other.has_run());
+        (is_at_it || age(other) < age(&seen.deployment))
+            && part.is_some_and(|it| it.hosts.iter().any(|it| it == host))
+    };
+    seen.others.iter().any(|it| is_first(it))
+}
