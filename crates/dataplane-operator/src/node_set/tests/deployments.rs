@@ -308,7 +308,8 @@ fn a_deployment_that_cannot_be_read_is_told_with_its_field_and_what_it_did_stays
     world.settle();
     assert_eq!(world.condition("DeploymentReady"), is("False", "DeploymentUnreadable"));
     let text = world.message("DeploymentReady");
-    assert!(text.contains("OpenStackDataPlaneDeployment d exists and cannot be read: spec."), "{text}");
+    let words = "OpenStackDataPlaneDeployment d exists and cannot be read: spec.";
+    assert!(text.contains(words), "{text}");
     let now = world.seen.set.status.clone().unwrap();
     assert_eq!(now.hosts, before.hosts);
     assert_eq!(now.settled_deployments, before.settled_deployments);
@@ -436,8 +437,9 @@ fn a_node_set_goes_after_its_inventory_and_after_whoever_deploys_it() {
 #[test]
 fn a_host_is_reached_at_the_address_of_its_deployment_and_at_no_other() {
     let mut world = World::new();
-    let reached =
-        |world: &World| -> Vec<bool> { world.claim().hosts.iter().map(|it| it.is_reached).collect() };
+    let reached = |world: &World| -> Vec<bool> {
+        world.claim().hosts.iter().map(|it| it.is_reached).collect()
+    };
     world.settle();
     assert_eq!(reached(&world), [false, false]);
     world.deployed("d");

@@ -230,7 +230,10 @@ fn what_the_controller_of_deployments_writes_into_a_node_stays_as_it_is() {
         assert_eq!(world.settle_nodes(), [""; 0], "{hosts:?}");
         assert_eq!(world.reasons("n0", ["Ready", "DeploymentReady"]), reasons);
     }
-    assert_eq!((world.last("n0"), world.last("n1")), ("e Deployed 2".into(), "e Deploying 2".into()));
+    assert_eq!(
+        (world.last("n0"), world.last("n1")),
+        ("e Deployed 2".into(), "e Deploying 2".into())
+    );
     assert_eq!(world.states(), [HostState::Deployed, HostState::Deploying]);
     // It is repeated where something else changes.
     let recorded = left_by_deployments(&world, "n0");
