@@ -99,7 +99,7 @@ async fn at_work(ns: &Namespace, service: &str) -> Result<()> {
 
 /// Waits until the deployment waits for another one with a host of its own, which it names.
 async fn waits_for(ns: &Namespace, name: &str, other: &str) -> Result<()> {
-    let words = [other, SET, "delete it to go on without"];
+    let words = [other, SET, "Delete it to go on without"];
     let waits = |it: &Deployment| says(conditions(it), "SetupReady", "DeploymentUnderWay", &words);
     ns.wait::<Deployment>(name, &format!("waiting for {other}"), SOON, waits).await.map(drop)
 }
