@@ -88,6 +88,8 @@ impl Known<'_> {
         let reached = leaving.and_then(|it| it.address.as_ref());
         let address = host.map(Host::address);
         let address = address.or_else(|| reached.map(|(host, port)| format!("{host}:{port}")));
+        let address = address.or_else(|| remembered.address.clone());
+        let trust = resolved.trusts.get(*name);
         let drafts = self.conditions(host, address.as_deref());
         let observed = node.status.as_ref();
         let previous = observed.map(|it| it.conditions.as_slice()).unwrap_or_default();
@@ -110,7 +112,10 @@ impl Known<'_> {
             host_name: host_name.or_else(|| remembered.host_name.clone()),
             host_instance: installation.map(|it| format!("p{it}")),
             address,
-            host_key: resolved.trusts.get(*name).and_then(|it| Some(it.key.as_ref()?.to_string())),
+            host_key: match trust {
+                Some(it) => it.key.as_ref().map(ToString::to_string),
+                None => remembered.host_key.clone(),
+            },
             ..remembered
         }
     }

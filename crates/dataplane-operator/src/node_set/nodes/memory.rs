@@ -34,7 +34,7 @@ fn remembered(
     if machine.as_ref().is_some_and(|it| is_another(&status, it)) {
         status = forgotten(status);
     }
-    status.machine = machine;
+    status.machine = machine.or(status.machine);
     let is_stuck =
         |it: &&mut NodeDeployment| it.state == HostState::Deploying && !is_open(seen, &it.uid);
     if let Some(last) = status.deployment.as_mut().filter(is_stuck) {
