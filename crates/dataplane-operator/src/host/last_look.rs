@@ -64,17 +64,6 @@ pub struct Held {
     pub reason: &'static Reason,
     /// The cause and the next step.
     pub message: String,
-    /// The attempt that is due.
-    due: Option<Due>,
-    /// When the next attempt is due.
-    retry_at: Option<Timestamp>,
-}
-
-/// An attempt that is due.
-struct Due {
-    need: NeededRun,
-    /// Whether the last one failed because of the host's own key.
-    was_key_refused: bool,
 }
 
 /// Returns the template of a run of the look at the host of a node, which needs no collection. The
@@ -107,11 +96,6 @@ pub fn is_off(set: &BaremetalSet, host: &str) -> bool {
     answers(set) && set.host_status(host).is_some_and(|it| it.powered_off)
 }
 
-/// Returns whether the user lets the machines of an object go without this look.
-pub fn is_skipped(object: &impl ResourceExt) -> bool {
-    object.annotations().get(SKIP_CLEANUP).is_some_and(|it| it == "true")
-}
-
 /// Returns whether the user lets the machine of a host go without this look: by its node, or else by
 /// its role or node set.
 pub fn is_host_skipped<G: ResourceExt>(node: Option<&Node>, group: Option<&G>) -> bool {
@@ -125,29 +109,37 @@ pub fn skip_command(namespace: &str, object: &str) -> String {
     format!("kubectl annotate --overwrite -n {namespace} {object} {SKIP_CLEANUP}=true")
 }
 
-impl Held {
-    /// Returns that a machine is held by something that no attempt of this look can change.
-    pub fn without_attempt(message: String) -> Self {
-        Self { reason: &reasons::machines::MACHINE_HELD, message, due: None, retry_at: None }
-    }
-}
-
 impl LeavingHost<'_> {
     /// Adds the run that is due, and the deletions of old runs.
     pub fn add(&self, plan: &mut Plan, looks: &[Arc<AnsibleEe>], now: Timestamp) {
-        let Some(held) = self.held(looks, now) else { return };
-        plan.steps.extend(superseded(&self.runs(looks), &self.node.name_any()));
-        if let Some(at) = held.retry_at {
-            plan.requeue_at(at, now);
+        let runs = self.runs(looks);
+        let Some((attempt, _)) = self.attempt(&runs, now) else { return };
+        plan.steps.extend(superseded(&runs, &self.node.name_any()));
+        match attempt.state {
+            LastRunState::Due { need, was_key_refused } => {
+                plan.steps.extend(self.run(need, was_key_refused));
+            }
+            LastRunState::RetryAt(at) => plan.requeue_at(at, now),
+            LastRunState::Done
+            | LastRunState::Spent
+            | LastRunState::Waits(_)
+            | LastRunState::InRun(_) => {}
         }
-        plan.steps.extend(held.due.and_then(|it| self.run(it)));
     }
 
-    /// Returns what holds the machine; `None` where it may be given back. The runs among `looks` are the
-    /// only record of the attempts.
+    /// Returns what holds the machine; `None` where it may be given back.
     pub fn held(&self, looks: &[Arc<AnsibleEe>], now: Timestamp) -> Option<Held> {
-        let (name, runs, ssh) = (self.node.name_any(), self.runs(looks), self.ssh());
-        let recorded: Vec<_> = newest((SERVICE, &name), &runs, None).into_iter().collect();
+        let runs = self.runs(looks);
+        let (attempt, cause) = self.attempt(&runs, now)?;
+        let (reason, message) = self.explained(&attempt, &runs, &cause);
+        Some(Held { reason, message })
+    }
+
+    /// Returns the last attempt and why it has failed; `None` where the machine may be given back. The
+    /// runs are the only record of the attempts.
+    fn attempt(&self, runs: &[Run<'_>], now: Timestamp) -> Option<(LastAttempt, String)> {
+        let (name, ssh) = (self.node.name_any(), self.ssh());
+        let recorded: Vec<_> = newest((SERVICE, &name), runs, None).into_iter().collect();
         let last = LastRun {
             service: SERVICE,
             name: &name,
@@ -157,24 +149,12 @@ impl LeavingHost<'_> {
             trust: &recorded_trust(self.node),
             holds: Holds::All,
         };
-        let attempt = last.evaluate(&runs, now);
+        let attempt = last.evaluate(runs, now);
         // A machine that is off runs no guest; guests that were found there may still be on its disks.
         let is_given_up = attempt.n_failed >= ATTEMPTS && attempt.held_by.is_none() && self.is_off;
-        if is_given_up || matches!(attempt.state, LastRunState::Done) {
-            return None;
-        }
-        let (reason, message) = self.explained(&attempt, &runs, &last.cause(&attempt, &runs));
-        let (due, retry_at) = match attempt.state {
-            LastRunState::Due { need, was_key_refused } => {
-                (Some(Due { need, was_key_refused }), None)
-            }
-            LastRunState::RetryAt(at) => (None, Some(at)),
-            LastRunState::Done
-            | LastRunState::Spent
-            | LastRunState::Waits(_)
-            | LastRunState::InRun(_) => (None, None),
-        };
-        Some(Held { reason, message, due, retry_at })
+        let is_over = is_given_up || attempt.state == LastRunState::Done;
+        let cause = last.cause(&attempt, runs);
+        (!is_over).then_some((attempt, cause))
     }
 
     /// Hash of what all attempts have in common: a change, as of what was refused, is tried at once.
@@ -197,10 +177,10 @@ impl LeavingHost<'_> {
     }
 
     /// Returns the run of an attempt; `None` while the host's address is not known.
-    fn run(&self, due: Due) -> Option<Step> {
+    fn run(&self, need: NeededRun, was_key_refused: bool) -> Option<Step> {
         let (address, trust) = (self.address.clone()?, recorded_trust(self.node));
-        let connection = HostConnection::new(address, self.ssh(), &trust, due.was_key_refused);
-        last_run::step(&self.template, &self.node.name_any(), due.need, connection)
+        let connection = HostConnection::new(address, self.ssh(), &trust, was_key_refused);
+        last_run::step(&self.template, &self.node.name_any(), need, connection)
     }
 
     /// Returns what holds the machine, with the next step.

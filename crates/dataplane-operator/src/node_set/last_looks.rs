@@ -115,12 +115,13 @@ fn leaving_host<'a>(seen: &'a Observed, node: &'a Node) -> LeavingHost<'a> {
 
 /// Returns what holds the machine of a host without a node, to which runs would belong.
 fn without_node(seen: &Observed, name: &str) -> Held {
-    Held::without_attempt(format!(
+    let message = format!(
         "The machine of host {name} is not given back, because the node set has no \
          OpenStackDataPlaneNode of that name, to which the run belongs that looks for guests \
          there: delete another one of that name. To give it back without: {}",
         skip_of_set(seen)
-    ))
+    );
+    Held { reason: &reasons::machines::MACHINE_HELD, message }
 }
 
 fn machine_of<'a>(seen: &'a Observed, name: &str) -> Option<&'a HostMachine> {

@@ -15,7 +15,7 @@ use operator_core::rejected_write::WRITES_ACCEPTED;
 
 use crate::conditions::NAMED;
 use crate::finalizers::{INVENTORY_FINALIZER, is_used};
-use crate::host::last_look::{is_host_skipped, is_skipped};
+use crate::host::last_look::is_host_skipped;
 use crate::host::machines::machine_names::known_name;
 use crate::host::machines::{machine_conditions, set};
 use crate::host::status::own;
@@ -56,10 +56,8 @@ pub fn abandonment(seen: &Observed) -> Option<Step> {
     let is_last = is_going(seen) && is_last(seen);
     let nodes =
         seen.nodes.iter().chain(&seen.migrating_nodes).filter(|it| !is_last && is_used(&***it));
-    let is_skipped = match (&seen.group, &seen.role) {
-        (NodeGroup::Role(_), role) => role.as_deref().is_some_and(is_skipped),
-        (NodeGroup::Node(_), _) => seen.nodes.first().is_some_and(|it| is_skipped(&**it)),
-    };
+    let alone = seen.nodes.first().filter(|_| matches!(seen.group, NodeGroup::Node(_)));
+    let is_skipped = is_host_skipped(alone.map(|it| &**it), seen.role.as_deref());
     let is_let_go = seen.is_namespace_terminating || is_skipped;
     set::release_of(set, is_let_go, nodes.map(|it| known_name(it)))
 }
@@ -121,19 +119,18 @@ fn node_step(
     now: Timestamp,
 ) -> Option<Step> {
     let node = host.node;
-    let provisioning = machine_request.followed(node, &host.effective, now);
     let held = last_looks::held(seen, node, now);
     let held = held.map(|it| it.reason.condition(BAREMETAL_READY, it.message));
-    let draft = match (&machine_request.template, rejected.filter(|it| set::is_refused(it))) {
+    let draft = match (host.machine.as_ref()?, rejected.filter(|it| set::is_refused(it))) {
         _ if held.is_some() => held?,
         // The request is faulty, so the set cannot even be updated to drop the host.
         (Err(problem), _) => problem.condition(BAREMETAL_READY),
         (Ok(_), Some(rejected)) => rejected.clone().with_type(BAREMETAL_READY),
-        (Ok(_), None) => machine_conditions::leaving(
+        (Ok(provisioning), None) => machine_conditions::leaving(
             BAREMETAL_READY,
             &reasons::machines::GIVING_BACK,
             &machine_request.request.owner,
-            &provisioning,
+            provisioning,
         ),
     };
     let rejected = rejected.filter(|_| matches!(seen.group, NodeGroup::Node(_)));
@@ -142,8 +139,8 @@ fn node_step(
     let previous = ours(observed.map(|it| it.conditions.as_slice()).unwrap_or_default());
     let conditions = settled(&previous, draft, rejected, node.metadata.generation, now);
     let rest = observed.cloned().unwrap_or_default();
-    let machine = HostMachine { ready: false, ..provisioning.record };
-    let desired = NodeStatus { conditions, machine: Some(machine), ..rest };
+    let machine = host.record.clone().map(|it| HostMachine { ready: false, ..it });
+    let desired = NodeStatus { conditions, machine, ..rest };
     status_step(Target::of(node), observed, &desired, &previous, &desired.conditions)
 }
 

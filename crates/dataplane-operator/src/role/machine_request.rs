@@ -15,7 +15,9 @@ use operator_core::run_engine::host_key::recorded_trust;
 use serde_json::Value;
 
 use crate::finalizers::is_used;
-use crate::host::effective_spec::{EffectiveSpec, has_own_options, machine_template};
+use crate::host::effective_spec::{
+    EffectiveSpec, has_own_options, machine_template, role_template,
+};
 use crate::host::machines::machine_names::{
     MachineNames, known_name, machine_name, machine_of, recorded, renamed,
 };
@@ -43,10 +45,7 @@ impl<'a> MachineRequest<'a> {
     /// Builds the request of a group; `None` when its hosts are provisioned by other means.
     pub fn of(seen: &'a Observed) -> Option<Self> {
         let given = match &seen.group {
-            NodeGroup::Role(_) => {
-                let spec = &seen.role.as_ref()?.spec;
-                spec.baremetal_set_template.as_ref().filter(|_| !spec.pre_provisioned)?
-            }
+            NodeGroup::Role(_) => role_template(seen.role.as_deref()?)?,
             NodeGroup::Node(_) => machine_template(None, seen.nodes.first()?)?,
         };
         let (owner, _) = seen.owner()?;
@@ -80,21 +79,14 @@ impl<'a> MachineRequest<'a> {
         now: Timestamp,
     ) -> Result<ProvisioningState, Problem> {
         self.template.as_ref().map_err(Clone::clone)?;
+        let known = known(node, effective, &self.seen.machines.answering);
+        let name = self.asked(node);
+        if is_terminating(node) {
+            // It gets no other one.
+            return Ok(self.request.followed(&name, &known, now));
+        }
         self.fault(node).map_or(Ok(()), Err)?;
-        let known = known(node, effective, &self.seen.machines.answering);
-        self.request.provisioning((&self.asked(node), &title(node)), &known, now)
-    }
-
-    /// Returns the provisioning state of a host's machine, whatever keeps it from getting another
-    /// one.
-    pub fn followed(
-        &self,
-        node: &Node,
-        effective: &EffectiveSpec,
-        now: Timestamp,
-    ) -> ProvisioningState {
-        let known = known(node, effective, &self.seen.machines.answering);
-        self.request.followed(&self.asked(node), &known, now)
+        self.request.provisioning((&name, &title(node)), &known, now)
     }
 
     /// Returns whether to probe a host's ssh server: its machine is installed and has not answered
@@ -177,14 +169,13 @@ impl<'a> MachineRequest<'a> {
         let (mut entries, mut asking) = (Vec::new(), Vec::new());
         for host in hosts.iter().filter(|it| self.keeps_machine(it.node)) {
             let Some(name) = self.machine(host.node) else { continue };
-            let is_faulty = matches!(host.machine, Some(Err(_)));
-            let is_barred = is_faulty || is_going || is_terminating(host.node) || host.is_taken;
-            if is_barred && !self.request.has(name) {
+            let stays = matches!(host.machine, Some(Err(_))) || is_terminating(host.node);
+            if (stays || is_going || host.is_taken) && !self.request.has(name) {
                 continue;
             }
-            // An existing entry stays as it is, even if the node now has a fault.
+            // An existing entry stays as it is if the node now has a fault, or goes.
             let entry = || entry(template, name, host.node, &host.effective);
-            entries.push((name.to_owned(), (!is_faulty).then(entry)));
+            entries.push((name.to_owned(), (!stays).then(entry)));
             asking.push(&host.effective);
         }
         entries.extend(self.machines_of_migrating_nodes().map(|it| (it, None)));

@@ -19,7 +19,7 @@ use crate::controller_ref::controller;
 use crate::default_services::Found;
 use crate::host::conflicts::Claim;
 use crate::host::conflicts::caches::reported_keys;
-use crate::host::effective_spec::{EffectiveSpec, machine_template};
+use crate::host::effective_spec::{EffectiveSpec, machine_template, role_template};
 use crate::host::inventory_metadata::Inventory;
 use crate::host::last_look::LAST_LOOK;
 use crate::host::machines::Seen;
@@ -179,8 +179,7 @@ async fn machines(
 ) -> Result<Seen> {
     let has = |it: &Arc<Node>| it.status.as_ref().is_some_and(|it| it.machine.is_some());
     let asks = |it: &Arc<Node>| machine_template(role, it).is_some();
-    let role_asks =
-        role.is_some_and(|it| it.spec.baremetal_set_template.is_some() && !it.spec.pre_provisioned);
+    let role_asks = role.is_some_and(|it| role_template(it).is_some());
     if !role_asks && !nodes.iter().any(|it| has(it) || asks(it)) {
         return Ok(Seen::default());
     }

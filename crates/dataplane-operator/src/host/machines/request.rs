@@ -70,15 +70,15 @@ impl<'a> MachineRequest<'a> {
     }
 
     /// Returns the step that applies the set, if what is desired differs from the present one: its
-    /// labels besides [`FOR`], the fields of its spec except for the hosts, and the hosts by name. A host
-    /// without a desired entry keeps the one that it has.
+    /// labels besides [`FOR`], its `spec` except for the hosts, and the hosts by name. A host without a
+    /// desired entry keeps the one that it has.
     ///
     /// Returns `None` if the set cannot be written or is being deleted, or if there is neither a set nor
     /// any host.
     pub fn step(
         &self,
-        labels: BTreeMap<String, String>,
-        fields: AnyMap,
+        mut labels: BTreeMap<String, String>,
+        mut spec: AnyMap,
         hosts: impl IntoIterator<Item = (String, Option<BaremetalHost>)>,
     ) -> Option<Step> {
         let present = |it: &str| self.set?.spec.baremetal_hosts.get(it).cloned();
@@ -91,29 +91,20 @@ impl<'a> MachineRequest<'a> {
         if is_closed || (self.set.is_none() && hosts.is_empty()) {
             return None;
         }
-        self.applied(labels, fields, &hosts)
-    }
-
-    fn applied(
-        &self,
-        mut labels: BTreeMap<String, String>,
-        mut spec: AnyMap,
-        hosts: &BTreeMap<String, BaremetalHost>,
-    ) -> Option<Step> {
         spec.insert("baremetalHosts".into(), json!(hosts));
         labels.insert(FOR.into(), self.owner.uid.clone().unwrap_or_default());
         let (spec, labels) = (json!(spec), json!(labels));
         let hash = hash::short(&(&spec, &labels));
         // Without hosts there is nothing to give back.
         let is_used = !hosts.is_empty();
-        let is_asked = |it: &&Arc<BaremetalSet>| {
+        let is_asked = |it: &Arc<BaremetalSet>| {
             // Comparing fields cannot show that a field was removed; the hash does.
             it.annotations().get(APPLIED) == Some(&hash)
-                && has_finalizer(&***it, IN_USE) == is_used
+                && has_finalizer(&**it, IN_USE) == is_used
                 && contains_desired(Some(&json!(it.spec)), &spec)
                 && contains_desired(Some(&json!(it.metadata.labels)), &labels)
         };
-        if self.set.is_some_and(|it| is_asked(&it)) {
+        if self.set.is_some_and(is_asked) {
             return None;
         }
         let uid = self.set.and_then(|it| it.uid());
