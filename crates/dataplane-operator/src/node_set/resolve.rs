@@ -1,5 +1,6 @@
 //! A node set with everything that follows from what was observed, computed once per pass.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use api::dataplane::{HostState, Node, NodeSetFailure, Service};
@@ -171,17 +172,16 @@ fn outcome(
     let mut outcome = deployment_history::merge(set, &seen.deployments, unreadable, &present);
     outcome.secrets =
         published_hashes::of_existing(&seen.sources, &seen.namespace, outcome.secrets);
-    // Those that the spec does not have are among the names; the others are of a node set or a node that
-    // is being deleted.
-    let mut names = terminating::names(seen);
-    names.extend(terminating.keys().cloned());
-    names.extend(last_looks::held_names(seen).into_iter().filter(|_| is_terminating(&*seen.set)));
-    // A node set that is being deleted waits for its deployments, which keep the hosts and the places that
-    // they have; they leave a host out whose own node is being deleted.
-    if !outcome.under_way.is_empty() {
-        let is_kept = |it: &KnownHost| !seen.nodes.leaving.contains_key(&it.name);
-        for host in outcome.hosts.iter().filter(|it| is_kept(it)) {
-            names.remove(&host.name);
+    let mut names: BTreeSet<String> = terminating.keys().cloned().collect();
+    if is_terminating(&*seen.set) {
+        names.extend(last_looks::held_names(seen));
+        for KnownHost { name, .. } in &outcome.hosts {
+            // Deployments keep the hosts and the places that they have.
+            if outcome.under_way.is_empty() {
+                names.insert(name.clone());
+            } else {
+                names.remove(name);
+            }
         }
     }
     outcome.with_terminating(names)
