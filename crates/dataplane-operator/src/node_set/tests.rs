@@ -45,6 +45,7 @@ mod last_looks;
 mod machines;
 mod nodes;
 mod played;
+mod remembered;
 mod served;
 mod terminating_hosts;
 
