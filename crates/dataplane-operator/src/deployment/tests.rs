@@ -352,7 +352,7 @@ impl World {
         self.with_node(&node_set, host, |it| it.status = Some(next));
         self.node_writes += 1;
         match self.writes.last_mut().filter(|it| it.starts_with("nodes ")) {
-            Some(last) => *last += &format!(",{host}"),
+            Some(last) => last.extend([",", host]),
             None => self.writes.push(format!("nodes {host}")),
         }
     }
