@@ -128,7 +128,8 @@ pub fn handovers(seen: &Observed) -> Vec<Step> {
 pub fn deletions(seen: &Observed) -> Vec<Step> {
     let listed = listed(seen);
     let leaving = seen.nodes.leaving.iter().filter(|(_, it)| it.is_leaving() && !is_used(&***it));
-    let left = leaving.filter(|(name, _)| !listed.contains(*name) && !has_machine(seen, name));
+    let stays = |it: &str| listed.contains(it) || has_machine(seen, it) || is_handed_over(seen, it);
+    let left = leaving.filter(|(name, _)| !stays(name));
     deletions_of(left.map(|(_, it)| &**it), "its host has left the node set")
 }
 
