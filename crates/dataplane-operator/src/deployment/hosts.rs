@@ -12,7 +12,6 @@ use operator_core::run_engine::limit;
 use operator_runtime::source_cache::Digests;
 
 use crate::deployment::observed::Observed;
-use crate::host::machines::provisioning_state::replaced_at;
 use crate::host::node_state::host_state;
 use crate::node_set::nodes::acceptance::NODES_ACCEPTED;
 
@@ -43,12 +42,11 @@ pub fn is_ours(seen: &Observed, node: &Node) -> bool {
     last_deployment(node).is_some_and(|it| Some(&it.uid) == uid)
 }
 
-/// Returns when a host was made anew: its node, or the installation of its machine in place of
-/// another one, whichever was later.
+/// Returns when a host was made: its node, or the installation of its machine, whichever was later.
 pub fn made_at(node: &Node) -> Option<Timestamp> {
     let created = node.creation_timestamp().map(|it| it.0);
     let machine = node.status.as_ref().and_then(|it| it.machine.as_ref());
-    created.max(machine.and_then(replaced_at))
+    created.max(machine.and_then(|it| it.installed.as_ref()).map(|it| it.0))
 }
 
 /// Returns whether a host still takes part in a deployment that has begun with it at this time: it

@@ -172,13 +172,16 @@ pub fn name_fault(names: &MachineNames, set: &NodeSet, host: &Host<'_>) -> Optio
 }
 
 fn known<'a>(seen: &'a Observed, host: &Host<'a>) -> Known<'a> {
-    let set = &*seen.set;
+    let (set, node) = (&*seen.set, seen.nodes.get(&host.name));
+    // The node may have forgotten the key for an installation that the node set has not recorded.
+    let former = || node?.status.as_ref()?.machine.as_ref()?.former_key.clone();
+    let key = node.and_then(|it| recorded_trust(it).key).map(|it| it.fingerprint()).or_else(former);
     let levels = [host.node.ansible.as_ref(), set.spec.node_template.ansible.as_ref()];
     let is_plain = !levels.into_iter().flatten().any(|it| has_own_options(&it.ansible_vars));
     Known {
         node: Some(host.key),
         recorded: set.status.as_ref().and_then(|it| it.machines.get(&host.name)),
-        key: seen.nodes.get(&host.name).and_then(|it| recorded_trust(it).key),
+        key,
         can_be_asked: is_plain && set.spec.network_attachments.is_empty(),
         answers: seen.machines.answering.contains(&host.address()),
     }

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::finalizers::is_terminating;
 use operator_core::plan::Step;
-use operator_core::run_engine::host_key::recorded_trust;
+use operator_core::run_engine::host_key::{HostKey, recorded_trust};
 use serde_json::Value;
 
 use crate::finalizers::is_used;
@@ -239,7 +239,7 @@ pub fn is_leaving(node: &Node) -> bool {
 
 /// Returns what is known of a host besides its set.
 fn known<'a>(node: &'a Node, effective: &EffectiveSpec, answering: &BTreeSet<String>) -> Known<'a> {
-    let key = recorded_trust(node).key;
+    let key = recorded_trust(node).key.as_ref().map(HostKey::fingerprint);
     let can_be_asked = !has_own_options(&effective.vars)
         && effective.network_attachments.is_empty()
         && effective.undecided_address().is_empty()

@@ -10,7 +10,6 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use operator_core::finalizers::is_terminating;
 use operator_core::hash;
-use operator_core::run_engine::host_key::HostKey;
 
 /// How long services wait for an ssh server that does not answer the operator. The wait is limited,
 /// because run pods may reach addresses that the operator's pod cannot; the first run then reports
@@ -73,8 +72,8 @@ pub struct Known<'a> {
     pub node: Option<&'a str>,
     /// The record in the host's status.
     pub recorded: Option<&'a HostMachine>,
-    /// The ssh key that was known before.
-    pub key: Option<HostKey>,
+    /// Fingerprint of the ssh key that was known before.
+    pub key: Option<String>,
     /// Whether the operator can probe its ssh server.
     pub can_be_asked: bool,
     /// Whether its ssh server has just answered.
@@ -125,8 +124,7 @@ impl ProvisioningState {
         };
         if is_new {
             record.installed = Some(Time(whole_seconds(now)));
-            let key = known.key.as_ref().map(HostKey::fingerprint);
-            record.former_key = key.or(record.former_key);
+            record.former_key = known.key.clone().or(record.former_key);
         }
         let is_in_time = waits_until(&record).is_some_and(|it| now < it);
         let waits_for_ssh = is_installed && known.can_be_asked && !record.reachable && is_in_time;
@@ -170,12 +168,6 @@ pub fn record(
 /// installation.
 pub fn waits_until(record: &HostMachine) -> Option<Timestamp> {
     record.installed.as_ref().map(|it| it.0 + PATIENCE)
-}
-
-/// Returns since when the host's system is another than the one before: when its machine was installed,
-/// if that replaced an earlier installation. What is older says nothing of this system.
-pub fn replaced_at(machine: &HostMachine) -> Option<Timestamp> {
-    machine.installed.as_ref().filter(|_| machine.replaced).map(|it| it.0)
 }
 
 /// Truncates to seconds, as timestamps of objects are. Otherwise an object created right after
