@@ -211,19 +211,22 @@ pub fn up_to_date(
     let is_whole = host_state(memory) != HostState::Undeployed;
     // What services read is recorded of the last deployment that has succeeded on all hosts.
     let outcome = &resolved.outcome;
-    let recorded = outcome.deployed_config_hash.as_ref().filter(|_| outcome.under_way.is_empty());
-    let is_recorded = recorded.is_some_and(|it| prefix(it) == *hash);
-    let has_changed_sources = of_set.has_changed_sources && is_recorded;
-    if is_same && is_whole && !has_changed_sources {
+    let is_under_way = !outcome.under_way.is_empty();
+    let deployed = outcome.deployed_config_hash.as_ref().filter(|_| !is_under_way);
+    let has_changed_sources =
+        of_set.has_changed_sources && deployed.is_some_and(|it| prefix(it) == *hash);
+    let recorded = node.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default();
+    let word = reasons::INPUTS_CHANGED.word;
+    let recorded = find(recorded, UP_TO_DATE).filter(|it| it.reason == word);
+    // While a deployment is under way, what it changes is not known of each host.
+    let is_known = recorded.is_none() || !is_under_way;
+    if is_same && is_whole && !has_changed_sources && is_known {
         return brought();
     }
-    let word = reasons::INPUTS_CHANGED.word;
     if of_set.up_to_date.reason == word {
         return of_set.up_to_date.clone();
     }
-    // While a deployment is under way, what it changes is not known of each host.
-    let recorded = node.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default();
-    if let Some(recorded) = find(recorded, UP_TO_DATE).filter(|it| it.reason == word) {
+    if let Some(recorded) = recorded {
         return ConditionDraft::repeated(recorded);
     }
     let text = "The host does not carry the present inputs: a deployment brings them.";
