@@ -13,7 +13,7 @@ use crate::host::gates::{self, GatedHosts, Gates};
 /// Only services that the node set lists count: for the others no operator looks after its hosts.
 pub fn evaluate(seen: &Observed, parts: &[NodeSetPart], now: Timestamp) -> Option<Gates> {
     let deployment = &*seen.deployment;
-    if is_terminating(deployment) || !parts.iter().all(|it| it.is_done()) {
+    if is_terminating(deployment) || !parts.iter().all(NodeSetPart::is_done) {
         return None;
     }
     let gated: Vec<GatedHosts<'_>> = parts.iter().filter_map(|it| gated_hosts(seen, it)).collect();
