@@ -11,7 +11,7 @@ use operator_core::rejected_write::{self, RejectedWrite};
 use operator_core::run_engine::{Run, run_gc};
 
 use crate::deployment::build::new_runs;
-use crate::deployment::evaluate::{self, Common};
+use crate::deployment::evaluate;
 use crate::deployment::finalizer::{self, RUNNING};
 use crate::deployment::hosts::hosts_of;
 use crate::deployment::node_set_part::NodeSetPart;
@@ -74,16 +74,18 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     };
     plan.steps.extend(statuses(&judgement, going, now));
     requeue(&mut plan, &judgement, now);
-    plan.steps.extend(new.into_iter().map(|it| it.step));
+    // It goes on once others can see that it has begun.
+    if judgement.begins.is_none() {
+        plan.steps.extend(new.into_iter().map(|it| it.step));
+    }
     plan
 }
 
 /// Returns the writes before the runs; `going` lets a deployment go that has not ended and is to be
 /// deleted.
 ///
-/// A begin is recorded before the nodes have it, so that they name only deployments that know them. An
-/// end, or that the deployment goes, comes after the nodes have it, so that none is left as one where
-/// the deployment is at work; the finalizer stays until the node sets have recorded the end.
+/// The end of a deployment, or that it goes, is written after the nodes have it, so that none is left
+/// as one where it is at work. The finalizer stays until the node sets have recorded the end.
 fn statuses(judgement: &Evaluation<'_>, going: Option<Step>, now: Timestamp) -> Vec<Step> {
     let Evaluation { seen, parts, .. } = *judgement;
     let deployment = &*seen.deployment;
@@ -92,9 +94,9 @@ fn statuses(judgement: &Evaluation<'_>, going: Option<Step>, now: Timestamp) -> 
     if going.is_some() {
         end = End::Failed;
     }
-    let has_run = deployment.has_run();
+    let rests = deployment.has_run() || judgement.begins.is_some();
     let hosts = parts.iter().flat_map(|part| part.hosts.iter().map(move |it| (part, it)));
-    let nodes = hosts.filter(|_| !has_run);
+    let nodes = hosts.filter(|_| !rests);
     let nodes = nodes.filter_map(|(part, it)| node_records::step(seen, part, it, end, now));
     if let Some(going) = going {
         return nodes.chain([going]).collect();
@@ -102,9 +104,7 @@ fn statuses(judgement: &Evaluation<'_>, going: Option<Step>, now: Timestamp) -> 
     let because = "it must not be deleted by accident";
     let held = add_finalizer(deployment, RUNNING, because);
     let held = held.filter(|_| end == End::Open && !parts.is_empty());
-    let own = judgement.step(now);
-    let (first, last) = if judgement.begins.is_some() { (own, None) } else { (None, own) };
-    held.into_iter().chain(first).chain(nodes).chain(last).collect()
+    held.into_iter().chain(nodes).chain(judgement.step(now)).collect()
 }
 
 /// Evaluates the hosts of each node set, and holds those that the disruption budget blocks.
@@ -115,10 +115,7 @@ fn evaluate_parts(
     now: Timestamp,
 ) -> Vec<NodeSetPart> {
     let offers = Offers::of(&seen.runs);
-    let of_part = |(name, kept): (&String, &DeploymentNodeSet)| {
-        let runs = evaluate::runs_of(runs, name, kept);
-        evaluate::evaluate(&Common { seen, runs: &runs, offers: &offers, now }, name, kept)
-    };
+    let of_part = |it| evaluate::evaluate(seen, it, runs, &offers, now);
     let parts: Vec<NodeSetPart> = node_sets.iter().map(of_part).collect();
     let mut blocked = rollout::blocked_by_budget(seen, &parts, now);
     let hold = |it: NodeSetPart| {

@@ -30,18 +30,6 @@ use crate::host::node_state::host_state;
 use crate::host::ssh_trust::Offers;
 use crate::node_set::host_key_trust::trust;
 
-/// The arguments that are the same for all hosts of a node set.
-pub struct Common<'a> {
-    /// The observed objects.
-    pub seen: &'a Observed,
-    /// The runs that target its hosts.
-    pub runs: &'a [Run<'a>],
-    /// The ssh host keys that were presented to runs.
-    pub offers: &'a Offers<'a>,
-    /// The present time.
-    pub now: Timestamp,
-}
-
 /// Returns the maximum number of attempts of a service on a host: `backoffLimit` + 1.
 pub fn attempts(seen: &Observed) -> i64 {
     i64::from(seen.deployment.spec.backoff_limit) + 1
@@ -80,16 +68,19 @@ pub fn beginning(
     }
 }
 
-/// Evaluates a node set's part, whatever its other hosts do.
-pub fn evaluate(common: &Common<'_>, name: &str, kept: &DeploymentNodeSet) -> NodeSetPart {
-    let seen = common.seen;
+/// Evaluates a node set's part with the deployment's runs and the ssh host keys that were presented to
+/// them, whatever the budget says.
+pub fn evaluate(
+    seen: &Observed,
+    (name, kept): (&String, &DeploymentNodeSet),
+    runs: &[Run<'_>],
+    offers: &Offers<'_>,
+    now: Timestamp,
+) -> NodeSetPart {
     let node_set = seen.node_sets.get(name).filter(|it| kept.is_of(it)).cloned();
     let mut described = node_set.as_deref().map(by_name).unwrap_or_default();
-    let set = OfSet {
-        common,
-        node_set: node_set.as_deref(),
-        schedule: ServiceSchedule::of(&seen.deployment, common.runs, name, kept),
-    };
+    let schedule = ServiceSchedule::of(&seen.deployment, &runs_of(runs, name, kept), name, kept);
+    let set = OfSet { seen, node_set: node_set.as_deref(), schedule, offers, now };
     let host = |host: &String| {
         if set.node_set.is_none() {
             return Some(set.host(host, None));
@@ -151,16 +142,18 @@ const WAY_ON: &str = "correct the cause and create another OpenStackDataPlaneDep
 
 /// What is the same for all hosts of a node set.
 struct OfSet<'a> {
-    common: &'a Common<'a>,
+    seen: &'a Observed,
     node_set: Option<&'a NodeSet>,
     schedule: ServiceSchedule<'a>,
+    offers: &'a Offers<'a>,
+    now: Timestamp,
 }
 
 impl OfSet<'_> {
     /// Evaluates a host with its node and its description in the node set.
     fn host(&self, name: &str, known: Option<(&Arc<Node>, Described<'_>)>) -> EvaluatedHost {
-        let Common { seen, offers, now, .. } = *self.common;
-        let (schedule, namespace) = (&self.schedule, &seen.namespace);
+        let Self { seen, schedule, offers, now, .. } = self;
+        let namespace = &seen.namespace;
         let (node, found) = known.unzip();
         let address = schedule.addresses.get(name);
         let found = found.map(|it| if let Some(address) = address { it.at(address) } else { it });
@@ -186,7 +179,7 @@ impl OfSet<'_> {
             take_over: &take_over_command(namespace, &format!("openstackdataplanenode/{name}")),
             retries: Retries::Limited { attempts: attempts(seen), way_on: WAY_ON },
         };
-        let (sequence, runs) = schedule.evaluate(&host, now);
+        let (sequence, runs) = schedule.evaluate(&host, *now);
         let is_held = self.holds(name, node, has_begun);
         let sequence = if is_held { sequence.held() } else { sequence };
         let rests = sequence.state == SequenceState::OutOfDate;
@@ -214,7 +207,7 @@ impl OfSet<'_> {
     fn recorded(&self, node: Option<&Arc<Node>>, has_begun: bool) -> Vec<ServiceRun> {
         let services = node.and_then(|it| it.status.as_ref()).map(|it| it.services.as_slice());
         let services = services.unwrap_or_default();
-        let has_run = self.common.seen.deployment.has_run();
+        let has_run = self.seen.deployment.has_run();
         let state = if has_run { RunState::Succeeded } else { RunState::Pending };
         let failed_before = !has_begun && !has_run && node.is_some_and(|it| has_failed(it));
         let of_service = |it: &DesiredService| {
@@ -239,7 +232,7 @@ impl OfSet<'_> {
 
     /// Returns whether a host must not begin its next service, whatever other hosts do.
     fn holds(&self, host: &str, node: Option<&Arc<Node>>, has_begun: bool) -> bool {
-        let seen = self.common.seen;
+        let seen = self.seen;
         let known = self.node_set.zip(node).filter(|_| !has_begun);
         is_terminating(&*seen.deployment)
             || self.node_set.is_some_and(|it| !has_machine(it, host))
@@ -253,7 +246,7 @@ fn has_failed(node: &Node) -> bool {
 }
 
 /// Returns the runs that target the hosts of a node set.
-pub fn runs_of<'a>(runs: &[Run<'a>], node_set: &str, kept: &DeploymentNodeSet) -> Vec<Run<'a>> {
+fn runs_of<'a>(runs: &[Run<'a>], node_set: &str, kept: &DeploymentNodeSet) -> Vec<Run<'a>> {
     let is_its = |it: &&Run<'a>| {
         let label = it.object.labels().get(NODE_SET_LABEL);
         label.is_some_and(|it| it == node_set) || kept.joined.contains(&it.service)

@@ -34,12 +34,14 @@ pub fn faults(seen: &Observed) -> Vec<Problem> {
 
 /// Returns whether a deployment waits for another one before it begins.
 ///
-/// An older one that cannot begin itself is not waited for.
+/// An older one that cannot begin itself is not waited for; where this one could not begin until now
+/// either, both may have waited for the same.
 fn comes_first(other: &Deployment, ours: &Deployment) -> bool {
     if has_begun(other) {
         return !other.has_run();
     }
-    age(other) < age(ours) && !is_terminating(other) && !is_faulty(other)
+    let may_begin = !is_faulty(other) || is_faulty(ours);
+    age(other) < age(ours) && !is_terminating(other) && may_begin
 }
 
 fn is_faulty(deployment: &Deployment) -> bool {

@@ -701,6 +701,7 @@ fn a_run_that_waits_is_told_and_the_service_before_it_is_done() {
 #[test]
 fn a_refused_write_is_told_once_and_heals() {
     let mut world = World::new();
+    world.pass();
     world.refused_pass(|it| matches!(it.write, Write::Create { .. }));
     assert_eq!(world.condition("WritesAccepted"), is("False", "Forbidden"));
     assert_eq!(world.condition("Ready"), is("False", "Forbidden"));
@@ -787,6 +788,7 @@ fn the_finalizer_is_there_while_it_runs_and_only_then() {
 #[test]
 fn a_node_that_has_changed_meanwhile_ends_the_plan_before_its_run() {
     let mut world = World::new();
+    world.pass();
     let plan = world.plan();
     world.with_node("compute", "n1", |_| ());
     assert!(!world.take(&plan.steps));

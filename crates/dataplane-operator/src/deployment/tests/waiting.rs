@@ -119,6 +119,9 @@ fn two_that_began_in_the_same_moment_never_have_two_runs_on_a_host() {
         let mut worlds = two([json!({}), json!({})]);
         let order = if is_older_first { [0, 1] } else { [1, 0] };
         // Neither sees the other one yet.
+        for world in &mut worlds {
+            world.pass();
+        }
         let plans = worlds.each_ref().map(World::plan);
         worlds[order[0]].take(&plans[order[0]].steps);
         worlds[order[1]].seen.nodes = worlds[order[0]].seen.nodes.clone();
