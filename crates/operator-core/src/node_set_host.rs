@@ -13,7 +13,6 @@ use crate::run_engine::connection_vars::{
 use crate::run_engine::host_key::{HostKeyTrust, recorded_trust};
 use crate::run_engine::run_template::HostConnection;
 use crate::run_engine::ssh_secret::SshSecret;
-use crate::host_address;
 
 /// The control plane network, over which hosts are managed, as variables and statuses name it.
 pub const CTLPLANE: &str = "ctlplane";
@@ -44,14 +43,6 @@ impl Host<'_> {
     /// Returns `host:port`, which identifies the machine; no two owners may share it.
     pub fn address(&self) -> String {
         format!("{}:{}", self.ansible_host, self.ansible_port)
-    }
-
-    /// Returns whether `address` (`host:port`) is where the host is reached; spelling does not matter.
-    pub fn is_at(&self, address: &str) -> bool {
-        // An IPv6 address without brackets has no other spelling with a port.
-        self.address() == address
-            || host_address::with_port(&self.ansible_host, self.ansible_port)
-                == host_address::endpoint(address)
     }
 
     /// Returns the host with its address replaced by `address` (`host:port`).

@@ -22,8 +22,6 @@ pub struct HostProgress {
     pub failures: i64,
     /// One CamelCase word for why the newest attempt failed.
     pub reason: Option<String>,
-    /// Name of the `OpenStackAnsibleEE` that is on its way.
-    pub run: Option<String>,
 }
 
 impl HostProgress {
@@ -31,14 +29,8 @@ impl HostProgress {
     /// without a record nothing has begun.
     pub fn of(services: &[ServiceRun], n_services: usize) -> Self {
         let done = services.iter().take_while(|it| it.state == RunState::Succeeded).count();
-        let untouched = |state: RunState| Self {
-            done,
-            state,
-            attempt: 0,
-            failures: 0,
-            reason: None,
-            run: None,
-        };
+        let untouched =
+            |state: RunState| Self { done, state, attempt: 0, failures: 0, reason: None };
         match services.get(done) {
             None if done < n_services => untouched(RunState::Pending),
             None => untouched(RunState::Succeeded),
@@ -48,7 +40,6 @@ impl HostProgress {
                 attempt: it.attempt,
                 failures: it.failures,
                 reason: it.reason.clone(),
-                run: it.run.clone().filter(|_| it.state == RunState::Running),
             },
         }
     }
@@ -92,18 +83,17 @@ pub fn current(
     let at =
         |service: &str| desired.iter().position(|it| it.service == service).unwrap_or_default();
     let is_ahead = |service: &str| at(service) > kept.done;
-    let moved = |done: usize, attempt: i64, run: Option<String>| HostProgress {
+    let moved = |done: usize, attempt: i64, state: RunState| HostProgress {
         done,
-        state: if run.is_some() { RunState::Running } else { RunState::Pending },
+        state,
         attempt,
         // The failure of the previous deployment stays known through all services.
         failures: if kept.is_corrected() { kept.failures } else { 0 },
         reason: None,
-        run,
     };
     match &sequence.state {
         SequenceState::NeedsRun(need) if is_ahead(&need.service) => {
-            moved(at(&need.service), need.attempt.attempt, None)
+            moved(at(&need.service), need.attempt.attempt, RunState::Pending)
         }
         SequenceState::InRun { run, .. } => {
             let Some(run) = runs.iter().find(|it| it.name() == *run) else { return kept };
@@ -111,7 +101,8 @@ pub fn current(
             if !is_ahead(&run.service) {
                 return kept;
             }
-            moved(at(&run.service), attempt.attempt, run.has_begun().then(|| run.name()))
+            let state = if run.has_begun() { RunState::Running } else { RunState::Pending };
+            moved(at(&run.service), attempt.attempt, state)
         }
         SequenceState::NeedsRun(_)
         | SequenceState::Done
@@ -197,9 +188,9 @@ mod tests {
     fn the_runs_tell_how_far_a_host_is_while_nothing_more_is_recorded() {
         let [over, running] = [first("a", true), first("b", false)];
         let at = progress(&begun(0), &[over.clone(), running], true);
-        assert_eq!((at.done, at.state, at.run.as_deref()), (1, RunState::Running, Some("r-b")));
+        assert_eq!((at.done, at.state, at.attempt), (1, RunState::Running, 1));
         let at = progress(&begun(0), std::slice::from_ref(&over), true);
-        assert_eq!((at.done, at.state, at.run), (1, RunState::Pending, None));
+        assert_eq!((at.done, at.state), (1, RunState::Pending));
         let all: Vec<AnsibleEe> = NAMES.into_iter().map(|it| first(it, true)).collect();
         assert!(progress(&begun(0), &all, true).is_done());
     }
