@@ -90,7 +90,8 @@ async fn an_object_that_was_deleted_meanwhile_is_no_failure_and_ends_the_plan() 
 
 #[tokio::test(start_paused = true)]
 async fn a_write_over_a_newer_version_is_tried_again_after_a_second_however_often() {
-    let (queue, backoff, metrics) = (WorkQueue::default(), Backoff::default(), Metrics::new("test"));
+    let (queue, backoff, metrics) =
+        (WorkQueue::default(), Backoff::default(), Metrics::new("test"));
     let key = Key::new("ns", "a");
     for _ in 0..3 {
         let server = FakeApi::answering([failure(409, "Conflict")]);

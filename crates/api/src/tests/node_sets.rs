@@ -8,9 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use super::*;
 use crate::dataplane::deployment::DeploymentNodeSet;
 use crate::dataplane::node_set::{HostState, MAX_HOSTS, NodeSetHost};
-use crate::dataplane::{
-    Deployment, Disruption, DisruptionHolder, NodeSet, NodeSetMachines,
-};
+use crate::dataplane::{Deployment, Disruption, DisruptionHolder, NodeSet, NodeSetMachines};
 
 /// A node set's spec with these nodes, as the API server completes it.
 fn spec(nodes: &Value) -> Value {
