@@ -102,6 +102,37 @@ fn to_wait_for_a_third_one_is_no_fault_of_its_own() {
 }
 
 #[test]
+fn two_that_wait_for_the_same_begin_in_order_once_it_is_there() {
+    let mut worlds = two([json!({}), json!({})]);
+    let inventories = worlds[0].seen.inventories.clone();
+    for idx in [0, 1] {
+        worlds[idx].seen.inventories.clear();
+        settle_beside(&mut worlds, idx);
+        assert_eq!(worlds[idx].condition("SetupReady"), is("False", "NodeSetNotReady"));
+    }
+    for world in &mut worlds {
+        world.seen.inventories.clone_from(&inventories);
+    }
+    worlds[1].seen.others = vec![Arc::clone(&worlds[0].seen.deployment)];
+    worlds[1].pass();
+    assert_eq!(worlds[1].condition("SetupReady"), is("False", "DeploymentUnderWay"));
+    assert_eq!(runs(&settle_beside(&mut worlds, 0)).len(), 1);
+    assert!(waits(&mut worlds));
+}
+
+#[test]
+fn of_two_that_have_begun_the_younger_makes_no_run_before_the_older_has_run() {
+    let mut worlds = two([json!({}), json!({})]);
+    for world in &mut worlds {
+        assert!(world.pass().steps.len() == 2 && world.status().node_sets.len() == 1);
+    }
+    assert_eq!(runs(&settle_beside(&mut worlds, 1)), [""; 0]);
+    assert_eq!(worlds[1].node_writes, 0);
+    run_out_beside(&mut worlds, 0);
+    assert_eq!(runs(&settle_beside(&mut worlds, 1)).len(), 1);
+}
+
+#[test]
 fn deployments_without_a_common_host_do_not_wait_for_each_other() {
     let limits = |one: &str, other: &str| {
         two([json!({ "ansibleLimit": one }), json!({ "ansibleLimit": other })])
