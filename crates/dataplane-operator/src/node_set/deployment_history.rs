@@ -213,12 +213,15 @@ impl DeploymentHistory {
         }
     }
 
-    /// Returns whether every host was last deployed with that digest.
+    /// Returns whether every host was last deployed with that digest. Another deployment may have begun
+    /// there meanwhile.
     fn is_everywhere(&self, config_hash: &str, present: &Digest) -> bool {
         let (hash, present) = (prefix(config_hash), present.cut(PREFIX));
         let has_it =
             |it: &KnownHost| it.hash.as_ref().is_some_and(|it| present.is_one(it, &hash));
-        self.hosts.iter().all(|it| it.state == HostState::Deployed && has_it(it))
+        let is_whole =
+            |it: &KnownHost| matches!(it.state, HostState::Deployed | HostState::Deploying);
+        self.hosts.iter().all(|it| is_whole(it) && has_it(it))
     }
 
     /// Collects the reports on the newest deployments that have ended. One under way reports in its

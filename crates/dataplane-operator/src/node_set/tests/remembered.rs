@@ -37,6 +37,18 @@ fn the_end_of_a_deployment_counts_once_that_of_its_hosts_is_observed() {
 }
 
 #[test]
+fn a_deployment_that_has_succeeded_counts_though_the_next_one_has_begun_already() {
+    let mut world = at_work();
+    world.end("d", true, ["c1", "s1"]);
+    world.deploy("e", &json!({ "servicesOverride": ["web"] }), &[("n0", 0, "Running")]);
+    world.settle();
+    assert_eq!(world.states(), [HostState::Deploying, HostState::Deployed]);
+    let status = world.seen.set.status.clone().unwrap();
+    assert_eq!(status.deployed_config_hash, status.config_hash);
+    assert_eq!(status.settled_deployments, ["d"]);
+}
+
+#[test]
 fn a_node_set_whose_hosts_have_all_succeeded_is_deployed_though_others_have_failed() {
     let mut world = at_work();
     world.deploy("d", &json!({}), &[("n0", 2, "Succeeded"), ("n1", 2, "Succeeded")]);
