@@ -217,8 +217,7 @@ impl DeploymentHistory {
     /// there meanwhile.
     fn is_everywhere(&self, config_hash: &str, present: &Digest) -> bool {
         let (hash, present) = (prefix(config_hash), present.cut(PREFIX));
-        let has_it =
-            |it: &KnownHost| it.hash.as_ref().is_some_and(|it| present.is_one(it, &hash));
+        let has_it = |it: &KnownHost| it.hash.as_ref().is_some_and(|it| present.is_one(it, &hash));
         let is_whole =
             |it: &KnownHost| matches!(it.state, HostState::Deployed | HostState::Deploying);
         self.hosts.iter().all(|it| is_whole(it) && has_it(it))

@@ -16,9 +16,7 @@ use crate::host::gates::{self, GatedHosts, Gates};
 use crate::host::inputs::Inputs;
 use crate::host::node_state::{failed_service, host_state};
 use crate::node_set::build::{self, Content};
-use crate::node_set::deployment_history::{
-    self, DeploymentHistory, FAILURES, KnownHost, Present,
-};
+use crate::node_set::deployment_history::{self, DeploymentHistory, FAILURES, KnownHost, Present};
 use crate::node_set::external_resources::{self, ExternalResources};
 use crate::node_set::host_key_trust::{self, Trusts};
 use crate::node_set::kept_hosts::{self, KeptHosts, TerminatingHosts};

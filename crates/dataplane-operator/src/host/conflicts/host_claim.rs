@@ -358,8 +358,8 @@ pub fn keys_of_node(node: &Node) -> Vec<Key> {
 /// of a node set says nothing of addresses.
 fn reported_address(node: &Node) -> Option<String> {
     let status = node.status.as_ref()?;
-    let is_current = node.node_set().is_some()
-        || status.observed_generation == node.metadata.generation;
+    let is_current =
+        node.node_set().is_some() || status.observed_generation == node.metadata.generation;
     status.address.clone().filter(|_| is_current)
 }
 

@@ -1,8 +1,8 @@
 //! The conditions of a node of a node set, in the words of a node of a role.
 
 use api::conditions::{
-    self, Condition, ConditionDraft, READY, RECONCILING, STALLED, Severity, find, is_true, merge_conditions,
-    shortened,
+    self, Condition, ConditionDraft, READY, RECONCILING, STALLED, Severity, find, is_true,
+    merge_conditions, shortened,
 };
 use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY, SETUP_READY, UP_TO_DATE};
 use api::dataplane::{HostState, Node, NodeSet, NodeStatus};

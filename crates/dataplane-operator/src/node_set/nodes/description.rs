@@ -44,9 +44,8 @@ pub fn steps(seen: &Observed, resolved: &Resolved<'_>, now: Timestamp) -> Vec<St
         known.step(hosts.get(name.as_str()).copied())
     };
     // A node that is handed over is described by its new node set.
-    let goes = |(name, node): &(&String, &Arc<Node>)| {
-        is_handed_over(seen, name) && may_come_back(node)
-    };
+    let goes =
+        |(name, node): &(&String, &Arc<Node>)| is_handed_over(seen, name) && may_come_back(node);
     seen.nodes.all().filter(|it| !goes(it)).filter_map(step).collect()
 }
 

@@ -3,13 +3,9 @@
 use super::nodes::other;
 use super::*;
 
-const KEY: &str =
-    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIWOnjFtgHBGBoLBE0E8K1SBXAJAwqFXKF1sTvZlPo8+";
-
 /// Two hosts at which a deployment is.
 fn at_work() -> World {
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::set_up();
     world.deploy("d", &json!({}), &[("n0", 0, "Running"), ("n1", 0, "Running")]);
     world.settle();
     world
