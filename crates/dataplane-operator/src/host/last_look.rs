@@ -172,7 +172,8 @@ impl LeavingHost<'_> {
     /// Returns the runs of the look at this host.
     fn runs<'a>(&self, looks: &'a [Arc<AnsibleEe>]) -> Vec<Run<'a>> {
         let uid = self.node.uid();
-        let is_own = |it: &&Arc<AnsibleEe>| uid.is_some() && it.labels().get(LAST_LOOK) == uid.as_ref();
+        let is_own =
+            |it: &&Arc<AnsibleEe>| uid.is_some() && it.labels().get(LAST_LOOK) == uid.as_ref();
         looks.iter().filter(is_own).filter_map(|it| Run::of(it)).collect()
     }
 

@@ -17,9 +17,7 @@ use operator_core::run_engine::run_template::RunTemplate;
 
 use crate::conditions::first_texts;
 use crate::finalizers::{INVENTORY_FINALIZER, is_used};
-use crate::host::last_look::{
-    Held, LeavingHost, is_host_skipped, is_off, skip_command, template,
-};
+use crate::host::last_look::{Held, LeavingHost, is_host_skipped, is_off, skip_command, template};
 use crate::host::machines::set::{self, IN_USE};
 use crate::node_set::deployment_history::is_under_way;
 use crate::node_set::observed::{Observed, own_set};

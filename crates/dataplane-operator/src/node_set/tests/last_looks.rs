@@ -6,36 +6,21 @@ use operator_core::run_engine::layout::{Layout, NodeSets};
 
 use super::*;
 use crate::host::last_look::{LeavingHost, SKIP_CLEANUP, template};
+use crate::host::machines::test_model::end_look;
 use crate::node_set::last_looks::MACHINES_GIVEN_BACK;
 
 impl World {
     /// Ends the open look with this result; `guests` is what the play says of them.
     pub(super) fn look(&mut self, result: &str, guests: &str) {
-        let is_open = |it: &&mut Arc<AnsibleEe>| {
-            it.status.as_ref().is_some_and(|it| it.completion_time.is_none())
-        };
-        let open = self.seen.looks.iter_mut().find(is_open).expect("a look goes on");
-        let host = open.spec.hosts[0].name.clone();
-        let failures = json!([{
-            "host": host, "path": "/runner/project/playbook.yaml:20",
-            "task": "The host must have no guests", "message": guests,
-        }]);
-        let status = json!({
-            "JobStatus": if result == "Ok" { "Succeeded" } else { "Failed" },
-            "hosts": [{ "name": host, "result": result }],
-            "failures": if guests.is_empty() { json!([]) } else { failures },
-            "completionTime": self.now.to_string(),
-        });
-        Arc::make_mut(open).status = Some(serde_json::from_value(status).unwrap());
+        assert!(end_look(&mut self.seen.looks, (result, guests), self.now), "a look goes on");
     }
 
     /// Ends all open looks, which find no guests; returns whether there were any.
     pub(super) fn end_looks(&mut self) -> bool {
-        let is_open =
-            |it: &Arc<AnsibleEe>| it.status.as_ref().is_some_and(|it| it.completion_time.is_none());
-        let n_open = self.seen.looks.iter().filter(|it| is_open(it)).count();
-        (0..n_open).for_each(|_| self.look("Ok", ""));
-        n_open > 0
+        let mut end = || end_look(&mut self.seen.looks, ("Ok", ""), self.now);
+        let were_any = end();
+        while end() {}
+        were_any
     }
 
     /// Two provisioned hosts, to which everything is deployed.
@@ -192,8 +177,7 @@ fn a_look_that_was_refused_is_tried_again_when_what_it_copies_is_corrected() {
 fn a_look_at_a_host_without_an_address_says_that_and_how_to_go_on() {
     let world = World::in_service();
     let node = world.seen.nodes.get("n0").unwrap();
-    let layout =
-        NodeSets { ssh_secrets: BTreeMap::new(), is_global: false, tls: Vec::new() };
+    let layout = NodeSets { ssh_secrets: BTreeMap::new(), is_global: false, tls: Vec::new() };
     let host = LeavingHost {
         node,
         machine: None,

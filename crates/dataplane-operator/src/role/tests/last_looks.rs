@@ -3,32 +3,22 @@
 use super::machines::OTHER;
 use super::*;
 use crate::host::last_look::SKIP_CLEANUP;
+use crate::host::machines::test_model::end_look;
 
 const UNREACHABLE: &str = "Unreachable";
 
 impl World {
     /// Ends the open look with this result; `guests` is what the play says of them.
     pub(super) fn look(&mut self, result: &str, guests: &str) {
-        let open = self.seen.looks.iter_mut().find(|it| is_open(it)).expect("a look goes on");
-        let host = open.spec.hosts[0].name.clone();
-        let failures = json!([{
-            "host": host, "path": "/runner/project/playbook.yaml:20",
-            "task": "The host must have no guests", "message": guests,
-        }]);
-        let status = json!({
-            "JobStatus": if result == "Ok" { "Succeeded" } else { "Failed" },
-            "hosts": [{ "name": host, "result": result }],
-            "failures": if guests.is_empty() { json!([]) } else { failures },
-            "completionTime": self.now.to_string(),
-        });
-        Arc::make_mut(open).status = Some(serde_json::from_value(status).unwrap());
+        assert!(end_look(&mut self.seen.looks, (result, guests), self.now), "a look goes on");
     }
 
     /// Ends all open looks, which find no guests; returns whether there were any.
     pub(super) fn end_looks(&mut self) -> bool {
-        let n_open = self.seen.looks.iter().filter(|it| is_open(it)).count();
-        (0..n_open).for_each(|_| self.look("Ok", ""));
-        n_open > 0
+        let mut end = || end_look(&mut self.seen.looks, ("Ok", ""), self.now);
+        let were_any = end();
+        while end() {}
+        were_any
     }
 
     /// Both machines are there, and the first node is being deleted; nobody else needs it.
