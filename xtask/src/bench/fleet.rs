@@ -24,9 +24,13 @@ const BATCH: usize = 50;
 const NODE_SET: usize = 500;
 /// The resource of nodes.
 const NODES: &str = "openstackdataplanenodes";
-/// The most writes to the node of a node set's host in its first deployment: it is created, described,
-/// begun and ended, and its host has shown its key.
+/// The writes to the node of a node set's host in its first deployment: it is created, described, begun
+/// and ended, and its host has shown its key.
 const NODE_WRITES: u64 = 5;
+/// One of so many hosts may need a further one: where both controllers write its node, one is refused.
+const CONFLICT_EVERY: u64 = 10;
+/// How long a deployment that is over may still be held.
+const RELEASE: Duration = Duration::from_secs(30);
 /// The period after everything is ready in which nothing may be written.
 const REST: Duration = Duration::from_secs(30);
 
@@ -126,7 +130,7 @@ fn deploy(fleet: Fleet, env: &lab::Env, meter: &mut Meter) -> Result<()> {
     })
 }
 
-/// Waits until every host is ready, and what sums them up.
+/// Waits until every host is ready, and what sums them up, and until nothing holds the deployment.
 fn wait_until_ready(fleet: Fleet, env: &lab::Env) -> Result<()> {
     // Several times of what hosts of a role need on two busy cores.
     let within = 300 + fleet.nodes;
@@ -146,7 +150,19 @@ fn wait_until_ready(fleet: Fleet, env: &lab::Env) -> Result<()> {
             })?;
         }
     }
-    Ok(())
+    if fleet.road == Road::NodeSet { wait_until_released(env) } else { Ok(()) }
+}
+
+/// Waits until the deployment has lost its finalizer, once the node set has recorded its end.
+fn wait_until_released(env: &lab::Env) -> Result<()> {
+    sh::wait_for("the deployment is held", RELEASE, || {
+        let object = format!("{}/{}", manifests::DEPLOYMENTS, manifests::NAME);
+        let mut get = kubectl(env);
+        get.args(["get", &object, "-o", "jsonpath={.metadata.finalizers}"]);
+        let finalizers = sh::run(&mut get)?;
+        ensure!(finalizers.trim().is_empty(), "finalizers {finalizers}");
+        Ok(())
+    })
 }
 
 fn kubectl(env: &lab::Env) -> Command {
@@ -167,9 +183,10 @@ fn judge(fleet: Fleet, phases: &[Phase]) -> Result<()> {
     let mut wrong = rest.requests.unexpected_at_rest();
     wrong.retain(|it| !it.ends_with(" events"));
     let n_written: u64 = before.iter().map(writes_to_nodes).sum();
-    let most = NODE_WRITES * fleet.nodes as u64;
+    let n_hosts = fleet.nodes as u64;
+    let most = NODE_WRITES * n_hosts + n_hosts / CONFLICT_EVERY;
     if fleet.road == Road::NodeSet && n_written > most {
-        wrong.push(format!("{n_written} writes to nodes, where {most} are due"));
+        wrong.push(format!("{n_written} writes to nodes, where {most} are due at most"));
     }
     ensure!(wrong.is_empty(), "limits are exceeded:\n  {}", wrong.join("\n  "));
     println!("All limits hold.");
@@ -253,7 +270,7 @@ mod tests {
         judge(&requests).unwrap();
         requests.push(("patch", NODES));
         let error = judge(&requests).unwrap_err().to_string();
-        assert!(error.ends_with("6 writes to nodes, where 5 are due"), "{error}");
+        assert!(error.ends_with("6 writes to nodes, where 5 are due at most"), "{error}");
     }
 
     #[test]
