@@ -714,6 +714,17 @@ fn a_refused_write_is_told_once_and_heals() {
 }
 
 #[test]
+fn a_refused_status_of_a_node_is_told_and_nothing_runs() {
+    let mut world = World::new();
+    world.pass();
+    world.refused_pass(|it| it.target.name == "n1");
+    assert_eq!(mem::take(&mut world.writes), ["hold", "status", "nodes n0", "status"]);
+    world.says("Ready", &["The status of OpenStackDataPlaneNode n1 cannot be written"]);
+    world.succeeds();
+    assert!(find(&world.status().conditions, "WritesAccepted").is_none());
+}
+
+#[test]
 fn deletion_is_held_while_runs_are_at_work_and_nothing_new_begins() {
     let mut world = World::new();
     world.settle();

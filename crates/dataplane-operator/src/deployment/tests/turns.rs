@@ -174,6 +174,8 @@ fn a_failure_pauses_what_has_not_begun_where_that_is_asked_for() {
 fn a_restart_in_the_middle_begins_with_no_host_too_many() {
     let mut world = World::deployed(10, &["first", "second"], json!({}));
     world.pass();
+    world.pass();
+    assert_eq!(world.open_hosts(), 2);
     // Attempts are recorded, and the process ended before it could create their runs.
     world.seen.runs.clear();
     world.carried.clear();
