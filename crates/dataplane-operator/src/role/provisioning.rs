@@ -29,7 +29,12 @@ pub fn machine_condition(
     };
     match rejected.filter(|_| is_open(machine)) {
         Some(rejected) => rejected.clone().with_type(BAREMETAL_READY),
-        None => machine_conditions::condition(BAREMETAL_READY, &request.request.owner, machine, &address),
+        None => machine_conditions::condition(
+            BAREMETAL_READY,
+            &request.request.owner,
+            machine,
+            &address,
+        ),
     }
 }
 
