@@ -223,8 +223,8 @@ async fn a_node_is_written_when_its_host_is_described_begun_and_ended_and_not_in
 -> Result<()> {
     let ns = World::new("nodes-writes").await?;
     let host = ns.host("e2e-writes", "203.0.113.209");
-    // With its known hosts, so that no key is learned.
-    crate::journey::ssh_secret(&ns, &host).await?;
+    // Without known hosts, so that the key of the host is learned with its first deployment.
+    ns.secret(SSH_SECRET, &[("ssh-privatekey", &host.ssh_secret()[0].1)]).await?;
     let only = WatchParams::default().fields(&format!("metadata.name={}", host.name));
     let mut watch = ns.api::<Node>().watch(&only, "0").await?.boxed();
     node_set(&ns, &[&host], &["one", "two", "three"]).await?;
