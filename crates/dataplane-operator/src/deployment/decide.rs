@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use api::dataplane::DeploymentNodeSet;
+use api::dataplane::{DeploymentNodeSet, Node};
 use api::problem::Problem;
 use jiff::Timestamp;
 use operator_core::finalizers::{add_finalizer, is_terminating};
-use operator_core::plan::{Plan, Step};
+use operator_core::plan::{Kind, Plan, Step};
 use operator_core::rejected_write::{self, RejectedWrite};
 use operator_core::run_engine::{Run, run_gc};
 
@@ -72,7 +72,8 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
         deletion: finalizer::condition(deployment, &runs),
         rejection: rejected_write::condition(rejected, previous, !new.is_empty()),
     };
-    plan.steps.extend(statuses(&judgement, going, now));
+    let is_refused = rejected.is_some_and(|it| it.target.kind == Kind::of::<Node>());
+    plan.steps.extend(statuses(&judgement, going, is_refused, now));
     requeue(&mut plan, &judgement, now);
     // It goes on once others can see that it has begun.
     if judgement.begins.is_none() {
@@ -82,11 +83,16 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
 }
 
 /// Returns the writes before the runs; `going` lets a deployment go that has not ended and is to be
-/// deleted.
+/// deleted, and `is_refused` says that the status of a node cannot be written.
 ///
 /// The end of a deployment, or that it goes, is written after the nodes have it, so that none is left
 /// as one where it is at work. The finalizer stays until the node sets have recorded the end.
-fn statuses(judgement: &Evaluation<'_>, going: Option<Step>, now: Timestamp) -> Vec<Step> {
+fn statuses(
+    judgement: &Evaluation<'_>,
+    going: Option<Step>,
+    is_refused: bool,
+    now: Timestamp,
+) -> Vec<Step> {
     let Evaluation { seen, parts, .. } = *judgement;
     let deployment = &*seen.deployment;
     let mut end = judgement.end();
@@ -94,17 +100,18 @@ fn statuses(judgement: &Evaluation<'_>, going: Option<Step>, now: Timestamp) -> 
     if going.is_some() {
         end = End::Failed;
     }
-    let rests = deployment.has_run() || judgement.begins.is_some();
+    let rests = deployment.has_run() || judgement.begins.is_some() || is_refused;
     let hosts = parts.iter().flat_map(|part| part.hosts.iter().map(move |it| (part, it)));
     let nodes = hosts.filter(|_| !rests);
     let nodes = nodes.filter_map(|(part, it)| node_records::step(seen, part, it, end, now));
     if let Some(going) = going {
         return nodes.chain([going]).collect();
     }
+    let own = judgement.step(now).filter(|_| !is_refused || end == End::Open);
     let because = "it must not be deleted by accident";
     let held = add_finalizer(deployment, RUNNING, because);
     let held = held.filter(|_| end == End::Open && !parts.is_empty());
-    held.into_iter().chain(nodes).chain(judgement.step(now)).collect()
+    held.into_iter().chain(nodes).chain(own).collect()
 }
 
 /// Evaluates the hosts of each node set, and holds those that the disruption budget blocks.
