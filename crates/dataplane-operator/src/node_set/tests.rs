@@ -54,6 +54,9 @@ const SET: &str = "compute";
 const SECRET: &str = "dataplanenodeset-compute";
 /// The finalizer of another operator.
 const OTHER: &str = "example.org/x";
+/// The key that a host shows.
+const KEY: &str =
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIWOnjFtgHBGBoLBE0E8K1SBXAJAwqFXKF1sTvZlPo8+";
 
 /// The objects as the API server would hold them, and the writes to them.
 #[derive(Clone)]
@@ -115,6 +118,13 @@ impl World {
     /// a deployment needs.
     fn new() -> Self {
         Self::of(&two_hosts())
+    }
+
+    /// The same, with an inventory.
+    fn set_up() -> Self {
+        let mut world = Self::new();
+        world.settle();
+        world
     }
 
     /// A node set whose hosts have nodes already.
@@ -390,6 +400,14 @@ impl World {
     fn inventory(&self) -> Value {
         yaml::from_str(&self.content["inventory"].replace("!unsafe ", "")).unwrap()
     }
+}
+
+/// Two hosts that are deployed.
+fn deployed() -> World {
+    let mut world = World::set_up();
+    world.deployed("d");
+    world.settle();
+    world
 }
 
 fn is(status: &str, reason: &str) -> (String, String) {

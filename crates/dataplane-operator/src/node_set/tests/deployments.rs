@@ -21,8 +21,7 @@ fn a_new_node_set_gets_its_inventory_and_waits_for_a_deployment() {
 
 #[test]
 fn hosts_are_deployed_one_by_one_and_the_node_set_is_ready_after_the_last() {
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::set_up();
     world.deploy("d", &json!({}), &[("n0", 2, "Succeeded"), ("n1", 1, "Running")]);
     assert_eq!(world.settle(), ["status NodeSet compute"]);
     assert_eq!(world.states(), [HostState::Deployed, HostState::Deploying]);
@@ -47,8 +46,7 @@ fn hosts_are_deployed_one_by_one_and_the_node_set_is_ready_after_the_last() {
 
 #[test]
 fn a_node_set_of_many_deployments_has_a_status_that_can_be_written() {
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::set_up();
     let many = |it: &str| -> serde_json::Map<String, Value> {
         let summary = json!({ "failedHostList": vec![it; 200] });
         (0..60).map(|n| (format!("run-{n}"), summary.clone())).collect()
@@ -73,10 +71,7 @@ fn a_node_set_of_many_deployments_has_a_status_that_can_be_written() {
 
 #[test]
 fn what_was_deployed_stays_known_when_its_deployment_is_deleted() {
-    let mut world = World::new();
-    world.settle();
-    world.deployed("d");
-    world.settle();
+    let mut world = deployed();
     world.seen.deployments.clear();
     assert_eq!(world.settle(), ["status NodeSet compute"]);
     assert_eq!(world.condition("Ready"), is("True", "Ready"));
@@ -86,8 +81,7 @@ fn what_was_deployed_stays_known_when_its_deployment_is_deleted() {
 
 #[test]
 fn a_deployment_counts_once_whatever_older_ones_are_still_there() {
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::set_up();
     world.deploy("a", &json!({}), &[("n0", 2, "Succeeded"), ("n1", 1, "Failed")]);
     world.end("a", false, ["c0", "s0"]);
     world.settle();
@@ -104,8 +98,7 @@ fn a_deployment_counts_once_whatever_older_ones_are_still_there() {
 
 #[test]
 fn deployments_of_a_node_set_that_had_its_name_before_count_for_nobody() {
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::set_up();
     world.deployed("ended");
     world.deploy("open", &json!({}), &[("n0", 1, "Running"), ("n1", 1, "Running")]);
     let set = Arc::make_mut(&mut world.seen.set);
@@ -128,8 +121,7 @@ fn deployments_of_a_node_set_that_had_its_name_before_count_for_nobody() {
 
 #[test]
 fn a_failed_host_is_named_with_its_cause_and_the_next_step() {
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::set_up();
     world.deploy("d", &json!({}), &[("n0", 2, "Succeeded"), ("n1", 1, "Failed")]);
     world.settle();
     assert_eq!(world.condition("Ready"), is("False", "Deploying"), "it may be tried again");
@@ -148,8 +140,7 @@ fn a_failed_host_is_named_with_its_cause_and_the_next_step() {
 
 #[test]
 fn a_deployment_that_goes_while_it_runs_leaves_its_hosts_failed() {
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::set_up();
     world.deploy("d", &json!({}), &[("n0", 2, "Succeeded"), ("n1", 1, "Running")]);
     world.settle();
     world.seen.deployments.clear();
@@ -161,10 +152,7 @@ fn a_deployment_that_goes_while_it_runs_leaves_its_hosts_failed() {
 
 #[test]
 fn an_edit_of_the_spec_is_named_and_takes_no_readiness() {
-    let mut world = World::new();
-    world.settle();
-    world.deployed("d");
-    world.settle();
+    let mut world = deployed();
     world.edit("/nodeTemplate/ansible", json!({ "ansibleVars": { "greeting": "hello" } }));
     let expected = ["apply Secret dataplanenodeset-compute", "status NodeSet compute"];
     assert_eq!(world.settle(), expected);
@@ -182,10 +170,7 @@ fn an_edit_of_the_spec_is_named_and_takes_no_readiness() {
 
 #[test]
 fn a_service_and_its_objects_that_change_are_named() {
-    let mut world = World::new();
-    world.settle();
-    world.deployed("d");
-    world.settle();
+    let mut world = deployed();
     let map = SourceRef::config_map(NAMESPACE, "web-config");
     world.seen.sources.insert(map.clone(), digests("c2", &["a.conf"]));
     world.settle();
@@ -220,10 +205,7 @@ fn a_service_and_its_objects_that_change_are_named() {
 
 #[test]
 fn a_deployment_of_some_services_settles_their_objects_and_not_the_spec() {
-    let mut world = World::new();
-    world.settle();
-    world.deployed("d");
-    world.settle();
+    let mut world = deployed();
     let map = SourceRef::config_map(NAMESPACE, "web-config");
     world.seen.sources.insert(map, digests("c2", &["a.conf"]));
     let some = json!({ "servicesOverride": ["web"] });
@@ -244,8 +226,7 @@ fn a_deployment_of_some_services_settles_their_objects_and_not_the_spec() {
 
 #[test]
 fn tags_make_no_host_what_it_is_to_be_and_a_limit_only_those_that_it_leaves() {
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::set_up();
     let all = [("n0", 2, "Succeeded"), ("n1", 2, "Succeeded")];
     world.deploy("t", &json!({ "ansibleTags": "x" }), &all);
     world.end("t", true, ["c1", "s1"]);
@@ -265,8 +246,7 @@ fn tags_make_no_host_what_it_is_to_be_and_a_limit_only_those_that_it_leaves() {
 
 #[test]
 fn while_a_deployment_runs_the_inventory_stays_and_edits_wait_for_another_one() {
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::set_up();
     let (before, hash) = (world.content["inventory"].clone(), world.hash());
     world.deploy("d", &json!({}), &[("n0", 1, "Running"), ("n1", 1, "Running")]);
     world.settle();
@@ -292,10 +272,7 @@ fn while_a_deployment_runs_the_inventory_stays_and_edits_wait_for_another_one() 
 
 #[test]
 fn a_deployment_that_cannot_be_read_is_told_with_its_field_and_what_it_did_stays_known() {
-    let mut world = World::new();
-    world.settle();
-    world.deployed("d");
-    world.settle();
+    let mut world = deployed();
     world.deploy("e", &json!({}), &[("n0", 2, "Succeeded"), ("n1", 1, "Running")]);
     world.settle();
     let before = world.seen.set.status.clone().unwrap();
@@ -324,8 +301,7 @@ fn a_deployment_that_cannot_be_read_is_told_with_its_field_and_what_it_did_stays
 
 #[test]
 fn what_later_runs_of_a_deployment_take_anew_is_not_said_to_wait() {
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::set_up();
     world.deploy("d", &json!({}), &[("n0", 1, "Running"), ("n1", 1, "Running")]);
     world.edit("/env", json!([{ "name": "ANSIBLE_FORKS", "value": "9" }]));
     world.edit("/nodeTemplate/extraMounts", json!([{ "volumes": [], "mounts": [] }]));
@@ -340,8 +316,7 @@ fn what_later_runs_of_a_deployment_take_anew_is_not_said_to_wait() {
 
 #[test]
 fn the_newest_deployments_that_have_ended_are_told_with_conditions_and_summaries() {
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::set_up();
     for idx in 0..12 {
         let name = format!("d{idx:02}");
         world.deployed(&name);
@@ -369,10 +344,7 @@ fn the_newest_deployments_that_have_ended_are_told_with_conditions_and_summaries
 
 #[test]
 fn a_host_that_is_added_has_nothing_deployed_and_one_that_goes_is_forgotten() {
-    let mut world = World::new();
-    world.settle();
-    world.deployed("d");
-    world.settle();
+    let mut world = deployed();
     world.edit("/nodes/n2", json!({ "ansible": { "ansibleHost": "192.0.2.12" } }));
     world.settle();
     assert_eq!(world.condition("Ready"), is("False", "NotDeployed"));
@@ -387,8 +359,7 @@ fn a_host_that_is_added_has_nothing_deployed_and_one_that_goes_is_forgotten() {
 
 #[test]
 fn whoever_waits_for_the_account_of_upstreams_runs_goes_on() {
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::set_up();
     assert_eq!(world.condition("ServiceAccountReady"), is("True", "NotRequired"));
 }
 
@@ -413,8 +384,7 @@ fn a_node_set_without_hosts_waits_for_a_deployment_too() {
 
 #[test]
 fn a_node_set_goes_after_its_inventory_and_after_whoever_deploys_it() {
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::set_up();
     world.deploy("d", &json!({}), &[("n0", 1, "Running")]);
     let deletion = serde_json::from_value(json!("2026-01-02T00:00:00Z")).unwrap();
     Arc::make_mut(&mut world.seen.set).metadata.deletion_timestamp = Some(deletion);
@@ -460,10 +430,7 @@ fn a_host_is_reached_at_the_address_of_its_deployment_and_at_no_other() {
 
 #[test]
 fn a_host_that_waits_when_a_deployment_is_over_is_half_changed_and_has_not_failed() {
-    let mut world = World::new();
-    world.settle();
-    world.deployed("d");
-    world.settle();
+    let mut world = deployed();
     world.deploy("e", &json!({}), &[("n0", 1, "Failed"), ("n1", 1, "Pending")]);
     world.end("e", false, ["c0", "s0"]);
     world.settle();

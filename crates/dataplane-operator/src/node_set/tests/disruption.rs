@@ -14,10 +14,7 @@ impl World {
 
 /// A node set that was deployed, and whose next deployment waits at the first host.
 fn waiting() -> World {
-    let mut world = World::new();
-    world.settle();
-    world.deployed("d");
-    world.settle();
+    let mut world = deployed();
     world.deploy("e", &json!({}), &[("n0", 0, "Awaiting"), ("n1", 0, "Untouched")]);
     world.settle();
     assert_eq!(world.targets(), [Some("e"), None]);

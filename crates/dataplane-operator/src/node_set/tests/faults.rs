@@ -22,8 +22,7 @@ fn edited(pointer: &str, value: Value) -> World {
 
 #[test]
 fn a_condition_of_another_operator_counts_for_nothing_and_stays() {
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::set_up();
     let before = world.condition("Ready");
     let foreign = json!({
         "type": "example.org/Service", "status": "False", "severity": "Error", "reason": "Broken",
@@ -106,8 +105,7 @@ fn an_inventory_that_no_object_holds_is_refused_with_the_way_out() {
 #[test]
 fn variables_that_are_missing_or_no_text_leave_the_inventory_as_it_was() {
     let entry = json!([{ "configMapRef": { "name": "vars" } }]);
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::set_up();
     let hash = world.hash();
     world.edit("/nodeTemplate/ansible", json!({ "ansibleVarsFrom": entry }));
     assert_eq!(told(&mut world).0, "VariablesNotFound");
@@ -267,10 +265,7 @@ fn a_host_that_an_older_object_has_is_refused_by_name_until_that_gives_it_up() {
 
 #[test]
 fn what_goes_missing_takes_nothing_from_hosts_that_are_deployed() {
-    let mut world = World::new();
-    world.settle();
-    world.deployed("d");
-    world.settle();
+    let mut world = deployed();
     world.seen.sources.remove(&SourceRef::secret(NAMESPACE, "key"));
     assert_eq!(told(&mut world).0, "SshSecretNotFound");
     assert_eq!(world.condition("Ready"), is("True", "Ready"));
@@ -278,10 +273,7 @@ fn what_goes_missing_takes_nothing_from_hosts_that_are_deployed() {
 
 #[test]
 fn an_edit_whose_inputs_are_missing_is_not_ready_and_what_goes_missing_later_undoes_nothing() {
-    let mut world = World::new();
-    world.settle();
-    world.deployed("d");
-    world.settle();
+    let mut world = deployed();
     let sources = std::mem::take(&mut world.seen.sources);
     world.settle();
     assert_eq!(world.condition("Ready").0, "True");
@@ -297,10 +289,7 @@ fn an_edit_whose_inputs_are_missing_is_not_ready_and_what_goes_missing_later_und
 
 #[test]
 fn hosts_of_a_new_node_set_with_one_key_wait_until_that_is_accepted_and_in_service_they_go_on() {
-    const KEY: &str =
-        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIWOnjFtgHBGBoLBE0E8K1SBXAJAwqFXKF1sTvZlPo8+";
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::set_up();
     for name in ["n0", "n1"] {
         world.with_node(name, |it| it.status.as_mut().unwrap().host_key = Some(KEY.into()));
     }

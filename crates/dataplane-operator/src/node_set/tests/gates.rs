@@ -51,10 +51,7 @@ impl World {
 
 #[test]
 fn without_gates_there_is_no_condition_and_what_others_say_is_ignored() {
-    let mut world = World::new();
-    world.settle();
-    world.deployed("d");
-    world.settle();
+    let mut world = deployed();
     assert_eq!(world.condition("Ready"), is("True", "Ready"));
     assert!(!world.has("ReadinessGatesReady"));
     world.reported(&["n0"]);
@@ -63,8 +60,7 @@ fn without_gates_there_is_no_condition_and_what_others_say_is_ignored() {
 
 #[test]
 fn gates_change_no_digest_of_a_node_set() {
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::set_up();
     assert_eq!(gated().hash(), world.hash());
     world.deployed("d");
     world.settle();

@@ -6,9 +6,6 @@ use operator_core::run_engine::ssh_secret::{KNOWN_HOSTS, KeyFault};
 
 use super::*;
 
-const KEY: &str =
-    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIWOnjFtgHBGBoLBE0E8K1SBXAJAwqFXKF1sTvZlPo8+";
-
 fn vars(world: &World) -> Value {
     world.inventory()[SET]["vars"].clone()
 }
@@ -90,8 +87,7 @@ fn an_inventory_has_upstreams_shape() {
 
 #[test]
 fn options_of_ssh_that_a_user_gives_are_followed_by_ours() {
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::set_up();
     let ours = vars(&world)["ansible_ssh_common_args"].clone();
     let own = |it: &str| json!({ "ansible_ssh_common_args": it });
     world.edit("/nodeTemplate/ansible", json!({ "ansibleVars": own("-o ProxyCommand=a") }));
@@ -155,8 +151,7 @@ fn the_secret_has_the_labels_that_others_look_for_and_the_node_sets_own() {
 
 #[test]
 fn an_inventory_that_is_deleted_or_edited_by_hand_is_written_again() {
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::set_up();
     world.seen.inventory = None;
     assert_eq!(world.settle(), ["apply Secret dataplanenodeset-compute"]);
     world.seen.inventory.as_mut().unwrap().managed_fields = ManagedFields::default();
@@ -178,8 +173,7 @@ fn run(name: &str, address: &str, key: &str) -> Arc<AnsibleEe> {
 
 #[test]
 fn a_key_that_a_run_learned_stands_in_the_status_and_beside_the_inventory_at_once() {
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::set_up();
     let before = world.content["inventory"].clone();
     world.deploy("d", &json!({}), &[("n0", 1, "Running"), ("n1", 1, "Running")]);
     world.settle();
@@ -222,8 +216,7 @@ fn a_host_that_moves_while_a_deployment_runs_stays_known_where_that_reaches_it()
 /// Golden: another value here would report every node set as out of date after an upgrade.
 #[test]
 fn the_digest_of_the_same_inputs_never_changes() {
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::set_up();
     assert_eq!(world.hash(), GOLDEN);
 }
 
@@ -243,8 +236,7 @@ fn the_owner_of_a_host_is_no_variable_of_a_users() {
 
 #[test]
 fn a_node_set_tells_that_its_variables_turn_the_check_of_host_keys_off() {
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::set_up();
     let told = |world: &World| world.message("HostKeysChecked");
     world.edit("/nodes/n0/ansible/ansibleVars", json!({ "ansible_host_key_checking": false }));
     world.settle();
@@ -258,8 +250,7 @@ fn a_node_set_tells_that_its_variables_turn_the_check_of_host_keys_off() {
 
 #[test]
 fn an_owner_that_is_accepted_while_a_deployment_runs_counts_for_its_next_attempts() {
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::set_up();
     world.deploy("d", &json!({}), &[("n0", 0, "Running"), ("n1", 0, "Running")]);
     world.settle();
     let before = world.inventory();
@@ -302,8 +293,7 @@ fn a_key_that_ssh_cannot_use_is_named_before_a_run_needs_it() {
 
 #[test]
 fn variables_that_other_operators_give_are_data_and_change_no_digest() {
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::set_up();
     let (hash, before) = (world.hash(), world.inventory());
     world.edit("/nodes/n0/ansible/ansibleVars", json!({ "edpm_site_id": "own" }));
     world.settle();

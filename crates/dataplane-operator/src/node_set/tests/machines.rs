@@ -8,8 +8,6 @@ use super::nodes::other;
 use super::*;
 use crate::host::machines::set::IN_USE;
 
-const KEY: &str =
-    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIWOnjFtgHBGBoLBE0E8K1SBXAJAwqFXKF1sTvZlPo8+";
 const READY: &str = "NodeSetBaremetalProvisionReady";
 
 impl World {
@@ -250,8 +248,7 @@ fn a_set_of_others_and_a_host_of_another_set_are_told_of() {
 
 #[test]
 fn machines_are_no_business_of_hosts_that_are_provisioned_by_others() {
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::set_up();
     let conditions = &world.seen.set.status.as_ref().unwrap().conditions;
     assert!(find(conditions, READY).is_none());
     world.edit("/preProvisioned", json!(false));
@@ -309,10 +306,7 @@ fn a_set_of_which_nobody_asks_anything_is_held_while_it_would_take_machines_from
 
 #[test]
 fn hosts_that_run_already_are_taken_over_and_stay_deployed() {
-    let mut world = World::new();
-    world.settle();
-    world.deployed("d");
-    world.settle();
+    let mut world = deployed();
     assert_eq!(world.states(), [HostState::Deployed; 2]);
     let adopted = json!({ "machine": { "node": "rack" }, "adopt": true });
     for host in ["n0", "n1"] {

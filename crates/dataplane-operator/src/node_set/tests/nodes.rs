@@ -129,9 +129,6 @@ pub(super) fn merged(mut ours: NodeStatus, old: Option<NodeStatus>) -> NodeStatu
     ours
 }
 
-const KEY: &str =
-    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIWOnjFtgHBGBoLBE0E8K1SBXAJAwqFXKF1sTvZlPo8+";
-
 /// The API server's answer to the creation of a node.
 fn refused(plan: &Plan) -> RejectedWrite {
     let is_node = |it: &&Step| it.target.kind == Kind::of::<Node>();
@@ -270,8 +267,7 @@ fn a_host_that_is_installed_anew_forgets_its_deployments_in_one_write_wherever_t
 
 #[test]
 fn a_failure_is_described_with_its_message_and_an_error_once_it_is_given_up() {
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::set_up();
     world.deploy("d", &json!({}), &[("n0", 2, "Succeeded"), ("n1", 1, "Failed")]);
     world.settle();
     let told = |world: &World| {
@@ -288,10 +284,7 @@ fn a_failure_is_described_with_its_message_and_an_error_once_it_is_given_up() {
 
 #[test]
 fn a_change_of_the_node_set_is_one_write_of_each_node() {
-    let mut world = World::new();
-    world.settle();
-    world.deployed("d");
-    world.settle();
+    let mut world = deployed();
     world.edit("/nodeTemplate/ansible", json!({ "ansibleVars": { "a": "b" } }));
     assert_eq!(world.settle_nodes(), ["status n0", "status n1"]);
     let changed = world.of_node("n0", "UpToDate");
@@ -403,15 +396,6 @@ fn left_by_deployments(world: &World, name: &str) -> NodeStatus {
         disruption: status.disruption,
         ..NodeStatus::default()
     }
-}
-
-/// Two hosts that are deployed.
-fn deployed() -> World {
-    let mut world = World::new();
-    world.settle();
-    world.deployed("d");
-    world.settle();
-    world
 }
 
 #[test]

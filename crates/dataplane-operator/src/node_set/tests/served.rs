@@ -265,8 +265,7 @@ fn the_canonical_name_of_a_host_is_that_of_its_inventory() {
     world.edit("/nodes/n0/ansible/ansibleVars", own.clone());
     world.settle();
     assert_eq!(names(&world)[0], "n0.ctl.example.com", "a reservation wins");
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::set_up();
     let before = names(&world);
     world.edit("/nodes/n0/ansible/ansibleVars", own);
     world.settle();
@@ -392,8 +391,7 @@ fn nothing_is_asked_for_hosts_that_are_not_as_they_should_be() {
 
 #[test]
 fn kinds_that_are_missing_are_looked_for_again() {
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::set_up();
     assert_eq!(world.condition("NodeSetIPReservationReady"), is("True", "NotRequired"));
     let pause = world.pass().requeue_after;
     world.seen.infra.is_missed = true;

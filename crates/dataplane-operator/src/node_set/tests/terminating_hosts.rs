@@ -5,9 +5,6 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::*;
 
-const KEY: &str =
-    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIWOnjFtgHBGBoLBE0E8K1SBXAJAwqFXKF1sTvZlPo8+";
-
 impl World {
     /// The user takes n1 out.
     pub(super) fn take_out(&mut self) {
@@ -24,12 +21,9 @@ impl World {
 }
 
 /// Two hosts that are deployed, with finalizers on both.
-fn deployed() -> World {
-    let mut world = World::new();
-    world.settle();
-    world.deployed("d");
+fn held() -> World {
+    let mut world = deployed();
     world.finalize(&["n0", "n1"]);
-    world.settle();
     world
 }
 
@@ -39,17 +33,14 @@ fn n1() -> Value {
 
 #[test]
 fn finalizers_of_nodes_change_nothing_while_the_hosts_are_in_the_spec() {
-    let mut world = World::new();
-    world.settle();
-    world.deployed("d");
-    world.settle();
+    let mut world = deployed();
     world.finalize(&["n0", "n1"]);
     assert_eq!(world.settle(), [""; 0]);
 }
 
 #[test]
 fn a_host_that_is_taken_out_stays_in_the_inventory_until_its_finalizer_is_removed() {
-    let mut world = deployed();
+    let mut world = held();
     let before = world.inventory()[SET]["hosts"]["n1"].clone();
     world.take_out();
     assert_eq!(world.settle(), ["status NodeSet compute"], "the inventory is the same");
@@ -71,7 +62,7 @@ fn a_host_that_is_taken_out_stays_in_the_inventory_until_its_finalizer_is_remove
 #[test]
 fn a_node_set_is_as_ready_and_as_up_to_date_as_if_the_host_were_gone() {
     let conditions = |holds: bool| {
-        let mut world = deployed();
+        let mut world = held();
         if !holds {
             world.finalize(&[]);
         }
@@ -89,7 +80,7 @@ fn a_node_set_is_as_ready_and_as_up_to_date_as_if_the_host_were_gone() {
 
 #[test]
 fn all_hosts_can_be_taken_out() {
-    let mut world = deployed();
+    let mut world = held();
     let before = world.content.clone();
     world.edit("/nodes", json!({}));
     world.settle();
@@ -114,7 +105,7 @@ fn the_learned_key_of_a_terminating_host_stays_known_and_a_changed_one_can_be_ac
         });
         Arc::new(serde_json::from_value(run).unwrap())
     };
-    let mut world = deployed();
+    let mut world = held();
     world.seen.runs = vec![run(KEY)];
     world.settle();
     world.seen.runs.clear();
@@ -137,7 +128,7 @@ fn the_learned_key_of_a_terminating_host_stays_known_and_a_changed_one_can_be_ac
 
 #[test]
 fn an_inventory_that_was_lost_is_written_without_the_host_and_nothing_waits_for_it() {
-    let mut world = deployed();
+    let mut world = held();
     world.take_out();
     world.settle();
     world.seen.inventory = None;
@@ -148,7 +139,7 @@ fn an_inventory_that_was_lost_is_written_without_the_host_and_nothing_waits_for_
     assert_eq!(world.condition("Ready"), is("True", "Ready"));
     assert_eq!(world.settle(), [""; 0]);
     // What another field manager wrote is not renewed as if it were the operator's.
-    let mut world = deployed();
+    let mut world = held();
     world.take_out();
     world.settle();
     world.seen.inventory.as_mut().unwrap().managed_fields = ManagedFields::default();
@@ -158,7 +149,7 @@ fn an_inventory_that_was_lost_is_written_without_the_host_and_nothing_waits_for_
 
 #[test]
 fn a_host_that_comes_back_is_in_service_and_is_to_be_deployed_again() {
-    let mut world = deployed();
+    let mut world = held();
     let hash = world.node("n1").deployed_config_hash.clone();
     assert!(hash.is_some());
     world.take_out();
@@ -176,7 +167,7 @@ fn a_host_that_comes_back_is_in_service_and_is_to_be_deployed_again() {
 
 #[test]
 fn a_deployment_keeps_its_inventory_and_the_host_stays_after_it() {
-    let mut world = deployed();
+    let mut world = held();
     world.deploy("e", &json!({}), &[("n0", 1, "Running"), ("n1", 1, "Running")]);
     world.settle();
     let before = world.content.clone();
@@ -193,7 +184,7 @@ fn a_deployment_keeps_its_inventory_and_the_host_stays_after_it() {
 
 #[test]
 fn terminating_hosts_count_among_the_most_that_a_node_set_may_have() {
-    let mut world = deployed();
+    let mut world = held();
     let node = |n: usize| {
         (
             format!("m{n:03}"),
@@ -214,7 +205,7 @@ fn terminating_hosts_count_among_the_most_that_a_node_set_may_have() {
 
 #[test]
 fn a_host_at_the_address_of_a_terminating_one_waits_for_it() {
-    let mut world = deployed();
+    let mut world = held();
     world.edit(
         "/nodes",
         json!({
@@ -242,7 +233,7 @@ fn a_host_at_the_address_of_a_terminating_one_waits_for_it() {
 
 #[test]
 fn a_terminating_host_belongs_to_its_node_set_until_its_finalizer_is_removed() {
-    let mut world = deployed();
+    let mut world = held();
     let mut other: NodeSet = object(
         "OpenStackDataPlaneNodeSet",
         "other",
@@ -274,7 +265,7 @@ fn a_terminating_host_belongs_to_its_node_set_until_its_finalizer_is_removed() {
 
 #[test]
 fn a_deleted_node_set_waits_until_no_node_has_a_finalizer_of_others() {
-    let mut world = deployed();
+    let mut world = held();
     world.take_out();
     world.settle();
     let before = world.content.clone();
@@ -298,7 +289,7 @@ fn a_deleted_node_set_waits_until_no_node_has_a_finalizer_of_others() {
 
 #[test]
 fn a_namespace_that_is_deleted_waits_for_no_host() {
-    let mut world = deployed();
+    let mut world = held();
     world.delete();
     world.seen.is_namespace_terminating = true;
     let expected = ["delete Secret dataplanenodeset-compute", "release NodeSet compute"];
