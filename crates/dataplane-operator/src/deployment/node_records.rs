@@ -138,10 +138,17 @@ impl Record<'_> {
         all.filter(|(known, present)| known != present)
     }
 
-    /// Writes the records of the services, and what has succeeded, into the status of the node.
+    /// Writes the records of the services, and what has succeeded, into the status of the node; a key
+    /// that a run has learned costs no write of its own.
     fn describe(&self, set: &NodeSet, status: &mut NodeStatus) {
         let spec = &self.seen.deployment.spec;
         status.services = self.services(set, &status.services);
+        if let Some(learned) = &self.host.trust.key {
+            status.host_key = Some(learned.to_string());
+        }
+        if status.host_key.is_none() {
+            status.host_key = self.host.trust.key.as_ref().map(ToString::to_string);
+        }
         match (self.state(), is_partial(spec)) {
             (HostState::Deployed | HostState::Deploying, true) => {}
             (HostState::Deployed, false) => {

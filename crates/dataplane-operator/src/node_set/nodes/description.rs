@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::conditions::{ConditionDraft, merge_conditions};
-use api::dataplane::{HostMachine, Node, NodeStatus, ObservedNodeSet};
+use api::dataplane::{HostMachine, HostState, Node, NodeStatus, ObservedNodeSet};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::keyed::Renewal;
@@ -12,6 +12,7 @@ use operator_core::node_set_host::{Host, canonical_host_name};
 use operator_core::plan::{Step, Target, status_step};
 use operator_core::run_engine::mounts::node_sets::inventory_name;
 
+use crate::host::node_state::host_state;
 use crate::host::status::own;
 use crate::ignored_annotations;
 use crate::node_set::nodes::conditions as of_host;
@@ -74,6 +75,11 @@ impl Known<'_> {
             let conditions = desired.conditions.as_slice();
             status_step(Target::of(self.node), observed.as_ref(), desired, conditions, conditions)
         };
+        if host_state(self.memory) == HostState::Deploying {
+            // A key that is learned meanwhile is written with what the deployment records next.
+            let host_key = observed.as_ref().and_then(|it| it.host_key.clone());
+            write(&NodeStatus { host_key, ..desired.clone() })?;
+        }
         if renewal.lost().is_empty() {
             write(&desired)?;
         }
