@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use api::conditions::{ConditionStatus, find, first_names};
 use api::dataplane::condition_types::{INPUT_READY, SETUP_READY};
-use api::dataplane::{Deployment, HostState, Node, NodeSet};
+use api::dataplane::{Deployment, HostState, Node, NodeSet, RunState};
 use api::problem::Problem;
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -14,6 +14,7 @@ use operator_core::finalizers::is_terminating;
 use crate::conditions::NAMED;
 use crate::deployment::hosts::{hosts_of, last_deployment, within_limit};
 use crate::deployment::observed::Observed;
+use crate::host::node_state::failed_service;
 use crate::reasons;
 
 /// Returns whether a deployment has begun: from then on its hosts and services are fixed.
@@ -78,10 +79,12 @@ fn fault(seen: &Observed, other: &Deployment, set: &NodeSet) -> Option<Problem> 
 }
 
 /// Returns whether another deployment goes first on a host that this one has not begun with: it is
-/// older, or at work there. Two that have begun have hosts in common only where neither saw the other
-/// begin.
+/// older, or at work there and does not rest after a failure. Two that have begun have hosts in common
+/// only where neither saw the other begin.
 pub fn goes_first(seen: &Observed, set: &NodeSet, host: &str, node: &Node) -> bool {
-    let last = last_deployment(node).filter(|it| it.state == HostState::Deploying);
+    let failed = node.status.as_ref().and_then(failed_service);
+    let rests = failed.is_some_and(|it| it.state == RunState::Failed);
+    let last = last_deployment(node).filter(|it| it.state == HostState::Deploying && !rests);
     let is_first = |other: &Deployment| {
         let is_at_it = last.is_some_and(|it| Some(&it.uid) == other.metadata.uid.as_ref());
         let part = other.part_of(set).filter(|_| !other.has_run());

@@ -176,3 +176,21 @@ fn two_that_began_in_the_same_moment_never_have_two_runs_on_a_host() {
         }
     }
 }
+
+#[test]
+fn of_two_at_once_the_older_takes_over_a_host_on_which_the_younger_has_failed() {
+    let spec = json!({ "ansibleLimit": "n000,n001", "maxUnavailable": 1, "backoffLimit": 0 });
+    let mut worlds = two_of_one(&["first", "second"], [spec.clone(), spec]);
+    // The younger one is at its first host before it can see that the older one begins.
+    assert_eq!(runs(&worlds[1].settle()), ["run first on n000"]);
+    worlds[0].pass();
+    worlds[0].seen.nodes = worlds[1].seen.nodes.clone();
+    assert_eq!(runs(&settle_beside(&mut worlds, 0)), [""; 0], "the other one is at work there");
+    worlds[1].finish_with(|_, _| "Failed");
+    assert_eq!(runs(&settle_beside(&mut worlds, 1)), [""; 0], "the older one goes first");
+    assert_eq!(runs(&settle_beside(&mut worlds, 0)), ["run first on n000"]);
+    run_out_beside(&mut worlds, 0);
+    assert_eq!(worlds[0].condition("Ready"), is("True", "Ready"));
+    settle_beside(&mut worlds, 1);
+    assert!(worlds[1].is_over());
+}
