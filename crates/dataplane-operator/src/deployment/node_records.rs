@@ -143,9 +143,6 @@ impl Record<'_> {
     fn describe(&self, set: &NodeSet, status: &mut NodeStatus) {
         let spec = &self.seen.deployment.spec;
         status.services = self.services(set, &status.services);
-        if let Some(learned) = &self.host.trust.key {
-            status.host_key = Some(learned.to_string());
-        }
         if status.host_key.is_none() {
             status.host_key = self.host.trust.key.as_ref().map(ToString::to_string);
         }

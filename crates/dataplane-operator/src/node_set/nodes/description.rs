@@ -75,11 +75,6 @@ impl Known<'_> {
             let conditions = desired.conditions.as_slice();
             status_step(Target::of(self.node), observed.as_ref(), desired, conditions, conditions)
         };
-        if host_state(self.memory) == HostState::Deploying {
-            // A key that is learned meanwhile is written with what the deployment records next.
-            let host_key = observed.as_ref().and_then(|it| it.host_key.clone());
-            write(&NodeStatus { host_key, ..desired.clone() })?;
-        }
         if renewal.lost().is_empty() {
             write(&desired)?;
         }
@@ -94,7 +89,13 @@ impl Known<'_> {
         let address = host.map(Host::address);
         let address = address.or_else(|| reached.map(|(host, port)| format!("{host}:{port}")));
         let address = address.or_else(|| remembered.address.clone());
-        let trust = resolved.trusts.get(*name);
+        let learned = match resolved.trusts.get(*name) {
+            Some(it) => it.key.as_ref().map(ToString::to_string),
+            None => remembered.host_key.clone(),
+        };
+        // A first key is recorded with what the deployment records next.
+        let is_recorded =
+            remembered.host_key.is_some() || host_state(memory) != HostState::Deploying;
         let drafts = self.conditions(host, address.as_deref());
         let observed = node.status.as_ref();
         let previous = observed.map(|it| it.conditions.as_slice()).unwrap_or_default();
@@ -117,10 +118,7 @@ impl Known<'_> {
             host_name: host_name.or_else(|| remembered.host_name.clone()),
             host_instance: installation.map(|it| format!("p{it}")),
             address,
-            host_key: match trust {
-                Some(it) => it.key.as_ref().map(ToString::to_string),
-                None => remembered.host_key.clone(),
-            },
+            host_key: learned.filter(|_| is_recorded),
             ..remembered
         }
     }
