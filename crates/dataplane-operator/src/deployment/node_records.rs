@@ -143,9 +143,6 @@ impl Record<'_> {
     fn describe(&self, set: &NodeSet, status: &mut NodeStatus) {
         let spec = &self.seen.deployment.spec;
         status.services = self.services(set, &status.services);
-        if status.host_key.is_none() {
-            status.host_key = self.host.trust.key.as_ref().map(ToString::to_string);
-        }
         match (self.state(), is_partial(spec)) {
             (HostState::Deployed | HostState::Deploying, true) => {}
             (HostState::Deployed, false) => {
