@@ -86,7 +86,7 @@ impl Record<'_> {
     /// Returns the deployment that is at the host, or was last.
     fn deployment(&self, recorded: Option<&NodeDeployment>) -> Option<NodeDeployment> {
         let (host, deployment) = (self.host, &self.seen.deployment);
-        if host.is_untouched() && host.live.is_untouched() {
+        if host.live.is_untouched() {
             return recorded.cloned();
         }
         let state = self.state();
@@ -143,6 +143,9 @@ impl Record<'_> {
     fn describe(&self, set: &NodeSet, status: &mut NodeStatus) {
         let spec = &self.seen.deployment.spec;
         status.services = self.services(set, &status.services);
+        if status.host_key.is_none() {
+            status.host_key = self.host.trust.key.as_ref().map(ToString::to_string);
+        }
         match (self.state(), is_partial(spec)) {
             (HostState::Deployed | HostState::Deploying, true) => {}
             (HostState::Deployed, false) => {

@@ -40,11 +40,6 @@ pub struct EvaluatedHost {
 }
 
 impl EvaluatedHost {
-    /// Returns whether nothing of the deployment has begun according to its node.
-    pub fn is_untouched(&self) -> bool {
-        !self.has_begun
-    }
-
     /// Returns whether it was admitted by the disruption budget, and waited to be disturbed since.
     pub fn has_place(&self) -> bool {
         self.has_target || self.blocked == Some(Hold::Disruption)

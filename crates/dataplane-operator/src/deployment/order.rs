@@ -57,8 +57,7 @@ fn fault(seen: &Observed, other: &Deployment, set: &NodeSet) -> Option<Problem> 
     let name = set.name_any();
     let theirs: BTreeSet<String> = match other.part_of(set) {
         Some(part) => part.hosts.iter().cloned().collect(),
-        None if has_begun(other) => BTreeSet::new(),
-        None if !other.spec.node_sets.contains(&name) => BTreeSet::new(),
+        None if has_begun(other) || !other.spec.node_sets.contains(&name) => BTreeSet::new(),
         None => within_limit(other, set).collect(),
     };
     let common: Vec<String> = hosts_of(seen, &name).filter(|it| theirs.contains(it)).collect();

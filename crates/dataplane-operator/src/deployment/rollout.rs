@@ -134,10 +134,10 @@ fn state(seen: &Observed, part: &NodeSetPart, host: &EvaluatedHost) -> RolloutSt
             of(RolloutState::Corrected, RolloutState::Started)
         }
         // It cannot be tried at present, so other hosts do not wait for it.
-        SequenceState::OutOfDate if host.is_untouched() && is_corrected => {
+        SequenceState::OutOfDate if !host.has_begun && is_corrected => {
             of(RolloutState::Failed, RolloutState::FailedNew)
         }
-        SequenceState::OutOfDate if host.is_untouched() => idle,
+        SequenceState::OutOfDate if !host.has_begun => idle,
         SequenceState::NeedsRun(_)
         | SequenceState::InRun { .. }
         | SequenceState::Done
@@ -152,7 +152,7 @@ fn begins(seen: &Observed, part: &NodeSetPart, host: &EvaluatedHost) -> bool {
     let Some(need) = host.sequence.needed_run() else { return false };
     let before = place(part, &need.service).checked_sub(1).and_then(|it| part.services.get(it));
     let follows_all = before.is_some_and(|it| is_for_all(seen, it));
-    let is_first = host.is_untouched() || follows_all;
+    let is_first = !host.has_begun || follows_all;
     is_first && !host.live.is_failing() && !is_for_all(seen, &need.service)
 }
 
@@ -269,7 +269,7 @@ fn pause(seen: &Observed, parts: &[NodeSetPart]) -> String {
 fn left(parts: &[NodeSetPart], attempts: i64) -> String {
     let hosts = || parts.iter().flat_map(|part| part.hosts.iter().map(move |it| (part, it)));
     let open: Vec<_> = hosts().filter(|it| !is_ended(&it.1.live, attempts)).collect();
-    let begun: Vec<_> = open.iter().filter(|it| !it.1.is_untouched()).collect();
+    let begun: Vec<_> = open.iter().filter(|it| it.1.has_begun).collect();
     let (n_all, n_begun, n_left) = (hosts().count(), begun.len(), open.len() - begun.len());
     let left = format!("{n_left} of {n_all} hosts were left as they are");
     let next = begun.iter().filter_map(|it| it.0.services.get(it.1.live.done));
