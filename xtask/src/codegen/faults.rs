@@ -217,6 +217,25 @@ mod tests {
         assert!(page(&transcripts) == present, "run the test `diagnosis`, then codegen");
     }
 
+    /// What a proof alone records is compared on the lab alone; a task that has moved since is seen
+    /// here.
+    #[test]
+    fn each_task_of_the_collection_is_in_the_line_that_a_transcript_names() {
+        const COLLECTION: &str = "' at /usr/share/ansible/collections/ansible_collections/";
+        let page = fs::read_to_string(paths::repo().join(PAGE)).unwrap();
+        let named = page.split(COLLECTION).zip(page.split(COLLECTION).skip(1));
+        let mut n_tasks = 0;
+        for (before, place) in named {
+            let task = before.rsplit_once(" : ").unwrap().1;
+            let (file, line) = place.split_once(": ").unwrap().0.rsplit_once(':').unwrap();
+            let text = fs::read_to_string(paths::repo().join("ansible").join(file)).unwrap();
+            let line = text.lines().nth(line.parse::<usize>().unwrap() - 1);
+            assert_eq!(line, Some(&*format!("- name: {task}")), "{file}");
+            n_tasks += 1;
+        }
+        assert!(n_tasks > 0);
+    }
+
     #[test]
     fn what_the_page_on_diagnosis_shows_is_what_was_told() {
         let showing = fs::read_to_string(paths::repo().join(SHOWING)).unwrap();
