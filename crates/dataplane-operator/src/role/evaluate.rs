@@ -10,8 +10,8 @@ use operator_core::run_engine::rollout::RolloutState;
 use operator_core::run_engine::service_sequence::{self, NeededRun, ServiceSequence, has_begun};
 use operator_core::run_engine::{DesiredService, Host, Run, SequenceState};
 
+use crate::host::services::ServiceFaults;
 use crate::role::blocked_rollout::BlockedRollout;
-use crate::role::faults::OfGroup;
 use crate::role::redeploy;
 use crate::role::resolved::{ResolvedHost, is_first_deployment, recorded_services};
 
@@ -112,7 +112,7 @@ impl<'a> EvaluatedHost<'a> {
 /// Evaluates one host with the faults and the runs of its group, whatever the other hosts do.
 pub fn evaluate<'a>(
     host: &'a ResolvedHost<'a>,
-    problems: &OfGroup,
+    problems: &ServiceFaults,
     runs: &[Run<'_>],
     now: Timestamp,
 ) -> EvaluatedHost<'a> {

@@ -3,6 +3,7 @@
 use api::conditions::{self, ConditionDraft, READY, Severity, merge_conditions};
 use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY, SETUP_READY};
 use api::dataplane::{Role, RoleStatus};
+use api::problem::Problem;
 use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::plan::{Step, Target, status_step};
@@ -11,6 +12,7 @@ use operator_core::run_engine::{SequenceState, host_progress};
 
 use crate::conditions::{NAMED, first_texts, input, rank, service_inputs};
 use crate::host::machines::machine_conditions;
+use crate::host::services::not_included;
 use crate::ignored_annotations;
 use crate::indexes::data_plane_of;
 use crate::reasons;
@@ -51,7 +53,7 @@ pub fn role_step(
     let nodes = nodes_finding(seen, hosts);
     let is_deployed = nodes.holds() && !hosts.is_empty();
     let good = nodes.clone().with_type(READY);
-    let of_services = resolved.problems.all();
+    let of_services: Vec<Problem> = resolved.problems.all().cloned().collect();
     // Deployed hosts lose nothing when their ssh key goes.
     let is_blocking =
         |it: &&ConditionDraft| it.type_ != INPUT_READY || !of_services.is_empty() || !is_deployed;
@@ -60,8 +62,10 @@ pub fn role_step(
         [Some(input), rejection, Some(nodes)].into_iter().flatten().collect();
     let blocking: Vec<ConditionDraft> = all.iter().filter(is_blocking).cloned().collect();
     let ready = conditions::ready(&blocking, good);
-    let lacking = Some(&resolved.problems.not_included).filter(|it| !it.is_empty());
-    all.extend(lacking.map(|it| service_inputs(it)));
+    // They are run all the same, for the image may have been extended under its name.
+    let services = seen.listed().iter().filter_map(|it| seen.services.get(it));
+    let lacking: Vec<Problem> = services.filter_map(|it| not_included(it, seen.runner)).collect();
+    all.extend((!lacking.is_empty()).then(|| service_inputs(&lacking)));
     all.extend(conditions::kstatus(&ready));
     all.push(ready);
     all.push(setup_of_all(hosts));
