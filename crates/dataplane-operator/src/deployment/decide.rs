@@ -1,6 +1,7 @@
 //! The evaluation of a deployment: when it begins, which runs are created, and when it ends.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use api::dataplane::{DeploymentNodeSet, Node};
 use api::problem::Problem;
@@ -23,6 +24,9 @@ use crate::deployment::{disruption, faults, gates, node_records, rollout, servic
 use crate::host::networks;
 use crate::host::ssh_trust::Offers;
 
+/// How many nodes are written in a pass, which has a deadline.
+const NODES_PER_PASS: usize = 200;
+
 /// Evaluates a deployment.
 ///
 /// # Guarantees
@@ -40,7 +44,7 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     let going = finalizer::going(deployment, &runs).filter(|_| is_going);
     if is_going {
         plan.steps = run_gc::withdrawn(&runs, |_, _| false);
-        if !has_begun(deployment) || finalizer::is_confirmed(deployment) {
+        if !has_begun(deployment) {
             plan.steps.extend(going);
             return plan;
         }
@@ -71,47 +75,58 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
         blocked: rollout::blocked_hosts(seen, &parts),
         deletion: finalizer::condition(deployment, &runs),
         rejection: rejected_write::condition(rejected, previous, !new.is_empty()),
+        is_refused: rejected.is_some_and(|it| it.target.kind == Kind::of::<Node>()),
     };
-    let is_refused = rejected.is_some_and(|it| it.target.kind == Kind::of::<Node>());
-    plan.steps.extend(statuses(&judgement, going, is_refused, now));
     requeue(&mut plan, &judgement, now);
+    let are_written = write_statuses(&mut plan, &judgement, going, now);
     // It goes on once others can see that it has begun.
-    if judgement.begins.is_none() {
+    if are_written && judgement.begins.is_none() {
         plan.steps.extend(new.into_iter().map(|it| it.step));
     }
     plan
 }
 
-/// Returns the writes before the runs; `going` lets a deployment go that has not ended and is to be
-/// deleted, and `is_refused` says that the status of a node cannot be written.
+/// Adds the writes before the runs, and returns whether those are all; `going` lets a deployment go
+/// that has not ended and is to be deleted.
 ///
 /// The end of a deployment, or that it goes, is written after the nodes have it, so that none is left
-/// as one where it is at work. The finalizer stays until the node sets have recorded the end.
-fn statuses(
+/// as one where it is at work; only a deletion that the user confirmed waits for no node. The finalizer
+/// stays until the node sets have recorded the end.
+fn write_statuses(
+    plan: &mut Plan,
     judgement: &Evaluation<'_>,
     going: Option<Step>,
-    is_refused: bool,
     now: Timestamp,
-) -> Vec<Step> {
-    let Evaluation { seen, parts, .. } = *judgement;
+) -> bool {
+    let Evaluation { seen, parts, is_refused, .. } = *judgement;
     let deployment = &*seen.deployment;
+    let is_cut = is_terminating(deployment) && finalizer::is_confirmed(deployment);
     let mut end = judgement.end();
-    let going = going.filter(|_| end == End::Open);
-    if going.is_some() {
+    let going = going.filter(|_| end == End::Open || is_cut);
+    if going.is_some() || is_cut {
         end = End::Failed;
     }
     let rests = deployment.has_run() || judgement.begins.is_some() || is_refused;
     let hosts = parts.iter().flat_map(|part| part.hosts.iter().map(move |it| (part, it)));
-    let nodes = hosts.filter(|_| !rests);
-    let nodes = nodes.filter_map(|(part, it)| node_records::step(seen, part, it, end, now));
-    if let Some(going) = going {
-        return nodes.chain([going]).collect();
+    let hosts = hosts.filter(|_| !rests);
+    let nodes = hosts.filter_map(|(part, it)| node_records::step(seen, part, it, end, now));
+    if is_cut {
+        plan.independent = nodes.collect();
+        plan.steps.extend(going);
+        return false;
     }
-    let own = judgement.step(now).filter(|_| !is_refused || end == End::Open);
     let because = "it must not be deleted by accident";
     let held = add_finalizer(deployment, RUNNING, because);
-    let held = held.filter(|_| end == End::Open && !parts.is_empty());
-    held.into_iter().chain(nodes).chain(own).collect()
+    plan.steps.extend(held.filter(|_| end == End::Open && !parts.is_empty()));
+    let mut nodes = nodes.peekable();
+    plan.steps.extend(nodes.by_ref().take(NODES_PER_PASS));
+    if nodes.peek().is_some() {
+        plan.requeue_in(Duration::from_secs(1));
+        return false;
+    }
+    let own = judgement.step(now).filter(|_| going.is_none() || is_refused);
+    plan.steps.extend(own.into_iter().chain(going));
+    true
 }
 
 /// Evaluates the hosts of each node set, and holds those that the disruption budget blocks.

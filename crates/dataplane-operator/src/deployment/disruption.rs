@@ -38,7 +38,7 @@ pub fn allowed<'a>(seen: &Observed, part: &'a NodeSetPart) -> BTreeSet<&'a str> 
         |it: &DisruptionHolder| it.allowed.as_ref().map(|it| &it.deployment) == uid.as_ref();
     let is_allowed = |node: &Node| {
         let mut holders = node.disruption_holders().iter().filter(|it| it.holds);
-        may_serve(node) && holders::restricts(node) && holders.all(lets_us)
+        may_serve(seen, node) && holders::restricts(node) && holders.all(lets_us)
     };
     let allowed = part.hosts.iter().filter(|it| it.node.as_deref().is_some_and(is_allowed));
     allowed.map(|it| it.name.as_str()).collect()

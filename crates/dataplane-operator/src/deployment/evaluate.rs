@@ -27,8 +27,7 @@ use crate::deployment::order::goes_first;
 use crate::deployment::service_schedule::ServiceSchedule;
 use crate::deployment::services::List;
 use crate::host::node_state::host_state;
-use crate::host::ssh_trust::Offers;
-use crate::node_set::host_key_trust::trust;
+use crate::host::ssh_trust::{Offers, SshHost};
 
 /// Returns the maximum number of attempts of a service on a host: `backoffLimit` + 1.
 pub fn attempts(seen: &Observed) -> i64 {
@@ -86,10 +85,14 @@ pub fn evaluate(
             return Some(set.host(host, None));
         }
         let node = seen.nodes.get(name)?.get(host)?;
-        let found = described.remove(host).filter(|_| takes_part(node, kept.since.0))?;
+        let takes_part = takes_part(seen, node, kept.since.0);
+        let found = takes_part.then(|| described.remove(host)).flatten()?;
         Some(set.host(host, Some((node, found))))
     };
     let hosts: Vec<EvaluatedHost> = kept.hosts.iter().filter_map(host).collect();
+    // What becomes of hosts after the last service is not the deployment's.
+    let is_lost = |it: &&String| !seen.deployment.has_run() && described.contains_key(*it);
+    let lost = kept.hosts.iter().filter(is_lost).cloned().collect();
     let lacking = lacking(seen, (name, kept), &hosts);
     let lacks =
         |it: &EvaluatedHost| it.sequence.needed_run().is_some_and(|it| lacking.blocks(&it.service));
@@ -103,6 +106,7 @@ pub fn evaluate(
         joined: kept.joined.clone(),
         config_hash: kept.config_hash.clone(),
         lacking,
+        lost,
         hosts,
     }
 }
@@ -159,8 +163,8 @@ impl OfSet<'_> {
         let found = found.map(|it| if let Some(address) = address { it.at(address) } else { it });
         let ssh = self.node_set.and_then(|it| ssh_digests(seen, it));
         let known = self.node_set.zip(node).zip(found.as_ref());
-        let trust = known.map(|((set, node), it)| trust((set, Some(node)), ssh, it, offers));
-        let trust = trust.unwrap_or_default();
+        let known = known.map(|((set, node), it)| SshHost::of_entry(set, Some(node), ssh, it));
+        let trust = known.map(|it| it.trust(offers)).unwrap_or_default();
         let secret = self.node_set.map(|it| &it.spec.node_template.ansible_ssh_private_key_secret);
         let accept = trust.is_learned.then(|| accept_command(namespace, name));
         let has_begun = node.is_some_and(|it| is_ours(seen, it));
@@ -235,7 +239,7 @@ impl OfSet<'_> {
         let seen = self.seen;
         let known = self.node_set.zip(node).filter(|_| !has_begun);
         is_terminating(&*seen.deployment)
-            || self.node_set.is_some_and(|it| !has_machine(it, host))
+            || self.node_set.is_some_and(|it| !has_machine(it, host, node.map(|it| &**it)))
             || known.is_some_and(|(set, node)| goes_first(seen, set, host, node))
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::slice;
 
 use api::conditions::{self, ConditionStatus};
-use api::dataplane::condition_types::{INPUT_READY, SETUP_READY};
+use api::dataplane::condition_types::{INPUT_READY, NODE_SET_PROVISION_READY, SETUP_READY};
 use api::dataplane::node_section::DEFAULT_BATCH_SIZE;
 use api::dataplane::{DeploymentNodeSet, NodeSet, Service};
 use api::problem::Problem;
@@ -25,7 +25,6 @@ use crate::deployment::{order, tls};
 use crate::host::networks;
 use crate::host::services::{invalid, of_one_type, source_fault, sources, unreadable_service};
 use crate::host::ssh_trust::secret_fault;
-use crate::node_set::machine_request::PROVISION_READY;
 use crate::reasons;
 
 /// The maximum number of hosts of one run.
@@ -159,12 +158,13 @@ pub fn of_machines(
     hosts: impl Iterator<Item = String>,
 ) -> Option<Problem> {
     let node_set = seen.node_sets.get(name)?;
-    let open: Vec<String> = hosts.filter(|it| !has_machine(node_set, it)).collect();
+    let has_machine = |it: &str| has_machine(node_set, it, seen.node(name, it));
+    let open: Vec<String> = hosts.filter(|it| !has_machine(it)).collect();
     if open.is_empty() {
         return None;
     }
     let conditions = node_set.status.as_ref().map(|it| it.conditions.as_slice());
-    let reported = conditions::find(conditions.unwrap_or_default(), PROVISION_READY);
+    let reported = conditions::find(conditions.unwrap_or_default(), NODE_SET_PROVISION_READY);
     let reported = reported.map(|it| format!(" {}: {}", it.type_, it.message)).unwrap_or_default();
     let text = format!(
         "{} hosts of OpenStackDataPlaneNodeSet {name} have no machine yet, and nothing is deployed to \

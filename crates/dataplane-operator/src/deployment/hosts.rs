@@ -1,5 +1,6 @@
 //! The hosts of a node set as a deployment's runs target them.
 
+use api::dataplane::condition_types::NODES_ACCEPTED;
 use std::collections::BTreeMap;
 
 use api::conditions::find;
@@ -12,8 +13,6 @@ use operator_core::run_engine::limit;
 use operator_runtime::source_cache::Digests;
 
 use crate::deployment::observed::Observed;
-use crate::host::node_state::host_state;
-use crate::node_set::nodes::acceptance::NODES_ACCEPTED;
 
 /// Returns the hosts of a node set by their inventory names.
 pub fn by_name(node_set: &NodeSet) -> BTreeMap<String, Host<'_>> {
@@ -25,10 +24,11 @@ pub fn in_service(node: &Node) -> bool {
     node.status.as_ref().is_some_and(|it| it.deployed_config_hash.is_some())
 }
 
-/// Returns whether a host may serve: it is in service, or a deployment of some of its services has
-/// succeeded, or one has failed after it had begun.
-pub fn may_serve(node: &Node) -> bool {
-    in_service(node) || matches!(host_state(node), HostState::Deployed | HostState::Failed)
+/// Returns whether a host may serve: it is in service, or another deployment has begun there, of which
+/// some services may have succeeded.
+pub fn may_serve(seen: &Observed, node: &Node) -> bool {
+    let is_over = |it: &NodeDeployment| it.state != HostState::Deploying || !is_ours(seen, node);
+    in_service(node) || last_deployment(node).is_some_and(is_over)
 }
 
 /// Returns the deployment that is at a host, or was last.
@@ -49,10 +49,12 @@ pub fn made_at(node: &Node) -> Option<Timestamp> {
     created.max(machine.and_then(|it| it.installed.as_ref()).map(|it| it.0))
 }
 
-/// Returns whether a host still takes part in a deployment that has begun with it at this time: it
-/// does not go, and it was not made anew since.
-pub fn takes_part(node: &Node, since: Timestamp) -> bool {
-    !node.is_leaving() && made_at(node).is_none_or(|it| it <= since)
+/// Returns whether a host still takes part in the deployment, which has begun with it at this time: it
+/// does not go, it was not made anew since, and it was not away when the last service ended.
+pub fn takes_part(seen: &Observed, node: &Node, since: Timestamp) -> bool {
+    let is_done = last_deployment(node).is_some_and(|it| it.state == HostState::Deployed);
+    let was_away = seen.deployment.has_run() && is_ours(seen, node) && !is_done;
+    !node.is_leaving() && !was_away && made_at(node).is_none_or(|it| it <= since)
 }
 
 /// Returns the digests of a node set's ssh Secret; `None` when it does not exist.
@@ -85,8 +87,11 @@ pub fn staying_node<'a>(seen: &'a Observed, node_set: &str, host: &str) -> Optio
     seen.node(node_set, host).filter(|it| !it.is_leaving())
 }
 
-/// Returns whether a host's machine lets services begin; true when no machine was requested.
-pub fn has_machine(set: &NodeSet, host: &str) -> bool {
+/// Returns whether a host's machine lets services begin, and its node records nothing of another
+/// system; true when no machine was requested.
+pub fn has_machine(set: &NodeSet, host: &str, node: Option<&Node>) -> bool {
     let machine = set.status.as_ref().and_then(|it| it.machines.get(host));
-    machine_template(set).is_none() || machine.is_some_and(|it| it.ready)
+    let described = node.and_then(|it| it.status.as_ref()?.machine.as_ref()?.installation.as_ref());
+    machine_template(set).is_none()
+        || machine.is_some_and(|it| it.ready && it.installation.as_ref() == described)
 }

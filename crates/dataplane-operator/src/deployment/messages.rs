@@ -1,6 +1,6 @@
 //! The texts about a deployment's hosts: names of conditions, and messages about failures.
 
-use api::conditions::shortened;
+use api::conditions::{first_names, shortened};
 use api::dataplane::DeploymentFailure;
 use operator_core::run_engine::SequenceState;
 use operator_core::run_engine::host_progress::HostProgress;
@@ -56,6 +56,18 @@ fn failure(part: &NodeSetPart, host: &EvaluatedHost) -> DeploymentFailure {
 pub fn together(failures: &[&DeploymentFailure], n_all: usize) -> String {
     let texts = failures.iter().map(|it| it.message.clone()).collect();
     first_texts(texts, n_all.saturating_sub(failures.len()))
+}
+
+/// Returns the text about hosts that take part no more although their node sets still list them.
+pub fn lost(hosts: &[impl AsRef<str>]) -> String {
+    if hosts.is_empty() {
+        return String::new();
+    }
+    format!(
+        "These were taken out or made anew since it began: {}. Create another \
+         OpenStackDataPlaneDeployment for them.",
+        first_names(hosts, NAMED)
+    )
 }
 
 /// Returns what keeps the first run from going on whose Job or pod Kubernetes keeps from it.

@@ -17,9 +17,8 @@ use crate::deployment::hosts::last_deployment;
 use crate::deployment::node_set_part::{EvaluatedHost, NodeSetPart};
 use crate::deployment::observed::Observed;
 use crate::deployment::status::End;
+use crate::host::node_conditions::with_deployment;
 use crate::host::status::own;
-use crate::node_set::deployment_history::is_partial;
-use crate::node_set::nodes::conditions::with_deployment;
 
 /// How many services a node records.
 const RECORDED: usize = 64;
@@ -86,7 +85,9 @@ impl Record<'_> {
     /// Returns the deployment that is at the host, or was last.
     fn deployment(&self, recorded: Option<&NodeDeployment>) -> Option<NodeDeployment> {
         let (host, deployment) = (self.host, &self.seen.deployment);
-        if host.live.is_untouched() {
+        // Where another one has begun since, the host is that one's until a run of this one is due.
+        let begins = host.sequence.is_due() || host.recorded.is_empty();
+        if !host.has_begun && !begins {
             return recorded.cloned();
         }
         let state = self.state();
@@ -100,7 +101,7 @@ impl Record<'_> {
             state,
             attempt: recorded.map_or(0, |it| it.attempt) + i64::from(is_attempt),
             since: entered.map_or(Time(self.now), |it| it.since.clone()),
-            partial: is_partial(&deployment.spec),
+            partial: deployment.spec.is_partial(),
         })
     }
 
@@ -138,15 +139,11 @@ impl Record<'_> {
         all.filter(|(known, present)| known != present)
     }
 
-    /// Writes the records of the services, and what has succeeded, into the status of the node; a key
-    /// that a run has learned costs no write of its own.
+    /// Writes the records of the services, and what has succeeded, into the status of the node.
     fn describe(&self, set: &NodeSet, status: &mut NodeStatus) {
         let spec = &self.seen.deployment.spec;
         status.services = self.services(set, &status.services);
-        if status.host_key.is_none() {
-            status.host_key = self.host.trust.key.as_ref().map(ToString::to_string);
-        }
-        match (self.state(), is_partial(spec)) {
+        match (self.state(), spec.is_partial()) {
             (HostState::Deployed | HostState::Deploying, true) => {}
             (HostState::Deployed, false) => {
                 status.deployed = Some(true);
@@ -177,7 +174,7 @@ impl Record<'_> {
     /// Returns a record with what is known of its service from before.
     fn following(&self, present: &ServiceRun, known: Option<&ServiceRun>) -> ServiceRun {
         let mut record = present.clone();
-        if record.deployed_hash.is_none() || is_partial(&self.seen.deployment.spec) {
+        if record.deployed_hash.is_none() || self.seen.deployment.spec.is_partial() {
             record.deployed_hash = known.and_then(|it| it.deployed_hash.clone());
         }
         if record.since.0 == Timestamp::UNIX_EPOCH {

@@ -90,6 +90,8 @@ pub struct NodeSetPart {
     pub left_out: BTreeSet<String>,
     /// The missing inputs that keep its next runs from being created.
     pub lacking: MissingInputs,
+    /// Its hosts that take part no more although the node set still lists them.
+    pub lost: Vec<String>,
     /// Its hosts that take part, by name.
     pub hosts: Vec<EvaluatedHost>,
 }
@@ -111,9 +113,9 @@ impl NodeSetPart {
         self.services.iter().any(is_it) && !self.joined.iter().any(is_it)
     }
 
-    /// Returns whether every service has succeeded on every host that takes part.
+    /// Returns whether every service has succeeded on every host that the node set still lists.
     pub fn is_done(&self) -> bool {
-        self.hosts.iter().all(|it| it.live.is_done())
+        self.lost.is_empty() && self.hosts.iter().all(|it| it.live.is_done())
     }
 }
 

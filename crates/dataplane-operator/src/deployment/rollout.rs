@@ -113,7 +113,7 @@ fn rollout_states<'a>(seen: &Observed, parts: &'a [NodeSetPart]) -> Vec<Counted<
 fn state(seen: &Observed, part: &NodeSetPart, host: &EvaluatedHost) -> RolloutState {
     let node = host.node.as_deref();
     // What may disturb servers counts as in service, also where not all has succeeded.
-    let may_serve = |it| may_serve(it) && disruption::is_restricted(host);
+    let may_serve = |it| may_serve(seen, it) && disruption::is_restricted(host);
     let was_deployed = node.is_some_and(|it| in_service(it) || may_serve(it));
     let of = |in_service, never| if was_deployed { in_service } else { never };
     let is_down = node.is_some_and(holders::is_down);
@@ -227,14 +227,10 @@ fn blocked_text(
     let failing: Vec<&str> = all.iter().filter(counts).map(|it| it.1.name.as_str()).collect();
     let max = seen.deployment.spec.limits().max_unavailable_text();
     let n_all = all.len();
+    let holding = format!("; hosts that {fail} hold places: {}", named(&failing));
+    let holding = if failing.is_empty() { "" } else { &holding };
     let cause = match blocked {
-        BlockReason::LimitReached if failing.is_empty() => {
-            format!("as maxUnavailable ({max}) has it")
-        }
-        BlockReason::LimitReached => format!(
-            "as maxUnavailable ({max}) has it; hosts that {fail} hold places: {}",
-            named(&failing)
-        ),
+        BlockReason::LimitReached => format!("as maxUnavailable ({max}) has it{holding}"),
         BlockReason::Stuck => format!(
             "all places that maxUnavailable ({max}) allows are held by hosts that {fail}: {}",
             named(&failing)

@@ -19,7 +19,7 @@ use crate::deployment::observed::Observed;
 use crate::deployment::rollout::BlockedHosts;
 use crate::deployment::{disruption, messages, usage};
 use crate::host::gates::Gates;
-use crate::node_set::published_hashes::published;
+use crate::host::published_hashes::published;
 use crate::reasons;
 
 pub use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY};
@@ -55,6 +55,8 @@ pub struct Evaluation<'a> {
     pub deletion: Option<ConditionDraft>,
     /// The condition of a rejected write.
     pub rejection: Option<ConditionDraft>,
+    /// Whether the status of a node cannot be written.
+    pub is_refused: bool,
 }
 
 /// The end of a deployment.
@@ -72,13 +74,17 @@ pub enum End {
 
 impl Evaluation<'_> {
     /// Returns whether and how the deployment has ended.
+    ///
+    /// It has not while a run may still touch a host, or a node does not have the end.
     pub fn end(&self) -> End {
         let attempts = attempts(self.seen);
-        if self.blocked.is_over {
+        if self.is_refused || self.runs.iter().any(|it| !it.is_finished()) {
+            End::Open
+        } else if self.blocked.is_over {
             End::Failed
         } else if self.parts.is_empty() || !self.hosts().all(|it| is_host_ended(it, attempts)) {
             End::Open
-        } else if self.hosts().any(|it| is_given_up(it, attempts)) {
+        } else if self.lost().next().is_some() || self.hosts().any(|it| is_given_up(it, attempts)) {
             End::Failed
         } else if self.gates.as_ref().is_some_and(|it| !it.condition.holds()) {
             End::AwaitsGates
@@ -90,6 +96,11 @@ impl Evaluation<'_> {
     /// Returns how far the hosts are.
     fn hosts(&self) -> impl Iterator<Item = &HostProgress> {
         self.parts.iter().flat_map(|it| &it.hosts).map(|it| &it.live)
+    }
+
+    /// Returns the hosts that take part no more although their node sets still list them.
+    fn lost(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().flat_map(|it| &it.lost).map(String::as_str)
     }
 
     /// Returns the step that writes the status; `None` when it is up to date.
@@ -187,10 +198,14 @@ impl Evaluation<'_> {
             End::Failed => {
                 let n_failed = self.hosts().filter(|it| is_given_up(it, attempts)).count();
                 let first: Vec<&DeploymentFailure> = failures.iter().collect();
+                let lost: Vec<&str> = self.lost().collect();
+                let texts = [messages::together(&first, n_failed), messages::lost(&lost)];
+                let texts: Vec<String> = texts.into_iter().filter(|it| !it.is_empty()).collect();
                 let text = format!(
-                    "{n_failed} of {} hosts have failed for good. {}",
-                    self.hosts().count(),
-                    messages::together(&first, n_failed)
+                    "{} of {} hosts have failed for good. {}",
+                    n_failed + lost.len(),
+                    self.hosts().count() + lost.len(),
+                    texts.join(" ")
                 );
                 return reasons::deployment::BACKOFF_LIMIT_EXCEEDED
                     .condition(DEPLOYMENT_READY, self.with_held(text));
@@ -318,6 +333,8 @@ fn going_on(part: &NodeSetPart) -> ConditionDraft {
     let text = "Hosts wait for their turn; DeploymentReady names what they wait for.";
     match part.hosts.iter().find_map(|it| it.blocked) {
         Some(blocked) => blocked.reason().condition(NODE_SET_READY, text),
+        None if !part.lost.is_empty() => reasons::deployment::BACKOFF_LIMIT_EXCEEDED
+            .condition(NODE_SET_READY, messages::lost(&part.lost)),
         None => {
             reasons::deployment::REQUESTED.condition(NODE_SET_READY, "Services are being deployed.")
         }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
 use std::sync::Arc;
+use std::time::Duration;
 
 use api::ansibleee::{AnsibleEe, JobStatus};
 use api::conditions::find;
@@ -264,6 +265,9 @@ impl World {
         }
         self.make_nodes(self.now);
         let plan = self.plan();
+        for step in &plan.independent {
+            self.take(std::slice::from_ref(step));
+        }
         self.take(&plan.steps);
         plan
     }
@@ -478,7 +482,7 @@ impl World {
 
     /// Returns how many services the node of a host records as succeeded in this deployment.
     fn done(&self, host: &str) -> usize {
-        let hash = |it: &str| service_schedule::hash_of(&self.seen.deployment.uid().unwrap(), it);
+        let hash = |it: &str| crate::host::node_state::hash_of(&self.seen.deployment.uid().unwrap(), it);
         let all = self.node(host).services.iter();
         all.filter(|it| it.state == RunState::Succeeded && it.hash == hash(&it.name)).count()
     }
@@ -664,6 +668,27 @@ fn a_hundred_hosts_and_six_services_cost_few_writes() {
     assert!(n_others <= 2 + 1 + 2 * services.len() + 1, "{n_others}: {writes:?}");
 }
 
+#[test]
+fn of_many_hosts_some_are_written_in_a_pass_and_runs_and_the_end_follow_when_all_are() {
+    let names = names(450);
+    let mut world = World::with(vec![node_set("compute", &strs(&names), &["first"])], json!({}));
+    world.pass();
+    for n_written in [200, 400] {
+        let plan = world.pass();
+        let written = (world.node_writes, plan.requeue_after);
+        assert_eq!(written, (n_written, Some(Duration::from_secs(1))));
+        assert_eq!(world.seen.runs.len(), 0);
+    }
+    world.pass();
+    assert_eq!((world.node_writes, world.seen.runs.len()), (450, 9));
+    world.settle();
+    world.finish();
+    world.pass();
+    assert_eq!((world.node_writes, world.is_over()), (650, false));
+    world.succeeds();
+    assert_eq!(world.node_writes, 900);
+}
+
 /// Runs that are created together do not end at the same moment.
 #[test]
 fn hosts_whose_run_has_ended_are_done_while_another_run_is_at_work() {
@@ -725,6 +750,26 @@ fn a_refused_status_of_a_node_is_told_and_nothing_runs() {
 }
 
 #[test]
+fn a_refused_status_of_a_node_at_the_end_or_in_a_deletion_is_told() {
+    for is_going in [false, true] {
+        let mut world = World::new();
+        world.settle();
+        world.finish();
+        if is_going {
+            world.terminate();
+        } else {
+            world.settle();
+            world.finish();
+        }
+        world.refused_pass(|it| it.target.name == "n0");
+        world.says("Ready", &["The status of OpenStackDataPlaneNode n0 cannot be written"]);
+        assert!(!world.is_over() && !world.is_gone);
+        world.settle();
+        assert_eq!((world.is_over(), world.is_gone), (!is_going, is_going));
+    }
+}
+
+#[test]
 fn deletion_is_held_while_runs_are_at_work_and_nothing_new_begins() {
     let mut world = World::new();
     world.settle();
@@ -764,12 +809,19 @@ fn one_that_is_deleted_as_it_ends_goes_when_its_node_sets_know_the_end() {
 fn a_confirmed_deletion_waits_for_nothing() {
     let mut world = World::new();
     world.settle();
+    world.finish();
+    world.settle();
     world.terminate();
     world.settle();
     let annotation = ("dataplane.openstack.org/confirm-delete".to_owned(), "true".to_owned());
     world.deployment().metadata.annotations = Some(BTreeMap::from([annotation]));
-    assert_eq!(world.settle(), ["release"]);
+    let mut refused = world.clone();
+    let plan = refused.plan();
+    refused.take(&plan.steps);
+    assert!(refused.is_gone && refused.node_writes == world.node_writes, "nor for nodes");
+    assert_eq!(world.settle(), ["nodes n0,n1", "release"]);
     assert!(world.is_gone);
+    assert_eq!((world.done("n0"), world.host_state("n0")), (1, HostState::Failed));
 }
 
 #[test]

@@ -156,3 +156,22 @@ fn what_an_operator_said_before_the_deployment_is_not_counted() {
     world.settle();
     assert!(world.is_over());
 }
+
+#[test]
+fn a_host_that_was_away_when_the_last_service_ended_is_not_awaited_once_it_is_back() {
+    let mut world = gated(json!({}));
+    world.settle();
+    world.finish();
+    world.settle();
+    let entry = world.seen.node_sets["compute"].spec.nodes["n1"].clone();
+    world.edit("compute", |it| drop(it.spec.nodes.remove("n1")));
+    world.finish();
+    world.settle();
+    assert!(world.seen.deployment.has_run());
+    world.edit("compute", |it| drop(it.spec.nodes.insert("n1".into(), entry)));
+    world.settle();
+    world.says("DeploymentReady", &["on 1 hosts"]);
+    world.reported(&[]);
+    world.settle();
+    assert_eq!((world.is_over(), world.host_state("n1")), (true, HostState::Deploying));
+}

@@ -65,3 +65,19 @@ fn no_further_run_is_made_for_a_host_whose_machine_goes_meanwhile() {
     assert!(world.settle().contains(&"run second on n1".to_owned()));
     world.succeeds();
 }
+
+#[test]
+fn nothing_runs_on_another_system_before_the_node_is_described_with_it() {
+    let mut world = World::bare(json!({}), &["n0", "n1"]);
+    world.settle();
+    world.edit("compute", |it| {
+        let machine = it.status.as_mut().unwrap().machines.get_mut("n1").unwrap();
+        machine.installation = Some("another".into());
+    });
+    world.finish();
+    assert_eq!(runs(&world.settle()), ["run second on n0"]);
+    assert_eq!(world.condition("InputReady"), is("False", "MachinesNotReady"));
+    let machine = world.seen.node_sets["compute"].status.as_ref().unwrap().machines["n1"].clone();
+    world.with_node("compute", "n1", |it| it.status.as_mut().unwrap().machine = Some(machine));
+    assert_eq!(runs(&world.settle()), ["run second on n1"]);
+}

@@ -71,29 +71,53 @@ fn a_host_that_goes_or_becomes_another_one_meanwhile_takes_no_part_any_more() {
             it.status.as_mut().unwrap().machine = serde_json::from_value(machine).unwrap();
         });
     };
-    let goes: [&dyn Fn(&mut World); 5] = [
-        &|world| world.with_node("compute", "n1", |it| it.spec.leaving = Some(true)),
-        &|world| world.edit("compute", |it| drop(it.spec.nodes.remove("n1"))),
-        &|world| world.lose_nodes(&["n1"]),
-        &|world| {
+    let goes: [(bool, &dyn Fn(&mut World)); 5] = [
+        (true, &|world| world.with_node("compute", "n1", |it| it.spec.leaving = Some(true))),
+        (false, &|world| world.edit("compute", |it| drop(it.spec.nodes.remove("n1")))),
+        (true, &|world| world.lose_nodes(&["n1"])),
+        (true, &|world| {
             world.lose_nodes(&["n1"]);
             world.without_nodes.clear();
-        },
-        &|world| machine(world, 0),
+        }),
+        (true, &|world| machine(world, 0)),
     ];
     let mut world = World::new();
     world.settle();
     world.sleep(60);
     world.finish();
-    for goes in goes {
+    for (is_listed, goes) in goes {
         let mut world = world.clone();
         goes(&mut world);
         let writes = world.run_out(|_, _| "Ok");
         assert_eq!(runs(&writes), ["run second on n0"]);
-        assert_eq!(world.condition("Ready"), is("True", "Ready"));
-        world.says("DeploymentReady", &["on 1 hosts"]);
+        if is_listed {
+            assert_eq!(world.condition("Ready"), is("False", "BackoffLimitExceeded"));
+            let lost = "1 of 2 hosts have failed for good. These were taken out or made anew since it \
+                        began: n1. Create another OpenStackDataPlaneDeployment for them.";
+            assert_eq!(world.message("DeploymentReady"), lost);
+            let of_set = world.of_set("compute", "NodeSetDeploymentReady");
+            assert_eq!(of_set, "False BackoffLimitExceeded");
+        } else {
+            assert_eq!(world.condition("Ready"), is("True", "Ready"));
+            world.says("DeploymentReady", &["on 1 hosts"]);
+        }
     }
     // A system that was there at the beginning takes part.
     machine(&mut world, -60);
     assert_eq!(runs(&world.settle()), ["run second on n0,n1"]);
+}
+
+#[test]
+fn a_deployment_whose_hosts_were_all_made_anew_fails_once_its_runs_have_ended() {
+    let mut world = World::with(vec![node_set("compute", &["n0"], &["first"])], json!({}));
+    world.settle();
+    world.sleep(60);
+    world.lose_nodes(&["n0"]);
+    world.without_nodes.clear();
+    world.settle();
+    assert!(!world.is_over(), "its run is at work on the host");
+    world.finish();
+    world.settle();
+    assert_eq!(world.condition("Ready"), is("False", "BackoffLimitExceeded"));
+    assert!(world.is_over() && world.status().node_set_hashes.is_empty());
 }

@@ -153,19 +153,3 @@ fn whatever_becomes_of_its_records_nothing_runs_again_once_every_service_has_run
     world.seen.nodes = younger.seen.nodes.clone();
     assert_eq!(world.settle(), ["status", "release"]);
 }
-
-#[test]
-fn a_key_that_a_run_has_learned_is_recorded_with_the_end() {
-    let mut world = World::with(vec![node_set("compute", &["n0"], &["first"])], json!({}));
-    for digests in world.seen.sources.values_mut() {
-        digests.texts.clear();
-    }
-    world.settle();
-    world.finish();
-    let key = KNOWN.trim_start_matches("* ");
-    let status = Arc::make_mut(&mut world.seen.runs[0]).status.as_mut().unwrap();
-    status.host_keys = serde_json::from_value(json!([{ "name": "n0", "key": key }])).unwrap();
-    world.settle();
-    assert_eq!(world.node("n0").host_key.as_deref(), Some(key));
-    assert_eq!((world.host_state("n0"), world.node_writes), (HostState::Deployed, 2));
-}

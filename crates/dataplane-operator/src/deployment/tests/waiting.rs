@@ -189,8 +189,32 @@ fn of_two_at_once_the_older_takes_over_a_host_on_which_the_younger_has_failed() 
     worlds[1].finish_with(|_, _| "Failed");
     assert_eq!(runs(&settle_beside(&mut worlds, 1)), [""; 0], "the older one goes first");
     assert_eq!(runs(&settle_beside(&mut worlds, 0)), ["run first on n000"]);
+    let n_writes = worlds[1].node_writes;
+    settle_beside(&mut worlds, 1);
+    assert_eq!(worlds[1].node_writes, n_writes, "the host is the older one's");
     run_out_beside(&mut worlds, 0);
     assert_eq!(worlds[0].condition("Ready"), is("True", "Ready"));
     settle_beside(&mut worlds, 1);
     assert!(worlds[1].is_over());
+}
+
+#[test]
+fn of_two_at_once_the_younger_writes_nothing_to_a_host_that_the_older_has_begun_with_since() {
+    let spec = json!({ "ansibleLimit": "n000,n001", "maxUnavailable": 1 });
+    let mut worlds = two_of_one(&["first"], [spec.clone(), spec]);
+    assert_eq!(runs(&worlds[1].settle()), ["run first on n000"]);
+    worlds[0].pass();
+    worlds[1].finish();
+    settle_beside(&mut worlds, 1);
+    assert_eq!(worlds[1].host_state("n000"), HostState::Deployed);
+    assert_eq!(runs(&settle_beside(&mut worlds, 0)), ["run first on n000"]);
+    let n_writes = worlds[1].node_writes;
+    settle_beside(&mut worlds, 1);
+    assert_eq!(worlds[1].node_writes, n_writes);
+    for idx in [0, 1] {
+        run_out_beside(&mut worlds, idx);
+        assert_eq!(worlds[idx].condition("Ready"), is("True", "Ready"));
+    }
+    let last = |host: &str| worlds[1].node(host).deployment.as_ref().unwrap().uid.clone();
+    assert_eq!(["n000", "n001"].map(last), ["one", "other"], "each says what ran there last");
 }
