@@ -23,22 +23,24 @@ fn status(text: &str) -> Step {
     Step { target: target("a"), write, reason: "of the test".into() }
 }
 
+fn decide_two(_seen: &(), rejected: Option<&RejectedWrite>, _now: Timestamp) -> Plan {
+    let mut steps = vec![status("good")];
+    steps.extend(rejected.map(|it| status(&it.message)));
+    let object = Step::apply(target("b"), json!({ "metadata": {} }), "of the test");
+    let look_again = Some(Duration::from_secs(7));
+    steps.push(object);
+    Plan { steps, requeue_after: look_again, ..Plan::default() }
+}
+
 impl Controller for Two {
     type Observed = ();
 
     const NAME: &'static str = "two";
 
+    const DECIDE: Decide<()> = decide_two;
+
     async fn observe(&self, key: &Key) -> Result<Option<()>> {
         Ok((key.name == "a").then_some(()))
-    }
-
-    fn decide(_seen: &(), rejected: Option<&RejectedWrite>, _now: Timestamp) -> Plan {
-        let mut steps = vec![status("good")];
-        steps.extend(rejected.map(|it| status(&it.message)));
-        let object = Step::apply(target("b"), json!({ "metadata": {} }), "of the test");
-        let look_again = Some(Duration::from_secs(7));
-        steps.push(object);
-        Plan { steps, requeue_after: look_again, ..Plan::default() }
     }
 }
 
@@ -116,26 +118,28 @@ impl Ordering {
     }
 }
 
+fn decide_ordering(
+    seen: &bool,
+    rejected: Option<&RejectedWrite>,
+    _now: Timestamp,
+) -> Plan<&'static str> {
+    let mut steps = vec![status("good")];
+    let independent = seen.then(|| status("apart")).into_iter().collect();
+    steps.extend(rejected.map(|it| status(&it.message)));
+    let orders = vec![Order { what: "drain", reason: "of the test".into() }];
+    Plan { independent, steps, orders, ..Plan::default() }
+}
+
 impl Controller<&'static str> for Ordering {
     /// Whether something is to be written apart from the steps.
     type Observed = bool;
 
     const NAME: &'static str = "ordering";
 
+    const DECIDE: Decide<bool, &'static str> = decide_ordering;
+
     async fn observe(&self, key: &Key) -> Result<Option<bool>> {
         Ok((key.name != "x").then_some(key.name == "apart"))
-    }
-
-    fn decide(
-        seen: &bool,
-        rejected: Option<&RejectedWrite>,
-        _now: Timestamp,
-    ) -> Plan<&'static str> {
-        let mut steps = vec![status("good")];
-        let independent = seen.then(|| status("apart")).into_iter().collect();
-        steps.extend(rejected.map(|it| status(&it.message)));
-        let orders = vec![Order { what: "drain", reason: "of the test".into() }];
-        Plan { independent, steps, orders, ..Plan::default() }
     }
 
     fn give_orders(&self, _key: &Key, orders: &[Order<&'static str>]) {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use api::ansibleee::AnsibleEe;
-use api::dataplane::{Deployment, HostState, Node, NodeSet, Service};
+use api::dataplane::{Deployment, Node, NodeSet, Service};
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Resource as _, ResourceExt};
 use operator_core::certificates::{HOST, Issued, label_value};
@@ -14,6 +14,7 @@ use operator_core::node_set_host;
 use operator_core::node_set_host::machine_template;
 use operator_core::object_key::Key;
 use operator_core::run_engine::mounts::node_sets::inventory_name;
+use operator_runtime::controller::{Controller, Decide};
 use operator_runtime::error::Result;
 use operator_runtime::managed_fields::ManagedFields;
 use operator_runtime::source_cache::{Content, Values};
@@ -29,79 +30,88 @@ use crate::host::inventory_metadata::Inventory;
 use crate::host::machines::Seen;
 use crate::host::services::ca_bundle;
 use crate::host::tls::brings_certificates;
+use crate::host::vars::sources_of_vars;
 use crate::indexes::{BY_HOST, BY_LABEL, BY_NODE_SET};
-use crate::node_set::certificates::{Bundles, CertificateBundle};
+use crate::node_set::certificate_bundles::{Bundles, CertificateBundle};
+use crate::node_set::decide::decide;
 use crate::node_set::machine_request::awaited;
 use crate::node_set::nodes::observed::{SetNodes, describes};
-use crate::node_set::observed::{Observed, UnreadableDeployment, sources_of_vars};
-use crate::node_set::{certificate_bundles, deployment_history, external_resources, last_looks};
+use crate::node_set::observed::{Observed, UnreadableDeployment, deployment_at};
+use crate::node_set::{certificate_bundles, external_resources, last_looks};
 
-/// Reads a node set; `None` if it does not exist. `makes_nodes` says whether its hosts have nodes.
-pub async fn observe(caches: &Caches, key: &Key, makes_nodes: bool) -> Result<Option<Observed>> {
-    let namespace = key.namespace.clone();
-    let Some(set) = caches.hosts.node_sets.get(key) else {
-        caches.sources.depends(NODE_SET, key, BTreeSet::new());
-        return Ok(None);
-    };
-    let deployments = caches.deployments.indexed(BY_NODE_SET, key);
-    let KnownServices { services, brought, certificate_sources, unreadable } =
-        known_services(caches, &namespace, &set, &deployments);
-    let desired = wanted_sources(&namespace, &set, &services, &deployments);
-    let of_vars: BTreeSet<SourceRef> =
-        sources_of_vars(&set).iter().map(|it| it.source(&namespace)).collect();
-    let own = SourceRef::secret(&namespace, &inventory_name(&key.name));
-    // Registered before reading, so that a change in between enqueues the node set again.
-    let all = desired.iter().chain(&of_vars).chain([&own]).cloned().collect();
-    caches.sources.depends(NODE_SET, key, all);
-    let machines = machines(caches, key, &set).await?;
-    let nodes = nodes(caches, &set, makes_nodes);
-    let unreadable_deployments = unreadable_deployments(caches, &set, &nodes);
-    let is_namespace_terminating = is_going(caches, &set, &nodes, &machines).await?;
-    let is_needed =
-        deployment_history::is_inventory_in_use(&set, &deployments, &unreadable_deployments)
-            || is_needed_by_leaving(&set, &nodes, &machines);
-    let written = if is_needed { caches.sources.content(&caches.api, &own).await? } else { None };
-    let objects = caches.sources.contents_of(&caches.api, of_vars).await?;
-    let sources = caches.sources.digests_of(&caches.api, desired).await?;
-    let names_any = !set.spec.network_attachments.is_empty();
-    let networks = caches.attachments.seen(&caches.api, &namespace, names_any).await?;
-    let (runs, neighbours) = around(caches, &namespace, &set, &nodes);
-    let known = [&services, &brought, &certificate_sources];
-    let (issued, bundles) = issued(caches, key, &set, have_certificates(known)).await?;
-    let seen = Observed {
-        looks: caches.looks(&namespace, nodes.all().filter_map(|(_, it)| it.uid())),
-        nodes,
-        infra: caches.external_apis.infra(&caches.api, &set).await?,
-        is_namespace_terminating,
-        set,
-        namespace,
-        services,
-        defaults: caches.defaults.clone(),
-        unreadable,
-        runner: caches.runner,
-        sources,
-        objects,
-        networks,
-        deployments,
-        unreadable_deployments,
-        runs,
-        neighbours,
-        inventory: Inventory::of(&caches.sources, &own),
-        brought,
-        certificate_sources,
-        issued,
-        bundles,
-        machines,
-        written,
-        keys: caches.sources.keys().clone(),
-    };
-    complete(caches, seen).await.map(Some)
+/// The controller of node sets.
+pub struct NodeSets {
+    /// The caches that it reads.
+    pub caches: Arc<Caches>,
+    /// Whether it may make nodes, and the cluster's definition knows those of node sets.
+    pub makes_nodes: bool,
+}
+
+impl Controller for NodeSets {
+    type Observed = Observed;
+
+    const NAME: &'static str = NODE_SET;
+
+    const DECIDE: Decide<Observed> = decide;
+
+    async fn observe(&self, key: &Key) -> Result<Option<Observed>> {
+        let caches = &self.caches;
+        let namespace = key.namespace.clone();
+        let Some(set) = caches.hosts.node_sets.get(key) else {
+            caches.sources.depends(NODE_SET, key, BTreeSet::new());
+            return Ok(None);
+        };
+        let deployments = caches.deployments.indexed(BY_NODE_SET, key);
+        let found = services(caches, &namespace, &set, &deployments);
+        let desired = wanted_sources(&namespace, &set, &found.services, &deployments);
+        let of_vars: BTreeSet<SourceRef> =
+            sources_of_vars(&set).iter().map(|it| it.source(&namespace)).collect();
+        let own = SourceRef::secret(&namespace, &inventory_name(&key.name));
+        // Registered before reading, so that a change in between enqueues the node set again.
+        let all = desired.iter().chain(&of_vars).chain([&own]).cloned().collect();
+        caches.sources.depends(NODE_SET, key, all);
+        let machines = machines(caches, key, &set).await?;
+        let nodes = nodes(caches, &set, self.makes_nodes);
+        let unreadable_deployments = unreadable_deployments(caches, &set, &nodes);
+        let is_namespace_terminating = is_going(caches, &set, &nodes, &machines).await?;
+        let objects = caches.sources.contents_of(&caches.api, of_vars).await?;
+        let sources = caches.sources.digests_of(&caches.api, desired).await?;
+        let names_any = !set.spec.network_attachments.is_empty();
+        let networks = caches.attachments.seen(&caches.api, &namespace, names_any).await?;
+        let (runs, neighbours) = around(caches, &namespace, &set, &nodes);
+        let known = [&found.services, &found.brought, &found.certificate_sources];
+        let (issued, bundles) = issued(caches, key, &set, have_certificates(known)).await?;
+        let seen = Observed {
+            looks: caches.looks(&namespace, nodes.all().filter_map(|(_, it)| it.uid())),
+            nodes,
+            infra: caches.external_apis.infra(&caches.api, &set).await?,
+            is_namespace_terminating,
+            set,
+            namespace,
+            defaults: caches.defaults.clone(),
+            runner: caches.runner,
+            sources,
+            objects,
+            networks,
+            deployments,
+            unreadable_deployments,
+            runs,
+            neighbours,
+            inventory: Inventory::of(&caches.sources, &own),
+            issued,
+            bundles,
+            machines,
+            keys: caches.sources.keys().clone(),
+            ..found
+        };
+        complete(caches, seen, &own).await.map(Some)
+    }
 }
 
 /// Whether runs on hosts that leave may still need the inventory.
-fn is_needed_by_leaving(set: &NodeSet, nodes: &SetNodes, machines: &Seen) -> bool {
-    nodes.leaving.values().any(|it| is_used(&**it))
-        || !last_looks::leaving(set, machines.set.as_deref()).is_empty()
+fn is_needed_by_leaving(seen: &Observed) -> bool {
+    seen.nodes.leaving.values().any(|it| is_used(&**it))
+        || !last_looks::leaving(&seen.set, seen.machines.set.as_deref()).is_empty()
 }
 
 /// Returns the nodes of a node set.
@@ -151,9 +161,12 @@ fn around(
     (runs, neighbours)
 }
 
-/// Adds what depends on the rest of the observation: whether machines answer over ssh, and the
-/// Secrets of certificates.
-async fn complete(caches: &Caches, mut seen: Observed) -> Result<Observed> {
+/// Adds what depends on the rest of the observation: the inventory as it is written, whether machines
+/// answer over ssh, and the Secrets of certificates.
+async fn complete(caches: &Caches, mut seen: Observed, inventory: &SourceRef) -> Result<Observed> {
+    if seen.is_in_use() || is_needed_by_leaving(&seen) {
+        seen.written = caches.sources.content(&caches.api, inventory).await?;
+    }
     seen.machines.answering = caches.machines.answering(&awaited(&seen)).await;
     for labels in external_resources::needed_secrets(&seen) {
         let read: Vec<Secret> = caches.api.list(&seen.namespace, &labels).await?;
@@ -164,24 +177,13 @@ async fn complete(caches: &Caches, mut seen: Observed) -> Result<Observed> {
     Ok(seen)
 }
 
-/// The services of a node set, by the reason why it needs them.
-struct KnownServices {
-    /// Services that it lists.
-    services: BTreeMap<String, Arc<Service>>,
-    /// Services that its deployments list instead.
-    brought: BTreeMap<String, Arc<Service>>,
-    /// For services that define no certificates: the service whose certificates they use.
-    certificate_sources: BTreeMap<String, Arc<Service>>,
-    /// Services that cannot be parsed, with the field and the reason.
-    unreadable: BTreeMap<String, String>,
-}
-
-fn known_services(
+/// Returns the services of a node set alone, by the reason why it needs them.
+fn services(
     caches: &Caches,
     namespace: &str,
     set: &NodeSet,
     deployments: &[Arc<Deployment>],
-) -> KnownServices {
+) -> Observed {
     let Found { services, mut unreadable } =
         Found::of(caches.known_services(), namespace, set.spec.services.clone());
     let brought = deployments.iter().flat_map(|it| &it.spec.services_override);
@@ -193,7 +195,7 @@ fn known_services(
     let mut lent = Found::lent(caches.known_services(), namespace, all, &set.spec.services);
     unreadable.append(&mut lent.unreadable);
     let certificate_sources = lent.services;
-    KnownServices { services, brought, certificate_sources, unreadable }
+    Observed { services, brought, certificate_sources, unreadable, ..Observed::default() }
 }
 
 /// Returns the unreadable deployments of the namespace that the node set has already merged, or
@@ -219,8 +221,7 @@ fn unreadable_deployments(
 
 /// Returns whether a deployment is at the host of a node, or waits to disturb it.
 fn is_at(node: &Node, uid: &str) -> bool {
-    let last = node.status.as_ref().and_then(|it| it.deployment.as_ref());
-    last.is_some_and(|it| it.uid == uid && it.state == HostState::Deploying)
+    deployment_at(node).is_some_and(|it| it.uid == uid)
         || node.disruption_target().is_some_and(|it| it.deployment == uid)
 }
 

@@ -245,10 +245,11 @@ impl World {
     }
 
     /// The user changes the configuration, which increments the generation.
-    fn configure(&mut self, config: Option<&str>) {
+    fn configure(&mut self, config: Option<&str>) -> &mut Self {
         let compute = self.compute();
         compute.spec.custom_service_config = config.map(str::to_owned);
         *compute.metadata.generation.as_mut().unwrap() += 1;
+        self
     }
 
     /// Returns the plan for the compute.
@@ -339,7 +340,7 @@ impl World {
     }
 
     /// Ends the running run.
-    fn end(&mut self, result: &str) {
+    fn end(&mut self, result: &str) -> &mut Self {
         let run = self.seen.runs.iter().position(is_open).unwrap();
         let host = self.seen.compute.name_any();
         let status = json!({
@@ -350,6 +351,7 @@ impl World {
         });
         Arc::make_mut(&mut self.seen.runs[run]).status =
             Some(serde_json::from_value(status).unwrap());
+        self
     }
 
     fn condition(&self, type_: &str) -> Condition {
@@ -380,10 +382,8 @@ fn a_run_that_waits_is_withdrawn_when_deployment_is_switched_off_and_the_compute
     world.is_queueing = false;
     world.compute().spec.deploy = Some(true);
     world.settle();
-    world.end("Ok");
-    world.settle();
-    world.end("Ok");
-    world.settle();
+    world.end("Ok").settle();
+    world.end("Ok").settle();
     assert_eq!(
         (world.reason("Ready"), world.reason("UpToDate")),
         ("Ready".into(), "UpToDate".into())
@@ -394,13 +394,10 @@ fn a_run_that_waits_is_withdrawn_when_deployment_is_switched_off_and_the_compute
 fn files_and_attempts_are_written_before_the_first_run_and_the_services_follow_in_order() {
     let mut world = World::new();
     assert_eq!(world.settle()[..3], ["files", "status", "run libvirt"]);
-    world.end("Ok");
-    assert_eq!(world.settle(), ["run nova"]);
-    world.end("Ok");
-    assert_eq!(world.settle(), ["run nova-registered"]);
+    assert_eq!(world.end("Ok").settle(), ["run nova"]);
+    assert_eq!(world.end("Ok").settle(), ["run nova-registered"]);
     assert_eq!(world.condition("Ready").status, ConditionStatus::False);
-    world.end("Ok");
-    assert_eq!(world.settle(), ["status"]);
+    assert_eq!(world.end("Ok").settle(), ["status"]);
     assert_eq!(world.condition("Ready").status, ConditionStatus::True);
     assert_eq!(world.condition("UpToDate").status, ConditionStatus::True);
 }
@@ -613,22 +610,19 @@ fn old_news_of_the_node_is_no_news() {
     world.node().metadata.generation = Some(2);
     assert_eq!(world.settle(), Vec::<String>::new());
     // But no run may rely on it either.
-    world.configure(None);
-    world.settle();
+    world.configure(None).settle();
     assert_eq!((world.n_runs(), world.condition("NodeReady").status), (0, ConditionStatus::True));
 }
 
 #[test]
 fn options_that_cannot_be_read_are_told_with_line_and_column_and_nothing_is_deployed() {
     for mut world in [World::new(), World::deployed()] {
-        world.configure(Some("[libvirt]\ncpu_mode custom"));
-        world.settle();
+        world.configure(Some("[libvirt]\ncpu_mode custom")).settle();
         let condition = world.condition("ServiceConfigReady");
         assert_eq!(condition.reason, "InvalidConfig");
         assert!(condition.message.contains("line 2, column 1"), "{}", condition.message);
         assert_eq!((world.reason("Ready").as_str(), world.n_runs()), ("InvalidConfig", 0));
-        world.configure(Some("[libvirt]\ncpu_mode = custom\n# mended"));
-        world.settle();
+        world.configure(Some("[libvirt]\ncpu_mode = custom\n# mended")).settle();
         assert_eq!(world.n_runs(), 1);
     }
 }
@@ -636,8 +630,7 @@ fn options_that_cannot_be_read_are_told_with_line_and_column_and_nothing_is_depl
 #[test]
 fn emptied_options_are_deployed_as_a_file_without_options() {
     let mut world = World::deployed();
-    world.configure(None);
-    assert_eq!(world.settle()[..3], ["files", "status", "run nova"]);
+    assert_eq!(world.configure(None).settle()[..3], ["files", "status", "run nova"]);
     assert!(world.files["02-nova-override.conf"].lines().all(|it| it.starts_with('#')));
     assert!(world.condition("UpToDate").message.contains("customServiceConfig"));
 }
@@ -689,8 +682,7 @@ fn with_deploy_off_files_are_rendered_nothing_runs_and_a_deployed_compute_stays_
 
     let mut world = World::deployed();
     world.compute().spec.deploy = Some(false);
-    world.configure(Some("[libvirt]"));
-    world.settle();
+    world.configure(Some("[libvirt]")).settle();
     assert_eq!((world.n_runs(), world.condition("Ready").status), (0, ConditionStatus::True));
     assert_eq!(world.reason("UpToDate"), "InputsChanged");
 }
@@ -722,8 +714,7 @@ fn a_redeploy_value_stays_in_force_when_its_annotation_goes() {
 fn a_host_that_could_not_be_reached_is_tried_again_by_itself() {
     let mut world = World::new();
     world.settle();
-    world.end("Unreachable");
-    world.settle();
+    world.end("Unreachable").settle();
     assert_eq!((world.reason("Ready").as_str(), world.n_runs()), ("HostUnreachable", 1));
     let pause = world.pass().requeue_after.unwrap();
     assert!(pause.as_secs() <= 16, "{pause:?}");
@@ -793,12 +784,10 @@ fn the_default_configuration_lies_between_the_generated_and_the_humans() {
 #[test]
 fn surprising_options_are_told_and_do_not_affect_ready() {
     let mut world = World::deployed();
-    world.configure(Some("[DEFAULT]\ntransport_url = rabbit://x"));
-    world.settle();
+    world.configure(Some("[DEFAULT]\ntransport_url = rabbit://x")).settle();
     assert_eq!(world.condition("ConfigWarnings").status, ConditionStatus::True);
     for result in ["Ok", "Ok"] {
-        world.end(result);
-        world.settle();
+        world.end(result).settle();
     }
     assert_eq!(world.condition("Ready").status, ConditionStatus::True);
 }

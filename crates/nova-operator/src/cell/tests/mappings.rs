@@ -75,14 +75,12 @@ fn a_host_whose_mapping_is_awaited_is_read_once_and_nothing_is_left() {
     assert_eq!(seen_by(&mut world, "n0"), Mapping::Unread);
     world.later(MINUTE);
     assert_eq!(world.n_created, 1, "it runs");
-    world.end_reading(SUCCEEDS, Some(""));
-    world.settle();
+    world.end_reading(SUCCEEDS, Some("")).settle();
     assert_eq!((state(&world), world.jobs().len()), ((1, DiscoveryState::Succeeded), 0));
     assert_eq!(seen_by(&mut world, "n0"), Mapping::Absent);
     world.later(MINUTE * 60);
     assert_eq!(world.n_created, 1);
-    world.report("n0", reasons::removal::HOST_UNMAPPED.condition("HostUnmapped", "x"));
-    world.settle();
+    world.report("n0", reasons::removal::HOST_UNMAPPED.condition("HostUnmapped", "x")).settle();
     assert_eq!((record(&world), world.n_created), (None, 1));
     go(&mut world, "n0");
     assert_eq!((record(&world), world.n_created), (None, 1));
@@ -99,14 +97,12 @@ fn hosts_that_come_while_one_is_read_share_the_next_reading_and_no_answer_is_los
         world.settle();
     }
     assert_eq!(asked(&world), [host("n0")]);
-    world.end_reading(SUCCEEDS, Some(""));
-    world.settle();
+    world.end_reading(SUCCEEDS, Some("")).settle();
     assert_eq!((asked(&world), world.n_created), (vec![host("n1"), host("n2")], 2));
     // The controller of the first compute has not seen its result yet.
     assert_eq!(seen_by(&mut world, "n0"), Mapping::Absent);
     assert_eq!(seen_by(&mut world, "n1"), Mapping::Unread);
-    world.end_reading(SUCCEEDS, Some(&format!("{}\n", host("n2"))));
-    world.settle();
+    world.end_reading(SUCCEEDS, Some(&format!("{}\n", host("n2")))).settle();
     let found = ["n0", "n1", "n2"].map(|it| seen_by(&mut world, it));
     assert_eq!(found, [Mapping::Absent, Mapping::Absent, Mapping::Present]);
 }
@@ -118,11 +114,9 @@ fn a_host_that_is_still_mapped_is_read_again_after_a_growing_pause() {
     world.settle();
     for attempt in 1..=4 {
         assert_eq!(state(&world), (attempt, DiscoveryState::Running));
-        world.end_reading(SUCCEEDS, Some(&host("n0")));
-        world.settle();
+        world.end_reading(SUCCEEDS, Some(&host("n0"))).settle();
         assert_eq!(seen_by(&mut world, "n0"), Mapping::Present);
-        world.report("n0", reasons::removal::STILL_MAPPED.condition("HostUnmapped", "x"));
-        world.settle();
+        world.report("n0", reasons::removal::STILL_MAPPED.condition("HostUnmapped", "x")).settle();
         let plan = recorded(decide(&world.seen, None, world.now));
         let due = pause(attempt) + SignedDuration::from_millis(100);
         assert_eq!(plan.requeue_after, Some(due.unsigned_abs()));
@@ -132,8 +126,7 @@ fn a_host_that_is_still_mapped_is_read_again_after_a_growing_pause() {
         assert!(world.running().is_some());
         assert_eq!(seen_by(&mut world, "n0"), Mapping::Present, "the last result stays known");
     }
-    world.end_reading(SUCCEEDS, Some(""));
-    world.settle();
+    world.end_reading(SUCCEEDS, Some("")).settle();
     assert_eq!(seen_by(&mut world, "n0"), Mapping::Absent);
 }
 
@@ -143,8 +136,8 @@ fn a_job_that_fails_leaves_nova_s_word_and_its_log_until_the_next_one() {
     remove(&mut world, "n0");
     world.settle();
     let traceback = "Traceback\n  File \"x\"\n    y()\nDBError: no database at n:p@db\n";
-    let failed = world.end_reading(FAILS, Some(traceback));
-    world.settle();
+    let failed = world.running().unwrap();
+    world.end_reading(FAILS, Some(traceback)).settle();
     assert_eq!((state(&world), world.jobs()), ((1, DiscoveryState::Failed), vec![failed.clone()]));
     let Mapping::NotRead(cause) = seen_by(&mut world, "n0") else { panic!() };
     assert!(cause.contains("DBError: no database at ***@db") && cause.contains(&failed), "{cause}");
@@ -161,8 +154,7 @@ fn a_job_that_fails_leaves_nova_s_word_and_its_log_until_the_next_one() {
 
 /// The removal of a host goes on, because its mapping could not be read.
 fn goes_on(world: &mut World, name: &str) {
-    world.report(name, reasons::removal::NOT_VERIFIED.condition("HostUnmapped", "x"));
-    world.settle();
+    world.report(name, reasons::removal::NOT_VERIFIED.condition("HostUnmapped", "x")).settle();
 }
 
 #[test]
@@ -172,14 +164,13 @@ fn a_failure_is_known_to_its_hosts_before_others_are_read() {
     world.settle();
     remove(&mut world, "n1");
     world.settle();
-    let failed = world.end_reading(FAILS, None);
-    world.settle();
+    let failed = world.running().unwrap();
+    world.end_reading(FAILS, None).settle();
     assert_eq!((world.running(), world.jobs()), (None, vec![failed]));
     assert!(matches!(seen_by(&mut world, "n0"), Mapping::NotRead(_)));
     goes_on(&mut world, "n0");
     assert_eq!(asked(&world), [host("n1")]);
-    world.end_reading(FAILS, None);
-    world.settle();
+    world.end_reading(FAILS, None).settle();
     assert!(matches!(seen_by(&mut world, "n1"), Mapping::NotRead(_)));
     goes_on(&mut world, "n1");
     world.later(MINUTE * 60);
@@ -193,8 +184,7 @@ fn a_host_that_does_not_go_on_holds_the_others_for_a_minute_alone() {
         remove(&mut world, name);
         world.settle();
     }
-    world.end_reading(FAILS, None);
-    world.settle();
+    world.end_reading(FAILS, None).settle();
     world.later(MINUTE - SignedDuration::from_secs(1));
     assert_eq!(world.running(), None);
     world.later(SignedDuration::from_secs(1));
@@ -207,8 +197,7 @@ fn a_result_that_is_not_a_list_of_these_hosts_is_none() {
         let mut world = World::new();
         remove(&mut world, "n0");
         world.settle();
-        world.end_reading(SUCCEEDS, message);
-        world.settle();
+        world.end_reading(SUCCEEDS, message).settle();
         let Mapping::NotRead(cause) = seen_by(&mut world, "n0") else { panic!("{message:?}") };
         assert!(cause.contains("has left no list of these hosts"), "{cause}");
     }
@@ -224,13 +213,11 @@ fn a_failure_takes_nothing_from_what_an_earlier_reading_has_found() {
     let mut world = World::new();
     remove(&mut world, "n0");
     world.settle();
-    world.end_reading(SUCCEEDS, Some(&host("n0")));
-    world.settle();
+    world.end_reading(SUCCEEDS, Some(&host("n0"))).settle();
     remove(&mut world, "n1");
     world.settle();
     assert_eq!(asked(&world), [host("n1"), host("n0")], "it is read again with the new one");
-    world.end_reading(FAILS, None);
-    world.settle();
+    world.end_reading(FAILS, None).settle();
     let Mapping::PresentThenFailed(cause) = seen_by(&mut world, "n0") else { panic!() };
     assert!(cause.contains("has failed"), "{cause}");
     assert!(matches!(seen_by(&mut world, "n1"), Mapping::NotRead(_)));
@@ -257,8 +244,7 @@ fn a_host_that_comes_back_and_is_removed_again_is_read_again() {
     let mut world = World::new();
     remove(&mut world, "n0");
     world.settle();
-    world.end_reading(FAILS, Some("x"));
-    world.settle();
+    world.end_reading(FAILS, Some("x")).settle();
     go(&mut world, "n0");
     world.now += MINUTE;
     come_back(&mut world, "n0");
@@ -318,8 +304,7 @@ fn back_to_external_a_reading_ends_and_nothing_is_left() {
     world.settle();
     assert!(matches!(seen_by(&mut world, "n0"), Mapping::NotRead(_)), "nothing waits for it");
     assert_eq!(world.jobs().len(), 1);
-    world.end_reading(SUCCEEDS, Some(""));
-    world.settle();
+    world.end_reading(SUCCEEDS, Some("")).settle();
     assert_eq!((world.jobs().len(), record(&world)), (0, None));
 }
 
@@ -332,16 +317,14 @@ fn a_cell_has_one_job_at_a_time_and_a_removal_comes_first() {
     let reading = world.running().unwrap();
     assert!(reading.starts_with("nova-cell1-host-mappings-") && reading.len() <= 52, "{reading}");
     assert_eq!(world.said(), (ConditionStatus::False, "Discovering".to_owned()));
-    world.end_reading(SUCCEEDS, Some(""));
-    world.settle();
+    world.end_reading(SUCCEEDS, Some("")).settle();
     let discovery = world.running().unwrap();
     assert!(discovery.contains("host-discovery"), "{discovery}");
     come_back(&mut world, "n2");
     remove(&mut world, "n2");
     world.settle();
     assert_eq!(world.running(), Some(discovery));
-    world.end(None);
-    world.settle();
+    world.end(None).settle();
     assert_eq!(asked(&world), [host("n2")]);
     assert_eq!(world.n_created, 3);
 }

@@ -78,8 +78,7 @@ fn a_host_is_drained_and_only_then_its_compute_goes_as_any_other() {
     assert!(variables.contains_key("edpm_nova_host_leaves"), "{variables:?}");
     let text = serde_json::to_string(&world.runs[0].spec).unwrap();
     assert!(text.contains("dataplanenodeset-edpm"), "{text}");
-    world.end("Ok");
-    world.settle();
+    world.end("Ok").settle();
     let Some(HostOrder::Remove(Remove { service, .. })) = order(&world) else { panic!() };
     assert_eq!(service, OwnService::Is("a0".into()));
     world.nova = Some(HostProgress::Removing(removed()));
@@ -112,8 +111,7 @@ fn a_host_that_comes_back_after_the_stop_gets_another_compute_when_the_first_one
     assert!(is_terminating(world.compute.as_ref().unwrap()), "what was begun is ended");
     world.end("Ok");
     world.nova = Some(HostProgress::Removing(removed()));
-    world.wait(1);
-    world.settle();
+    world.wait(1).settle();
     assert!(uid(&world).is_some() && uid(&world) != before);
     let compute = world.compute.as_ref().unwrap();
     assert!(!is_terminating(compute) && compute.status.is_none() && is_held(&world));
@@ -165,8 +163,7 @@ fn a_node_that_is_deleted_with_its_set_is_held_until_its_host_is_drained() {
     let mut world = world(occupied());
     leave(&mut world, Some(true));
     world.settle();
-    world.delete_node(false);
-    let writes = world.settle();
+    let writes = world.delete_node(false).settle();
     assert!(
         writes.contains(&"delete compute".to_owned()) && n_cleanups(&writes) == 0,
         "{writes:?}"

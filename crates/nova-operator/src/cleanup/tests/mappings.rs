@@ -90,8 +90,7 @@ fn a_host_that_is_still_mapped_holds_the_compute_with_the_command() {
     assert!(message.contains(command) && message.contains(SKIP_CLEANUP), "{message}");
     assert_eq!(world.told_by_node().0, "StillMapped");
     assert_eq!(n_readings(&world), 0);
-    world.wait(1);
-    world.settle();
+    world.wait(1).settle();
     assert_eq!((n_readings(&world), said(&world, "HostUnmapped").1), (1, message));
     end_reading(&mut world, "Complete", "");
     world.nova = Some(HostProgress::Removing(removed()));

@@ -254,8 +254,7 @@ fn a_host_that_has_lost_its_identity_is_never_given_that_of_another_nova() {
     read(&mut world, reading(URL, "two", Some(("s2", "c2"))));
     world.compute().annotations_mut().insert(REDEPLOY.into(), "1".into());
     world.settle();
-    world.end("Ok");
-    world.settle();
+    world.end("Ok").settle();
     let run = world.seen.runs.iter().position(is_open).unwrap();
     let given = world.seen.runs[run].spec.extra_vars["edpm_nova_compute_id"].clone();
     assert_eq!(given, json!("c1"));
