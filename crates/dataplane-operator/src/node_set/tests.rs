@@ -23,7 +23,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use testkit::golden::recorded;
 
-use super::{decide, deployment_history, last_looks as looks};
+use super::{decide, last_looks as looks};
 use crate::condition_catalog::KINDS;
 use crate::finalizers::{INVENTORY_FINALIZER, is_used};
 use crate::host::conflicts::Claim;
@@ -122,9 +122,7 @@ impl World {
 
     /// The same, with an inventory.
     fn set_up() -> Self {
-        let mut world = Self::new();
-        world.settle();
-        world
+        Self::new().at_rest()
     }
 
     /// A node set whose hosts have nodes already.
@@ -179,13 +177,20 @@ impl World {
         }
     }
 
+    /// The same, after the passes.
+    fn at_rest(mut self) -> Self {
+        self.settle();
+        self
+    }
+
     /// Changes the spec, as a user does.
-    fn edit(&mut self, pointer: &str, value: Value) {
+    fn edit(&mut self, pointer: &str, value: Value) -> &mut Self {
         let mut object = serde_json::to_value(&*self.seen.set).unwrap();
         let (parent, key) = pointer.rsplit_once('/').unwrap();
         object["spec"].pointer_mut(parent).unwrap()[key] = value;
         object["metadata"]["generation"] = json!(self.seen.set.metadata.generation.unwrap() + 1);
         self.seen.set = Arc::new(serde_json::from_value(object).unwrap());
+        self
     }
 
     /// Returns the decision on the present objects, without the writes to nodes.
@@ -212,16 +217,10 @@ impl World {
     /// Returns the whole decision on the present objects.
     fn whole_plan(&mut self) -> Plan {
         self.see_nodes();
-        let set = Arc::clone(&self.seen.set);
-        let is_busy = deployment_history::is_inventory_in_use(
-            &set,
-            &self.seen.deployments,
-            &self.seen.unreadable_deployments,
-        );
         let machines = self.seen.machines.set.as_deref();
-        let is_busy = is_busy
+        let is_busy = self.seen.is_in_use()
             || self.seen.nodes.leaving.values().any(|it| is_used(&**it))
-            || !looks::leaving(&set, machines).is_empty();
+            || !looks::leaving(&self.seen.set, machines).is_empty();
         let pairs: Vec<(&str, &str)> =
             self.content.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
         self.seen.written = (is_busy && self.seen.inventory.is_some()).then(|| content(&pairs));
@@ -336,13 +335,14 @@ impl World {
     }
 
     /// Changes a node, which has another resource version then.
-    fn with_node(&mut self, name: &str, change: impl FnOnce(&mut Node)) {
+    fn with_node(&mut self, name: &str, change: impl FnOnce(&mut Node)) -> &mut Self {
         let SetNodes { own, leaving, .. } = &mut self.seen.nodes;
         let node = own.get_mut(name).or_else(|| leaving.get_mut(name)).unwrap();
         let node = Arc::make_mut(node);
         change(node);
         let version: u32 = node.resource_version().unwrap().parse().unwrap();
         node.metadata.resource_version = Some((version + 1).to_string());
+        self
     }
 
     /// Returns the node set's claim to its hosts.
@@ -356,13 +356,14 @@ impl World {
     }
 
     /// Another operator holds the nodes of these hosts, and of no others.
-    fn finalize(&mut self, hosts: &[&str]) {
+    fn finalize(&mut self, hosts: &[&str]) -> &mut Self {
         let SetNodes { own, leaving, .. } = &mut self.seen.nodes;
         for (name, node) in own.iter_mut().chain(leaving) {
             let finalizers = Arc::make_mut(node).finalizers_mut();
             finalizers.retain(|it| it != OTHER);
             finalizers.extend(hosts.contains(&name.as_str()).then(|| OTHER.to_owned()));
         }
+        self
     }
 
     /// Another operator says on the node of a host what it lets happen.
@@ -383,9 +384,23 @@ impl World {
         (format!("{:?}", found.status), found.reason.clone())
     }
 
+    /// The same, after the passes.
+    fn settled(&mut self, type_: &str) -> (String, String) {
+        self.settle();
+        self.condition(type_)
+    }
+
     fn message(&self, type_: &str) -> String {
         let status = self.seen.set.status.as_ref().unwrap();
         find(&status.conditions, type_).unwrap().message.clone()
+    }
+
+    /// The message of a condition has these words.
+    fn says(&self, type_: &str, words: &[&str]) {
+        let message = self.message(type_);
+        for it in words {
+            assert!(message.contains(it), "{message}\nlacks {it}");
+        }
     }
 
     fn states(&self) -> Vec<HostState> {
@@ -405,8 +420,7 @@ impl World {
 /// Two hosts that are deployed.
 fn deployed() -> World {
     let mut world = World::set_up();
-    world.deployed("d");
-    world.settle();
+    world.deployed("d").settle();
     world
 }
 

@@ -37,11 +37,15 @@ impl Play {
         let world = &mut self.world;
         match chapter {
             0 => {}
-            1 => world.deploy("d", &json!({}), &[("n0", 1, "Running"), ("n1", 1, "Running")]),
+            1 => {
+                world.deploy("d", &json!({}), &[("n0", 1, "Running"), ("n1", 1, "Running")]);
+            }
             2 => {
                 world.edit("/nodes", json!({ "n0": { "ansible": { "ansibleHost": HOSTS[0].1 } } }));
             }
-            3 => world.end("d", true, ["c1", "s1"]),
+            3 => {
+                world.end("d", true, ["c1", "s1"]);
+            }
             4 => {
                 world.now += SignedDuration::from_hours(1);
                 let again = json!({ "provisioningState": "active", "instance": "i-2" });
@@ -87,8 +91,7 @@ impl Play {
     fn check(&self, step: &Step) {
         let (seen, hosts) = (&self.world.seen, self.hosts());
         let title = || format!("{:?} of {}", step.write, step.target.name);
-        let is_busy =
-            seen.deployments.iter().any(|it| deployment_history::is_under_way(it, &seen.set));
+        let is_busy = seen.is_in_use();
         let is_deleted = seen.set.metadata.deletion_timestamp.is_some();
         for name in self.asked.keys() {
             let is_needed = is_busy || !is_deleted && seen.set.spec.nodes.contains_key(name);

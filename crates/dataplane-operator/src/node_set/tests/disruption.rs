@@ -1,7 +1,5 @@
 //! The deployment that waits to disturb a host, as the host's node names it.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-
 use super::*;
 
 impl World {
@@ -15,8 +13,7 @@ impl World {
 /// A node set that was deployed, and whose next deployment waits at the first host.
 fn waiting() -> World {
     let mut world = deployed();
-    world.deploy("e", &json!({}), &[("n0", 0, "Awaiting"), ("n1", 0, "Untouched")]);
-    world.settle();
+    world.deploy("e", &json!({}), &[("n0", 0, "Awaiting"), ("n1", 0, "Untouched")]).settle();
     assert_eq!(world.targets(), [Some("e"), None]);
     assert_eq!(world.states(), [HostState::Deployed; 2]);
     world
@@ -26,9 +23,8 @@ fn waiting() -> World {
 fn a_node_set_that_is_deleted_takes_no_place_from_a_deployment_that_waits() {
     let mut world = waiting();
     world.finalize(&["n0", "n1"]);
-    Arc::make_mut(&mut world.seen.set).metadata.deletion_timestamp = Some(Time(world.now));
-    world.settle();
-    assert_eq!(world.condition("SetupReady"), is("False", "DeletionWaits"));
+    world.go();
+    assert_eq!(world.settled("SetupReady"), is("False", "DeletionWaits"));
     assert_eq!(world.targets(), [Some("e"), None]);
 }
 
@@ -40,9 +36,7 @@ fn a_deployment_that_is_gone_waits_for_no_host_and_none_waits_for_one_that_leave
     assert_eq!(world.targets(), [None, None]);
     assert_eq!(world.states(), [HostState::Deployed; 2], "it had not begun");
     let mut world = waiting();
-    world.finalize(&["n0", "n1"]);
-    world.delete_node("n0");
-    world.settle();
+    world.finalize(&["n0", "n1"]).delete_node("n0").settle();
     assert_eq!(world.targets(), [None, None]);
 }
 

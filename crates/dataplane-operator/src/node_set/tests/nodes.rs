@@ -70,9 +70,10 @@ impl World {
     }
 
     /// Somebody deletes a node.
-    pub(super) fn delete_node(&mut self, name: &str) {
+    pub(super) fn delete_node(&mut self, name: &str) -> &mut Self {
         let now = self.now;
         self.with_node(name, |it| it.metadata.deletion_timestamp = Some(Time(now)));
+        self
     }
 
     fn mark(&self, name: &str) -> Option<bool> {
@@ -112,8 +113,10 @@ impl World {
         self.seen.nodes.foreign.insert(name.into(), Arc::new(node));
     }
 
-    fn go(&mut self) {
+    /// The user deletes the node set.
+    pub(super) fn go(&mut self) -> &mut Self {
         Arc::make_mut(&mut self.seen.set).metadata.deletion_timestamp = Some(Time(self.now));
+        self
     }
 }
 
@@ -182,23 +185,20 @@ fn the_inventory_waits_until_each_host_has_its_node() {
     world.pass();
     assert_eq!(world.condition("SetupReady"), is("False", "NodesAwaited"));
     assert!(world.seen.inventory.is_none());
-    world.settle();
-    assert_eq!(world.condition("SetupReady"), is("True", "Ready"));
+    assert_eq!(world.settled("SetupReady"), is("True", "Ready"));
     assert!(world.seen.inventory.is_some());
     // So does that of a host which is added later.
     world.edit("/nodes/n2", json!({ "ansible": { "ansibleHost": "192.0.2.12" } }));
     world.pass();
     assert_eq!(world.condition("SetupReady"), is("False", "NodesAwaited"));
-    world.settle();
-    assert_eq!(world.condition("SetupReady"), is("True", "Ready"));
+    assert_eq!(world.settled("SetupReady"), is("True", "Ready"));
     assert_eq!(world.inventory()[SET]["hosts"].as_object().unwrap().len(), 3);
 }
 
 #[test]
 fn a_node_has_the_name_of_its_host_and_knows_its_entry() {
     let mut world = World::bare(&two_hosts());
-    world.edit("/nodes/n0/hostName", json!("compute-0.example.org"));
-    world.settle();
+    world.edit("/nodes/n0/hostName", json!("compute-0.example.org")).settle();
     let names: Vec<&String> = world.seen.nodes.own.keys().collect();
     assert_eq!(names, ["compute-0", "n1"]);
     let status = world.node("compute-0");
@@ -243,8 +243,7 @@ fn what_the_controller_of_deployments_writes_into_a_node_stays_as_it_is() {
 fn a_host_that_is_installed_anew_forgets_its_deployments_in_one_write() {
     let mut world = World::provisioned();
     world.deployed("d");
-    world.deploy("e", &json!({}), &[("n0", 0, "Untouched"), ("n1", 1, "Awaiting")]);
-    world.settle();
+    world.deploy("e", &json!({}), &[("n0", 0, "Untouched"), ("n1", 1, "Awaiting")]).settle();
     assert_eq!(world.states(), [HostState::Deployed, HostState::Deploying]);
     let fields = json!({ "provisioningState": "active", "instance": "i-2" });
     world.seen.machines.say("n1", &fields);
@@ -260,16 +259,14 @@ fn a_host_that_is_installed_anew_forgets_its_deployments_in_one_write() {
 #[test]
 fn a_failure_is_described_with_its_message_and_an_error_once_it_is_given_up() {
     let mut world = World::set_up();
-    world.deploy("d", &json!({}), &[("n0", 2, "Succeeded"), ("n1", 1, "Failed")]);
-    world.settle();
+    world.deploy("d", &json!({}), &[("n0", 2, "Succeeded"), ("n1", 1, "Failed")]).settle();
     let told = |world: &World| {
         let ready = world.of_node("n1", "Ready");
         (ready.message.clone(), format!("{:?}", ready.severity))
     };
     assert_eq!(world.reasons("n1", ["Ready", "DeploymentReady"]), ["TaskFailed"; 2]);
     assert_eq!(told(&world), ("no disk".into(), "Some(Warning)".into()), "it is tried again");
-    world.end("d", false, ["c1", "s1"]);
-    world.settle();
+    world.end("d", false, ["c1", "s1"]).settle();
     assert_eq!(told(&world), ("no disk".into(), "Some(Error)".into()));
     assert_eq!(world.reasons("n0", ["Ready"]), ["Ready"]);
 }
@@ -304,8 +301,7 @@ fn a_node_of_somebody_else_holds_its_host_alone() {
     let hosts = world.inventory()[SET]["hosts"].clone();
     assert_eq!(hosts.as_object().unwrap().keys().collect::<Vec<_>>(), ["n1"]);
     world.deploy("d", &json!({}), &[("n1", 2, "Succeeded")]);
-    world.end("d", true, ["c1", "s1"]);
-    world.settle();
+    world.end("d", true, ["c1", "s1"]).settle();
     assert_eq!(world.states(), [HostState::Undeployed, HostState::Deployed]);
     world.seen.nodes.foreign.clear();
     assert_eq!(world.settle_nodes(), ["create n0", "status n0"]);
@@ -336,8 +332,7 @@ fn a_refused_node_is_reported_and_holds_its_host_alone() {
     };
     refuse(&mut world);
     assert_eq!(world.condition(NODES_ACCEPTED), is("False", "Forbidden"));
-    let text = world.message(NODES_ACCEPTED);
-    assert!(text.contains("OpenStackDataPlaneNode n0 cannot be written: exceeded quota"), "{text}");
+    world.says(NODES_ACCEPTED, &["OpenStackDataPlaneNode n0 cannot be written: exceeded quota"]);
     let status = world.seen.set.status.as_ref().unwrap();
     assert_eq!(find(&status.conditions, "WritesAccepted"), None, "Ready depends on that");
     // It is tried again, and said again where it is refused again.
@@ -374,6 +369,8 @@ fn a_node_set_with_too_many_hosts_makes_no_nodes() {
     let mut world = wide(501);
     assert_eq!(world.settle_nodes(), [""; 0]);
     assert_eq!(world.condition("InputReady"), is("False", "TooManyHosts"));
+    assert!(world.message("InputReady").contains("several node sets"));
+    assert!(world.seen.inventory.is_none());
 }
 
 /// Returns what deployments have left on a node.
@@ -404,8 +401,7 @@ fn a_node_that_is_deleted_by_hand_goes_in_order_and_is_made_anew() {
     assert_eq!(world.states(), [HostState::Undeployed, HostState::Deployed]);
     assert_eq!(left_by_deployments(&world, "n0"), NodeStatus::default(), "it is a new host");
     assert_eq!(world.reasons("n0", ["Ready"]), ["NotDeployed"]);
-    world.deployed("e");
-    world.settle();
+    world.deployed("e").settle();
     assert_eq!(world.condition("Ready"), is("True", "Ready"));
 }
 
@@ -424,11 +420,9 @@ fn a_node_without_a_finalizer_gets_it_before_it_is_deleted() {
     world.node_writes.clear();
     world.pass();
     assert_eq!(world.node_writes, ["hold n0", "delete n1"]);
-    world.finalize(&["n0"]);
-    world.settle();
+    world.finalize(&["n0"]).settle();
     assert!(world.seen.nodes.get("n0").is_some(), "others clean up");
-    world.finalize(&[]);
-    assert_eq!(world.settle().last().unwrap(), "release NodeSet compute");
+    assert_eq!(world.finalize(&[]).settle().last().unwrap(), "release NodeSet compute");
 }
 
 #[test]
@@ -445,8 +439,7 @@ fn the_node_of_an_entry_that_is_taken_out_is_marked_and_goes_when_nobody_holds_i
     world.finalize(&["n0"]);
     assert_eq!(world.settle_nodes(), ["delete n1", "release n1"]);
     assert!(world.seen.nodes.get("n1").is_none());
-    world.edit("/nodes/n1", json!({ "ansible": { "ansibleHost": "192.0.2.11" } }));
-    world.settle();
+    world.edit("/nodes/n1", json!({ "ansible": { "ansibleHost": "192.0.2.11" } })).settle();
     assert_eq!(left_by_deployments(&world, "n1"), NodeStatus::default(), "it is a new host");
     assert_eq!(world.states(), [HostState::Deployed, HostState::Undeployed]);
 }
@@ -456,8 +449,7 @@ fn an_entry_that_is_back_takes_the_mark_back() {
     let mut world = deployed();
     world.finalize(&["n0", "n1"]);
     let hash = world.node("n1").deployed_config_hash.clone();
-    world.take_out();
-    world.settle();
+    world.take_out().settle();
     world.edit("/nodes/n1", json!({ "ansible": { "ansibleHost": "192.0.2.11" } }));
     let writes = world.settle_nodes();
     assert_eq!(writes[0], "apply n1", "{writes:?}");
@@ -480,10 +472,8 @@ fn a_mark_that_another_writer_has_set_is_taken_back_where_the_entry_stands() {
 #[test]
 fn nothing_leaves_while_a_deployment_is_under_way() {
     let mut world = deployed();
-    world.deploy("e", &json!({}), &[("n0", 0, "Running"), ("n1", 0, "Running")]);
-    world.settle();
-    world.take_out();
-    world.settle();
+    world.deploy("e", &json!({}), &[("n0", 0, "Running"), ("n1", 0, "Running")]).settle();
+    world.take_out().settle();
     assert_eq!(world.mark("n1"), None);
     world.deploy("e", &json!({}), &[("n0", 2, "Succeeded"), ("n1", 2, "Succeeded")]);
     world.end("e", true, ["c1", "s1"]);
@@ -509,6 +499,7 @@ fn a_host_that_another_node_set_has_too_is_handed_over_as_it_is() {
     world.finalize(&["n0", "n1"]);
     world.others = vec![other("192.0.2.11")];
     assert_eq!(world.settle_nodes(), [""; 0], "it is here as long as its entry is");
+    assert_eq!(world.writes, [""; 0]);
     let before = world.seen.nodes.own["n1"].clone();
     let as_it_was = left_by_deployments(&world, "n1");
     assert_eq!(as_it_was.deployed, Some(true));
@@ -544,8 +535,7 @@ fn a_node_set_that_goes_hands_over_what_another_one_has() {
     let mut world = deployed();
     world.finalize(&["n1"]);
     world.others = vec![other("192.0.2.11")];
-    world.go();
-    let writes = world.settle();
+    let writes = world.go().settle();
     assert_eq!(world.node_writes, ["apply n1", "delete n0", "release n0"]);
     assert_eq!(writes.last().unwrap(), "release NodeSet compute", "it waits for no clean-up");
 }
@@ -558,8 +548,7 @@ fn a_host_at_another_address_or_in_a_node_set_that_goes_is_not_handed_over() {
         let mut world = deployed();
         world.finalize(&["n1"]);
         world.others = vec![it];
-        world.take_out();
-        world.settle();
+        world.take_out().settle();
         assert_eq!(world.mark("n1"), Some(true));
         assert_eq!(world.seen.nodes.get("n1").unwrap().node_set(), Some(SET));
     }
@@ -568,10 +557,8 @@ fn a_host_at_another_address_or_in_a_node_set_that_goes_is_not_handed_over() {
 #[test]
 fn the_nodes_of_a_node_set_go_before_it_and_not_before_its_deployments() {
     for finalizer in [None, Some("foregroundDeletion"), Some("orphan")] {
-        let mut world = World::new();
-        world.settle();
-        world.deploy("d", &json!({}), &[("n0", 0, "Running"), ("n1", 0, "Running")]);
-        world.settle();
+        let mut world = World::new().at_rest();
+        world.deploy("d", &json!({}), &[("n0", 0, "Running"), ("n1", 0, "Running")]).settle();
         world.finalize(&["n0"]);
         world.go();
         let set = Arc::make_mut(&mut world.seen.set);
@@ -590,9 +577,7 @@ fn the_nodes_of_a_node_set_go_before_it_and_not_before_its_deployments() {
         // The garbage collector takes its finalizer off when it is through.
         let set = Arc::make_mut(&mut world.seen.set);
         set.finalizers_mut().retain(|it| Some(it.as_str()) != finalizer);
-        world.finalize(&[]);
-        let writes = world.settle();
-        assert_eq!(writes.last().unwrap(), "release NodeSet compute");
+        assert_eq!(world.finalize(&[]).settle().last().unwrap(), "release NodeSet compute");
         assert!(world.seen.nodes.all().next().is_none() && world.seen.inventory.is_none());
     }
 }
@@ -607,7 +592,8 @@ fn in_a_namespace_that_is_deleted_the_nodes_are_let_go_at_once() {
     assert_eq!(world.node_writes[..2], ["delete n0", "delete n1"]);
     let holds = |(_, it): (&String, &Arc<Node>)| it.finalizers() == [OTHER];
     assert!(world.seen.nodes.all().all(holds), "others let go by themselves");
-    assert_eq!(writes.last().unwrap(), "release NodeSet compute");
+    let expected = ["delete Secret dataplanenodeset-compute", "release NodeSet compute"];
+    assert_eq!(writes[1..], expected);
 }
 
 #[test]
@@ -640,9 +626,7 @@ fn no_node_is_made_where_the_kind_is_not_ours_or_its_definition_does_not_know_th
 #[test]
 fn a_host_that_was_leaving_before_it_had_a_node_gets_one_that_leaves() {
     let mut world = deployed();
-    world.finalize(&["n1"]);
-    world.take_out();
-    world.settle();
+    world.finalize(&["n1"]).take_out().settle();
     assert_eq!(world.states(), [HostState::Deployed, HostState::Terminating]);
     world.seen.nodes.leaving.clear();
     world.pass();
@@ -675,8 +659,7 @@ fn what_others_write_into_a_status_is_neither_written_nor_compared() {
 fn a_deployment_of_some_tasks_leaves_a_host_deployed_and_one_that_is_gone_has_failed() {
     let mut world = deployed();
     let spec = json!({ "ansibleTags": "a" });
-    world.deploy("e", &spec, &[("n0", 2, "Succeeded"), ("n1", 0, "Running")]);
-    world.settle();
+    world.deploy("e", &spec, &[("n0", 2, "Succeeded"), ("n1", 0, "Running")]).settle();
     assert_eq!(world.states(), [HostState::Deployed; 2]);
     assert_eq!(world.reasons("n0", ["DeploymentReady"]), ["Deployed"]);
     world.seen.deployments.retain(|it| it.name_any() == "d");

@@ -6,14 +6,18 @@ use operator_core::node_set_host::prefix;
 
 use super::nodes::merged;
 use super::*;
-use crate::deployment::service_schedule::hash_of;
-use crate::node_set::deployment_history::is_partial;
-use crate::node_set::nodes::conditions::with_deployment;
+use crate::host::node_state::hash_of;
+use crate::host::node_conditions::with_deployment;
 
 impl World {
     /// Adds a deployment that has begun, or lets one go on; `hosts` are name, number of finished
     /// services, and state of the next one.
-    pub(super) fn deploy(&mut self, name: &str, spec: &Value, hosts: &[(&str, usize, &str)]) {
+    pub(super) fn deploy(
+        &mut self,
+        name: &str,
+        spec: &Value,
+        hosts: &[(&str, usize, &str)],
+    ) -> &mut Self {
         let mut full = json!({ "nodeSets": [SET] });
         for (key, value) in spec.as_object().unwrap() {
             full[key] = value.clone();
@@ -34,6 +38,7 @@ impl World {
         }
         self.seen.deployments.retain(|it| it.name_any() != name);
         self.seen.deployments.push(Arc::new(deployment));
+        self
     }
 
     /// A deployment has come so far on a host.
@@ -56,7 +61,7 @@ impl World {
 
     /// Ends the deployment of that name; `sources` are the digests that it used of the service's
     /// objects.
-    pub(super) fn end(&mut self, name: &str, is_good: bool, sources: [&str; 2]) {
+    pub(super) fn end(&mut self, name: &str, is_good: bool, sources: [&str; 2]) -> &mut Self {
         let idx = self.seen.deployments.iter().position(|it| it.name_any() == name).unwrap();
         let mut deployment = (*self.seen.deployments[idx]).clone();
         let status = deployment.status.as_mut().unwrap();
@@ -84,14 +89,16 @@ impl World {
             }
         }
         self.seen.deployments[idx] = Arc::new(deployment);
+        self
     }
 
     /// Adds a deployment of everything that has succeeded.
-    pub(super) fn deployed(&mut self, name: &str) {
+    pub(super) fn deployed(&mut self, name: &str) -> &mut Self {
         let n_services = self.seen.set.spec.services.len();
         let hosts = ["n0", "n1"].map(|it| (it, n_services, "Succeeded"));
         self.deploy(name, &json!({}), &hosts);
         self.end(name, true, ["c1", "s1"]);
+        self
     }
 
     /// A deployment that cannot be read takes the place of one that can.
@@ -123,7 +130,7 @@ fn record(
     if state == "Untouched" || state == "Awaiting" && done == 0 {
         return;
     }
-    let (partial, is_done) = (is_partial(&deployment.spec), done == part.services.len());
+    let (partial, is_done) = (deployment.spec.is_partial(), done == part.services.len());
     let last = status.deployment.as_ref();
     let begins = last.is_none_or(|it| it.uid != uid);
     status.deployment = Some(NodeDeployment {

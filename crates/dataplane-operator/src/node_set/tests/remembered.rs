@@ -6,8 +6,7 @@ use super::*;
 /// Two hosts at which a deployment is.
 fn at_work() -> World {
     let mut world = World::set_up();
-    world.deploy("d", &json!({}), &[("n0", 0, "Running"), ("n1", 0, "Running")]);
-    world.settle();
+    world.deploy("d", &json!({}), &[("n0", 0, "Running"), ("n1", 0, "Running")]).settle();
     world
 }
 
@@ -25,8 +24,7 @@ fn the_end_of_a_deployment_counts_once_that_of_its_hosts_is_observed() {
     let status = world.seen.set.status.clone().unwrap();
     assert_eq!((status.settled_deployments, status.deployed_config_hash), (Vec::new(), None));
     world.seen.nodes.own.insert("n1".into(), after);
-    world.settle();
-    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+    assert_eq!(world.settled("Ready"), is("True", "Ready"));
     let status = world.seen.set.status.clone().unwrap();
     assert_eq!(status.deployed_config_hash, status.config_hash);
     assert_eq!(status.deployed_inputs, status.inputs);
@@ -36,8 +34,7 @@ fn the_end_of_a_deployment_counts_once_that_of_its_hosts_is_observed() {
 fn a_deployment_that_has_succeeded_counts_though_the_next_one_has_begun_already() {
     let mut world = at_work();
     world.end("d", true, ["c1", "s1"]);
-    world.deploy("e", &json!({ "servicesOverride": ["web"] }), &[("n0", 0, "Running")]);
-    world.settle();
+    world.deploy("e", &json!({ "servicesOverride": ["web"] }), &[("n0", 0, "Running")]).settle();
     assert_eq!(world.states(), [HostState::Deploying, HostState::Deployed]);
     let status = world.seen.set.status.clone().unwrap();
     assert_eq!(status.deployed_config_hash, status.config_hash);
@@ -52,16 +49,14 @@ fn a_node_set_whose_hosts_have_all_succeeded_is_deployed_though_others_have_fail
     let hash = world.hash();
     let status = Arc::make_mut(&mut world.seen.deployments[0]).status.as_mut().unwrap();
     status.node_set_hashes.insert(SET.into(), hash);
-    world.settle();
-    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+    assert_eq!(world.settled("Ready"), is("True", "Ready"));
     assert_eq!(world.condition("UpToDate"), is("True", "UpToDate"));
 }
 
 #[test]
 fn a_host_that_was_to_leave_is_handed_over_as_one_that_is_to_be_deployed_again() {
     let mut world = at_work();
-    world.end("d", true, ["c1", "s1"]);
-    world.settle();
+    world.end("d", true, ["c1", "s1"]).settle();
     world.with_node("n1", |it| it.spec.leaving = Some(true));
     world.take_out();
     world.others = vec![other("192.0.2.11")];
@@ -76,10 +71,8 @@ fn a_host_that_was_to_leave_is_handed_over_as_one_that_is_to_be_deployed_again()
 #[test]
 fn a_host_without_an_entry_keeps_its_key_and_address_while_a_deployment_goes_on() {
     let mut world = at_work();
-    world.with_node("n1", |it| it.status.as_mut().unwrap().host_key = Some(KEY.into()));
-    world.settle();
-    world.take_out();
-    world.settle();
+    world.with_node("n1", |it| it.status.as_mut().unwrap().host_key = Some(KEY.into())).settle();
+    world.take_out().settle();
     let node = world.node("n1");
     assert_eq!(node.observed_node_set.as_ref().unwrap().key, None, "it is described");
     assert_eq!(node.address.as_deref(), Some("192.0.2.11:22"));

@@ -7,12 +7,9 @@ use super::*;
 
 impl World {
     /// The user takes n1 out.
-    pub(super) fn take_out(&mut self) {
+    pub(super) fn take_out(&mut self) -> &mut Self {
         self.edit("/nodes", json!({ "n0": { "ansible": { "ansibleHost": "192.0.2.10" } } }));
-    }
-
-    fn delete(&mut self) {
-        Arc::make_mut(&mut self.seen.set).metadata.deletion_timestamp = Some(Time(self.now));
+        self
     }
 
     fn recorded(&self) -> &api::dataplane::NodeSetStatus {
@@ -32,18 +29,10 @@ fn n1() -> Value {
 }
 
 #[test]
-fn finalizers_of_nodes_change_nothing_while_the_hosts_are_in_the_spec() {
-    let mut world = deployed();
-    world.finalize(&["n0", "n1"]);
-    assert_eq!(world.settle(), [""; 0]);
-}
-
-#[test]
 fn a_host_that_is_taken_out_stays_in_the_inventory_until_its_finalizer_is_removed() {
     let mut world = held();
     let before = world.inventory()[SET]["hosts"]["n1"].clone();
-    world.take_out();
-    assert_eq!(world.settle(), ["status NodeSet compute"], "the inventory is the same");
+    assert_eq!(world.take_out().settle(), ["status NodeSet compute"], "the inventory is the same");
     assert_eq!(world.states(), [HostState::Deployed, HostState::Terminating]);
     assert_eq!(world.node("n1").address.as_deref(), Some("192.0.2.11:22"));
     assert_eq!((world.recorded().nodes, world.recorded().ready_nodes), (1, 1));
@@ -52,8 +41,7 @@ fn a_host_that_is_taken_out_stays_in_the_inventory_until_its_finalizer_is_remove
     assert_eq!(world.settle().len(), 2);
     assert_eq!(world.inventory()[SET]["hosts"]["n1"], before);
     assert_eq!(world.inventory()[SET]["vars"]["a"], "b");
-    world.finalize(&["n0"]);
-    world.settle();
+    world.finalize(&["n0"]).settle();
     assert_eq!(world.inventory()[SET]["hosts"].as_object().unwrap().len(), 1);
     assert_eq!(world.states(), [HostState::Deployed]);
     assert_eq!(world.settle(), [""; 0]);
@@ -66,8 +54,7 @@ fn a_node_set_is_as_ready_and_as_up_to_date_as_if_the_host_were_gone() {
         if !holds {
             world.finalize(&[]);
         }
-        world.take_out();
-        world.settle();
+        world.take_out().settle();
         let all = world.recorded().conditions.clone();
         (world.hash(), world.recorded().inputs.clone(), all)
     };
@@ -82,12 +69,10 @@ fn a_node_set_is_as_ready_and_as_up_to_date_as_if_the_host_were_gone() {
 fn all_hosts_can_be_taken_out() {
     let mut world = held();
     let before = world.content.clone();
-    world.edit("/nodes", json!({}));
-    world.settle();
+    world.edit("/nodes", json!({})).settle();
     assert_eq!(world.content["inventory"], before["inventory"]);
     assert_eq!(world.states(), [HostState::Terminating; 2]);
-    world.finalize(&[]);
-    world.settle();
+    world.finalize(&[]).settle();
     assert!(world.inventory()[SET].get("hosts").is_none());
     assert!(world.recorded().hosts.is_empty());
 }
@@ -109,8 +94,7 @@ fn the_learned_key_of_a_terminating_host_stays_known_and_a_changed_one_can_be_ac
     world.seen.runs = vec![run(KEY)];
     world.settle();
     world.seen.runs.clear();
-    world.take_out();
-    world.settle();
+    world.take_out().settle();
     assert_eq!(world.content["known_hosts"], format!("192.0.2.11 {KEY}\n"));
     assert_eq!(world.node("n1").host_key.as_deref(), Some(KEY));
     let other = KEY.replace("WOnjFt", "AAAAAA");
@@ -121,16 +105,14 @@ fn the_learned_key_of_a_terminating_host_stays_known_and_a_changed_one_can_be_ac
     });
     world.settle();
     assert_eq!(world.content["known_hosts"], format!("192.0.2.11 {other}\n"));
-    world.finalize(&[]);
-    world.settle();
+    world.finalize(&[]).settle();
     assert_eq!(world.content["known_hosts"], "");
 }
 
 #[test]
 fn an_inventory_that_was_lost_is_written_without_the_host_and_nothing_waits_for_it() {
     let mut world = held();
-    world.take_out();
-    world.settle();
+    world.take_out().settle();
     world.seen.inventory = None;
     world.content.clear();
     world.settle();
@@ -140,8 +122,7 @@ fn an_inventory_that_was_lost_is_written_without_the_host_and_nothing_waits_for_
     assert_eq!(world.settle(), [""; 0]);
     // What another field manager wrote is not renewed as if it were the operator's.
     let mut world = held();
-    world.take_out();
-    world.settle();
+    world.take_out().settle();
     world.seen.inventory.as_mut().unwrap().managed_fields = ManagedFields::default();
     world.settle();
     assert_eq!(world.inventory()[SET]["hosts"].as_object().unwrap().len(), 1);
@@ -152,31 +133,25 @@ fn a_host_that_comes_back_is_in_service_and_is_to_be_deployed_again() {
     let mut world = held();
     let hash = world.node("n1").deployed_config_hash.clone();
     assert!(hash.is_some());
-    world.take_out();
-    world.settle();
-    world.edit("/nodes/n1", n1());
-    world.settle();
+    world.take_out().settle();
+    world.edit("/nodes/n1", n1()).settle();
     assert_eq!(world.states(), [HostState::Deployed, HostState::Undeployed]);
     assert_eq!(world.node("n1").deployed_config_hash, hash);
     assert_eq!(world.condition("DeploymentReady"), is("False", "NotDeployed"));
     assert!(world.message("DeploymentReady").contains("taken out of the node set and put back"));
-    world.deployed("again");
-    world.settle();
+    world.deployed("again").settle();
     assert_eq!(world.condition("Ready"), is("True", "Ready"));
 }
 
 #[test]
 fn a_deployment_keeps_its_inventory_and_the_host_stays_after_it() {
     let mut world = held();
-    world.deploy("e", &json!({}), &[("n0", 1, "Running"), ("n1", 1, "Running")]);
-    world.settle();
+    world.deploy("e", &json!({}), &[("n0", 1, "Running"), ("n1", 1, "Running")]).settle();
     let before = world.content.clone();
-    world.take_out();
-    world.settle();
+    world.take_out().settle();
     assert_eq!(world.content, before);
     world.deploy("e", &json!({}), &[("n0", 2, "Succeeded")]);
-    world.end("e", true, ["c1", "s1"]);
-    world.settle();
+    world.end("e", true, ["c1", "s1"]).settle();
     assert_eq!(world.states(), [HostState::Deployed, HostState::Terminating]);
     assert_eq!(world.content["inventory"], before["inventory"]);
     assert_eq!(world.condition("Ready"), is("True", "Ready"));
@@ -193,13 +168,10 @@ fn terminating_hosts_count_among_the_most_that_a_node_set_may_have() {
         )
     };
     let nodes: serde_json::Map<String, Value> = (0..499).map(node).collect();
-    world.edit("/nodes", json!(nodes));
-    world.settle();
+    world.edit("/nodes", json!(nodes)).settle();
     assert_eq!(world.condition("InputReady"), is("False", "TooManyHosts"));
-    let message = world.message("InputReady");
-    assert!(message.contains("499 nodes and 2 hosts that are still terminating"), "{message}");
-    world.finalize(&["n0"]);
-    world.settle();
+    world.says("InputReady", &["499 nodes and 2 hosts that are still terminating"]);
+    world.finalize(&["n0"]).settle();
     assert_eq!(world.condition("InputReady"), is("True", "InputComplete"));
 }
 
@@ -214,15 +186,10 @@ fn a_host_at_the_address_of_a_terminating_one_waits_for_it() {
         }),
     );
     let before = world.content.clone();
-    world.settle();
-    assert_eq!(world.condition("InputReady"), is("False", "HostTaken"));
-    let message = world.message("InputReady");
-    for words in ["Host n9", "address 192.0.2.11 of host n1", "still terminating"] {
-        assert!(message.contains(words), "{words}: {message}");
-    }
+    assert_eq!(world.settled("InputReady"), is("False", "HostTaken"));
+    world.says("InputReady", &["Host n9", "address 192.0.2.11 of host n1", "still terminating"]);
     assert_eq!(world.content, before);
-    world.finalize(&["n0"]);
-    world.settle();
+    world.finalize(&["n0"]).settle();
     assert_eq!(world.condition("InputReady"), is("True", "InputComplete"));
     let inventory = world.inventory();
     assert_eq!(
@@ -258,19 +225,16 @@ fn a_terminating_host_belongs_to_its_node_set_until_its_finalizer_is_removed() {
     world.seen.neighbours = vec![Claim::of_node_set(&other)];
     assert_eq!(world.settle(), [""; 0]);
     other.metadata.creation_timestamp = Some(Time("2026-01-02T00:00:00Z".parse().unwrap()));
-    world.finalize(&[]);
-    world.settle();
+    world.finalize(&[]).settle();
     assert_eq!(Claim::of_node_set(&other).taken(&[world.claim()]), []);
 }
 
 #[test]
 fn a_deleted_node_set_waits_until_no_node_has_a_finalizer_of_others() {
     let mut world = held();
-    world.take_out();
-    world.settle();
+    world.take_out().settle();
     let before = world.content.clone();
-    world.delete();
-    assert_eq!(world.settle(), ["status NodeSet compute"]);
+    assert_eq!(world.go().settle(), ["status NodeSet compute"]);
     assert_eq!(world.condition("SetupReady"), is("False", "DeletionWaits"));
     let message = world.message("SetupReady");
     for words in ["OpenStackDataPlaneNode n0, n1", OTHER, "docs/removal.md"] {
@@ -278,22 +242,10 @@ fn a_deleted_node_set_waits_until_no_node_has_a_finalizer_of_others() {
     }
     assert_eq!(world.states(), [HostState::Terminating; 2]);
     assert_eq!(world.content, before, "the inventory is complete");
-    world.finalize(&["n0"]);
-    world.settle();
+    world.finalize(&["n0"]).settle();
     assert!(!world.message("SetupReady").contains("n1"), "{}", world.message("SetupReady"));
-    world.finalize(&[]);
-    let writes = world.settle();
-    assert_eq!(writes.last().unwrap(), "release NodeSet compute");
+    assert_eq!(world.finalize(&[]).settle().last().unwrap(), "release NodeSet compute");
     assert!(world.seen.inventory.is_none());
-}
-
-#[test]
-fn a_namespace_that_is_deleted_waits_for_no_host() {
-    let mut world = held();
-    world.delete();
-    world.seen.is_namespace_terminating = true;
-    let expected = ["delete Secret dataplanenodeset-compute", "release NodeSet compute"];
-    assert_eq!(world.settle()[1..], expected);
 }
 
 /// The host names of the reservations, the names for the DNS server, and the certificates.
@@ -313,8 +265,7 @@ fn what_a_terminating_host_has_on_its_networks_stays_until_its_finalizer_is_remo
     world.finalize(&["n1"]);
     let (before, status) = (on_networks(&world), world.status());
     assert!(before.iter().all(|it| it.iter().any(|it| it.contains("n1"))), "{before:?}");
-    world.take_out();
-    let writes = world.settle();
+    let writes = world.take_out().settle();
     assert!(!writes.iter().any(|it| it.starts_with("delete")), "{writes:?}");
     assert_eq!(on_networks(&world), before);
     for field in ["allIPs", "allHostnames"] {
@@ -322,8 +273,7 @@ fn what_a_terminating_host_has_on_its_networks_stays_until_its_finalizer_is_remo
     }
     assert_eq!(world.node("n1").address.as_deref(), Some("192.0.2.101:22"));
     // The certificates that runs mount are those of the others.
-    world.issue("1");
-    world.settle();
+    world.issue("1").settle();
     assert_eq!(world.condition("NodeSetCertificatesReady"), is("True", "Issued"));
     assert_eq!(world.settle(), [""; 0]);
     let mut unnamed = world.clone();
@@ -334,8 +284,7 @@ fn what_a_terminating_host_has_on_its_networks_stays_until_its_finalizer_is_remo
         assert!(!writes.contains(&write.to_owned()), "{write}: {writes:?}");
     }
     assert_eq!(unnamed.recorded().all_ips.keys().collect::<Vec<_>>(), ["n1.example.org"]);
-    world.finalize(&[]);
-    let writes = world.settle();
+    let writes = world.finalize(&[]).settle();
     for write in [
         "delete IPSet n1.example.org",
         "apply DNSData compute",

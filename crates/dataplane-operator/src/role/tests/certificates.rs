@@ -82,12 +82,13 @@ impl World {
     }
 
     /// cert-manager says this of every certificate.
-    fn say(&mut self, status: &str, message: &str) {
+    fn say(&mut self, status: &str, message: &str) -> &mut Self {
         for it in self.seen.issued.certificates.values_mut() {
             let ready = json!({ "type": "Ready", "status": status, "message": message });
             let status = serde_json::from_value(json!({ "conditions": [ready] })).unwrap();
             Arc::make_mut(it).status = Some(status);
         }
+        self
     }
 
     /// cert-manager issues every certificate.
@@ -132,20 +133,17 @@ fn each_host_gets_its_certificate_and_what_brings_it_waits_in_cert_managers_word
     let told = world.message(0, "InputReady");
     assert_eq!(told, "Certificate agent-default-n0 is asked for now.");
     assert_eq!(runs(&world.settle()), [""; 0], "what comes before runs already");
-    world.finish(&[]);
-    assert_eq!(runs(&world.settle()), [""; 0]);
+    assert_eq!(runs(&world.finish(&[]).settle()), [""; 0]);
     let told = world.message(0, "InputReady");
     let words = "Certificate agent-default-n0 is not ready: its issuer has not signed it yet.";
     assert_eq!(told, words);
-    world.say("False", "Issuing certificate as Secret does not exist.");
-    world.settle();
+    world.say("False", "Issuing certificate as Secret does not exist.").settle();
     let told = world.message(0, "InputReady");
     assert!(
         told.ends_with("is not ready: Issuing certificate as Secret does not exist."),
         "{told}"
     );
-    world.say("True", "Certificate is up to date and has not expired");
-    world.settle();
+    world.say("True", "Certificate is up to date and has not expired").settle();
     let told = world.message(0, "InputReady");
     assert!(told.contains("Secret cert-agent-default-n0 has no tls.crt yet."), "{told}");
     world.issue();
@@ -162,8 +160,7 @@ fn a_run_mounts_the_certificates_of_its_own_hosts_and_ca_bundles_and_plays_know_
     world.ask();
     world.issue();
     world.settle();
-    world.finish(&[("n1", "Failed")]);
-    world.settle();
+    world.finish(&[("n1", "Failed")]).settle();
     let run = world.seen.runs.iter().find(|it| it.name_any().starts_with("install-certs")).unwrap();
     let mounts = run.spec.extra_mounts.iter();
     let (mounts, volumes): (Vec<_>, Vec<_>) =
@@ -200,17 +197,14 @@ fn a_run_mounts_the_certificates_of_its_own_hosts_and_ca_bundles_and_plays_know_
 fn a_renewed_certificate_is_brought_to_its_host_alone_by_what_brings_certificates_alone() {
     let mut world = World::with_certificates();
     world.put("cert-agent-default-n0", &[("ca.crt", "1"), ("tls.crt", "2"), ("tls.key", "2")]);
-    world.set_deploy(false);
-    world.settle();
+    world.set_deploy(false).settle();
     assert_eq!(world.condition(0, "UpToDate"), is("False", "InputsChanged"));
     let told = world.message(0, "UpToDate");
     assert!(told.contains("Secret cert-agent-default-n0"), "{told}");
     assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
     assert_eq!(world.condition(1, "UpToDate"), is("True", "UpToDate"));
-    world.set_deploy(true);
-    assert_eq!(runs(&world.settle()), ["install-certs on n0"]);
-    world.finish(&[]);
-    assert_eq!(runs(&world.settle()), [""; 0]);
+    assert_eq!(runs(&world.set_deploy(true).settle()), ["install-certs on n0"]);
+    assert_eq!(runs(&world.finish(&[]).settle()), [""; 0]);
     assert_eq!(world.condition(0, "UpToDate"), is("True", "UpToDate"));
 }
 
@@ -233,8 +227,7 @@ fn what_keeps_all_hosts_from_having_certificates_is_told_on_the_role_with_the_wa
     let told = |world: &mut World, reason: &str, words: &str| {
         world.ask();
         assert_eq!(runs(&world.settle()), [""; 0]);
-        world.finish(&[]);
-        assert_eq!(runs(&world.settle()), [""; 0], "{reason}");
+        assert_eq!(runs(&world.finish(&[]).settle()), [""; 0], "{reason}");
         assert_eq!(world.role_condition("InputReady"), is("False", reason));
         assert_eq!(world.condition(0, "InputReady"), is("False", reason));
         let message = world.message(0, "InputReady");
@@ -268,8 +261,7 @@ fn a_host_whose_services_register_under_another_name_is_refused_before_its_first
     let section = json!({ "ansibleVars": { "canonical_hostname": "n0.example.org" } });
     node.spec.node = Some(serde_json::from_value(section).unwrap());
     world.ask();
-    world.settle();
-    assert_eq!(world.condition(0, "InputReady"), is("False", "HostNameDiffers"));
+    assert_eq!(world.settled(0, "InputReady"), is("False", "HostNameDiffers"));
     let told = world.message(0, "InputReady");
     assert!(told.contains("set spec.hostName to the name under which"), "{told}");
     assert_eq!(world.condition(1, "InputReady").1, "Issuing");

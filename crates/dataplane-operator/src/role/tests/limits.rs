@@ -7,8 +7,7 @@ impl World {
     fn failed_on_n0() -> Self {
         let mut world = Self::new();
         world.deploy();
-        world.set_var("bad");
-        world.settle();
+        world.set_var("bad").settle();
         world.finish(&[("n0", "Failed")]);
         world.deploy();
         world
@@ -22,17 +21,14 @@ impl World {
 
 #[test]
 fn a_host_outside_the_limit_keeps_its_state() {
-    let mut world = World::new();
-    world.deploy();
+    let mut world = World::deployed();
     world.set_limit(Some("n0"));
-    let writes = world.settle();
-    assert!(writes.contains(&"run install-os on n0".to_owned()), "{writes:?}");
+    assert!(world.settle().contains(&"run install-os on n0".to_owned()));
     world.deploy();
     assert_eq!(world.condition(0, "UpToDate"), is("False", "PartialRun"));
     assert_eq!(world.condition(1, "UpToDate"), is("True", "UpToDate"));
     world.set_limit(None);
-    let writes = world.settle();
-    assert!(writes.contains(&"run install-os on n0".to_owned()), "{writes:?}");
+    assert!(world.settle().contains(&"run install-os on n0".to_owned()));
     world.deploy();
     assert_eq!(world.condition(0, "UpToDate"), is("True", "UpToDate"));
 }
@@ -50,8 +46,7 @@ fn a_host_outside_the_limit_that_was_never_deployed_says_so() {
 
 #[test]
 fn a_changed_input_of_a_deployed_host_outside_the_limit_leaves_it_ready() {
-    let mut world = World::new();
-    world.deploy();
+    let mut world = World::deployed();
     world.set_limit(Some("n0"));
     world.set_var("hello");
     world.deploy();
@@ -77,8 +72,7 @@ fn going_back_after_a_failure_never_names_nothing_as_changed() {
     world.set_deploy(false);
     let role = Arc::make_mut(world.seen.role.as_mut().unwrap());
     role.spec.node_template.as_mut().unwrap().ansible_vars.remove("greeting");
-    world.settle();
-    assert_eq!(world.condition(0, "UpToDate"), is("False", "InputsChanged"));
+    assert_eq!(world.settled(0, "UpToDate"), is("False", "InputsChanged"));
     let told = world.message(0, "UpToDate");
     assert!(told.starts_with("The inputs are those of the last deployment again"), "{told}");
 }

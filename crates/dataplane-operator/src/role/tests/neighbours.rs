@@ -24,14 +24,9 @@ fn inventory(world: &World, name: &str) -> Value {
     object["data"].clone()
 }
 
-fn runs(writes: &[String]) -> Vec<&str> {
-    writes.iter().map(String::as_str).filter(|it| it.starts_with("run")).collect()
-}
-
 #[test]
 fn an_annotation_of_another_operator_is_no_input() {
-    let mut world = World::new();
-    world.deploy();
+    let mut world = World::deployed();
     role(&mut world).annotations_mut().insert("example.org/cell".into(), "cell1".into());
     host(&mut world, 0).annotations_mut().insert("example.org/cell".into(), "cell2".into());
     assert_eq!(world.settle(), [""; 0]);
@@ -39,8 +34,7 @@ fn an_annotation_of_another_operator_is_no_input() {
 
 #[test]
 fn a_condition_of_another_operator_counts_for_nothing_and_stays() {
-    let mut world = World::new();
-    world.deploy();
+    let mut world = World::deployed();
     let foreign = json!({
         "type": "example.org/Service", "status": "False", "severity": "Error", "reason": "Broken",
         "message": "x", "lastTransitionTime": "2026-01-01T00:00:00Z",
@@ -108,8 +102,7 @@ fn a_host_that_names_no_key_gets_no_run() {
     template.ansible_ssh_private_key_secret = None;
     let own = json!({ "ansibleSSHPrivateKeySecret": "key" });
     host(&mut world, 0).spec.node = Some(serde_json::from_value(own).unwrap());
-    let writes = world.settle();
-    assert_eq!(runs(&writes), ["run install-os on n0"]);
+    assert_eq!(runs(&world.settle()), ["run install-os on n0"]);
     assert_eq!(world.condition(1, "Ready"), is("False", "SshSecretNotNamed"));
 }
 
@@ -120,8 +113,7 @@ fn a_host_without_a_role_and_services_is_never_taken_for_deployed() {
     world.seen.role = None;
     world.seen.nodes.truncate(1);
     host(&mut world, 0).spec.role = None;
-    let writes = world.settle();
-    assert_eq!(runs(&writes), [""; 0]);
+    assert_eq!(runs(&world.settle()), [""; 0]);
     assert_eq!(world.condition(0, "Ready").0, "False");
     assert_eq!(world.condition(0, "UpToDate"), is("False", "NeverDeployed"));
 }
@@ -192,16 +184,14 @@ fn a_second_node_at_the_address_of_a_first_one_gets_no_run_until_it_is_corrected
 
 #[test]
 fn a_host_of_another_owner_is_told_with_the_command_that_takes_it_over() {
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::new().at_rest();
     world.finish(&[("n1", "Failed")]);
     let run = Arc::make_mut(world.seen.runs.last_mut().unwrap());
     let failure = json!([{ "host": "n1", "path": "/opt/edpm/plays/owner-check.yaml:80",
         "task": "The host must be the owner's",
         "message": "the host belongs to OpenStackDataPlaneNode old (UID u-7)" }]);
     run.status.as_mut().unwrap().failures = serde_json::from_value(failure).unwrap();
-    world.settle();
-    assert_eq!(world.condition(1, "DeploymentReady"), is("False", "HostNotOwned"));
+    assert_eq!(world.settled(1, "DeploymentReady"), is("False", "HostNotOwned"));
     let text = world.message(1, "DeploymentReady");
     assert!(text.contains("Host n1 was not touched"), "{text}");
     assert!(text.contains("belongs to OpenStackDataPlaneNode old (UID u-7)"), "{text}");
@@ -241,8 +231,7 @@ fn a_host_that_an_older_node_set_has_is_refused_by_name_and_the_others_go_on() {
     set.metadata.creation_timestamp = created("2026-01-01T00:00:00Z");
     host(&mut world, 0).metadata.creation_timestamp = created("2026-01-02T00:00:00Z");
     world.seen.claims = vec![Claim::of_node_set(&set)];
-    world.settle();
-    assert_eq!(world.condition(0, "InputReady"), is("False", "HostTaken"));
+    assert_eq!(world.settled(0, "InputReady"), is("False", "HostTaken"));
     let text = world.message(0, "InputReady");
     assert!(text.contains("Host n0 of OpenStackDataPlaneNode n0 belongs to"), "{text}");
     assert!(text.contains("OpenStackDataPlaneNodeSet set, which is older"), "{text}");
