@@ -185,7 +185,8 @@ fn belongs_to_deployment(seen: &Observed) -> bool {
         // Servers that came now would be disturbed, whatever is asked for meanwhile, and also where nova
         // was not read since the host was drained.
         Some(HostState::Deploying) => is_disabled_by_rollout(seen) || is_allowed(seen),
-        Some(HostState::Failed) => drains && is_disabled_by_rollout(seen),
+        // It may have failed before nova was read again.
+        Some(HostState::Failed) => drains && (is_disabled_by_rollout(seen) || may_be_disabled(seen)),
         Some(HostState::Undeployed | HostState::Deployed | HostState::Terminating) | None => false,
     }
 }
