@@ -20,13 +20,13 @@ use operator_core::run_engine::service_sequence::NeededRun;
 use operator_runtime::source_cache::Digests;
 use serde_json::json;
 
-use crate::deployment::evaluate::{NODE_SET_LABEL, attempts, is_ended};
+use crate::deployment::evaluate::NODE_SET_LABEL;
 use crate::deployment::hosts::ssh_digests;
 use crate::deployment::node_set_part::{EvaluatedHost, NodeSetPart};
 use crate::deployment::observed::Observed;
-use crate::deployment::service_schedule::hash_of;
 use crate::deployment::services::is_global;
 use crate::deployment::{disruption, tls};
+use crate::host::node_state::hash_of;
 use crate::host::runs::{self, NewRun};
 use crate::host::services::{play, sources};
 
@@ -76,17 +76,17 @@ pub fn is_for_all(seen: &Observed, service: &str) -> bool {
 }
 
 /// Returns whether every host of a node set has reached a service, or has failed for good before.
-pub fn have_arrived(seen: &Observed, part: &NodeSetPart, service: &str) -> bool {
+pub fn have_arrived(part: &NodeSetPart, service: &str) -> bool {
     let at = place(part, service);
-    let has = |it: &EvaluatedHost| it.live.done >= at || is_ended(&it.live, attempts(seen));
-    part.hosts.iter().all(has)
+    part.hosts.iter().all(|it| it.live.done >= at || it.is_ended())
 }
 
 /// Returns the position of a service in a node set's list.
 ///
 /// A service that is not listed comes after all others.
 pub fn place(part: &NodeSetPart, service: &str) -> usize {
-    part.services.iter().position(|it| it == service).unwrap_or(part.services.len())
+    let services = &part.begun.services;
+    services.iter().position(|it| it == service).unwrap_or(services.len())
 }
 
 /// Returns the run of a service for all node sets, once all hosts of the leading node set have
@@ -97,7 +97,7 @@ pub fn place(part: &NodeSetPart, service: &str) -> usize {
 fn everywhere(seen: &Observed, service: &str, parts: &[NodeSetPart]) -> Option<NewRun> {
     let leader = parts.iter().find(|it| it.leads(service))?;
     let is_held = parts.iter().any(|it| it.lacking.blocks(service));
-    if is_held || !have_arrived(seen, leader, service) {
+    if is_held || !have_arrived(leader, service) {
         return None;
     }
     let all: Vec<&NodeSetPart> = parts.iter().collect();
@@ -125,10 +125,10 @@ fn attempts_everywhere(
             return Some(need.attempt.clone());
         }
         let is_to_come = host.live.done < place(part, service);
-        let is_awaited = is_to_come && !is_ended(&host.live, attempts(seen));
+        let is_awaited = is_to_come && !host.is_ended();
         (is_first && is_awaited).then(|| first.clone())
     };
-    let has_it = |it: &&NodeSetPart| it.services.iter().any(|it| it == service);
+    let has_it = |it: &&NodeSetPart| it.begun.services.iter().any(|it| it == service);
     let of_part = |part: &NodeSetPart| -> Vec<(String, Attempt)> {
         let of_host = |it: &EvaluatedHost| Some((it.name.clone(), attempt(part, it)?));
         part.hosts.iter().filter_map(of_host).collect()

@@ -137,8 +137,9 @@ fn evaluate_parts(
     now: Timestamp,
 ) -> Vec<NodeSetPart> {
     let offers = Offers::of(&seen.runs);
-    let of_part = |it| evaluate::evaluate(seen, it, runs, &offers, now);
-    let parts: Vec<NodeSetPart> = node_sets.iter().map(of_part).collect();
+    let parts = node_sets.iter();
+    let parts = parts.map(|(name, it)| evaluate::evaluate(seen, name, it, runs, &offers, now));
+    let parts: Vec<NodeSetPart> = parts.collect();
     let mut blocked = rollout::blocked_by_budget(seen, &parts, now);
     let hold = |it: NodeSetPart| {
         let holds = blocked.remove(&it.name).unwrap_or_default();
@@ -206,8 +207,7 @@ impl Beginning {
 
 /// Returns the fault of hosts with open services whose machines are gone since the beginning.
 fn missing_machines(seen: &Observed, part: &NodeSetPart) -> Option<Problem> {
-    let attempts = evaluate::attempts(seen);
-    let open = part.hosts.iter().filter(|it| !evaluate::is_ended(&it.live, attempts));
+    let open = part.hosts.iter().filter(|it| !it.is_ended());
     faults::of_machines(seen, &part.name, open.map(|it| it.name.clone()))
 }
 

@@ -107,7 +107,7 @@ fn of_part(seen: &Observed, part: &NodeSetPart) -> Vec<String> {
     let text = format!(
         "{} until the other node sets have come to what is for all of them ({}): {}.",
         count(&later),
-        part.joined.join(", "),
+        part.begun.joined.join(", "),
         named(&later)
     );
     let arrives = (!later.is_empty()).then_some(text);

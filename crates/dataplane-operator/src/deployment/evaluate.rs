@@ -1,6 +1,7 @@
 //! The evaluation of a node set's part of a deployment: the progress of each host.
 
 use std::collections::BTreeSet;
+use std::mem;
 use std::sync::Arc;
 
 use api::dataplane::{DeploymentNodeSet, HostState, Node, NodeSet, RunState, ServiceRun};
@@ -29,18 +30,8 @@ use crate::deployment::services::List;
 use crate::host::node_state::host_state;
 use crate::host::ssh_trust::{Offers, SshHost};
 
-/// Returns the maximum number of attempts of a service on a host: `backoffLimit` + 1.
-pub fn attempts(seen: &Observed) -> i64 {
-    i64::from(seen.deployment.spec.backoff_limit) + 1
-}
-
-/// Returns whether a host has succeeded or failed for good.
-pub fn is_ended(live: &HostProgress, attempts: i64) -> bool {
-    live.is_done() || is_given_up(live, attempts)
-}
-
 /// Returns whether a host has failed for good: its attempts are used up, or the failure is final.
-pub fn is_given_up(live: &HostProgress, attempts: i64) -> bool {
+fn is_given_up(live: &HostProgress, attempts: i64) -> bool {
     let is_final = || live.reason.as_deref().is_some_and(|it| FailureReason::parse(it).is_final());
     live.state == RunState::Failed && (live.attempt >= attempts || is_final())
 }
@@ -71,73 +62,66 @@ pub fn beginning(
 /// them, whatever the budget says.
 pub fn evaluate(
     seen: &Observed,
-    (name, kept): (&String, &DeploymentNodeSet),
+    name: &str,
+    begun: &DeploymentNodeSet,
     runs: &[Run<'_>],
     offers: &Offers<'_>,
     now: Timestamp,
 ) -> NodeSetPart {
-    let node_set = seen.node_sets.get(name).filter(|it| kept.is_of(it)).cloned();
+    let node_set = seen.node_sets.get(name).filter(|it| begun.is_of(it)).cloned();
     let mut described = node_set.as_deref().map(by_name).unwrap_or_default();
-    let schedule = ServiceSchedule::of(&seen.deployment, &runs_of(runs, name, kept), name, kept);
+    let schedule = ServiceSchedule::of(&seen.deployment, &runs_of(runs, name, begun), name, begun);
     let set = OfSet { seen, node_set: node_set.as_deref(), schedule, offers, now };
     let host = |host: &String| {
         if set.node_set.is_none() {
             return Some(set.host(host, None));
         }
         let node = seen.nodes.get(name)?.get(host)?;
-        let takes_part = takes_part(seen, node, kept.since.0);
+        let takes_part = takes_part(seen, node, begun.since.0);
         let found = takes_part.then(|| described.remove(host)).flatten()?;
         Some(set.host(host, Some((node, found))))
     };
-    let hosts: Vec<EvaluatedHost> = kept.hosts.iter().filter_map(host).collect();
+    let hosts: Vec<EvaluatedHost> = begun.hosts.iter().filter_map(host).collect();
     // What becomes of hosts after the last service is not the deployment's.
     let is_lost = |it: &&String| !seen.deployment.has_run() && described.contains_key(*it);
-    let lost = kept.hosts.iter().filter(is_lost).cloned().collect();
-    let lacking = lacking(seen, (name, kept), &hosts);
-    let lacks =
-        |it: &EvaluatedHost| it.sequence.needed_run().is_some_and(|it| lacking.blocks(&it.service));
-    let hosts: Vec<EvaluatedHost> =
-        hosts.into_iter().map(|it| if lacks(&it) { it.stopped() } else { it }).collect();
-    NodeSetPart {
+    let lost = begun.hosts.iter().filter(is_lost).cloned().collect();
+    let mut part = NodeSetPart {
         name: name.to_owned(),
-        left_out: left_out(seen, name, node_set.as_deref(), (kept, &hosts)),
         node_set,
-        services: kept.services.clone(),
-        joined: kept.joined.clone(),
-        config_hash: kept.config_hash.clone(),
-        lacking,
+        begun: begun.clone(),
+        left_out: BTreeSet::new(),
+        lacking: MissingInputs::default(),
         lost,
         hosts,
-    }
+    };
+    part.left_out = left_out(seen, &part);
+    part.lacking = lacking(seen, &part);
+    let lacks = |it: &EvaluatedHost| {
+        it.sequence.needed_run().is_some_and(|it| part.lacking.blocks(&it.service))
+    };
+    let stop = |it: EvaluatedHost| if lacks(&it) { it.stopped() } else { it };
+    part.hosts = mem::take(&mut part.hosts).into_iter().map(stop).collect();
+    part
 }
 
 /// Returns the missing inputs that keep the next runs of a node set from being created.
 ///
 /// Only those of services that some host has not completed yet count.
-fn lacking(
-    seen: &Observed,
-    (name, kept): (&str, &DeploymentNodeSet),
-    hosts: &[EvaluatedHost],
-) -> MissingInputs {
-    let attempts = attempts(seen);
-    let open = hosts.iter().filter(|it| !is_ended(&it.live, attempts));
+fn lacking(seen: &Observed, part: &NodeSetPart) -> MissingInputs {
+    let open = part.hosts.iter().filter(|it| !it.is_ended());
     let Some(front) = open.map(|it| it.live.done).min() else { return MissingInputs::default() };
-    MissingInputs::of(seen, name, kept, kept.services.get(front..).unwrap_or_default())
+    let services = part.begun.services.get(front..).unwrap_or_default();
+    MissingInputs::of(seen, &part.name, &part.begun, services)
 }
 
 /// Returns the hosts in the inventory of a node set that no run of the deployment is for: they go, or
 /// take part no more.
-fn left_out(
-    seen: &Observed,
-    name: &str,
-    node_set: Option<&NodeSet>,
-    (kept, hosts): (&DeploymentNodeSet, &[EvaluatedHost]),
-) -> BTreeSet<String> {
-    let taken_out = node_set.into_iter().flat_map(|it| taken_out(it).into_keys());
-    let nodes = seen.nodes.get(name).into_iter().flatten();
+fn left_out(seen: &Observed, part: &NodeSetPart) -> BTreeSet<String> {
+    let taken_out = part.node_set.iter().flat_map(|it| taken_out(it).into_keys());
+    let nodes = seen.nodes.get(&part.name).into_iter().flatten();
     let going = nodes.filter(|(_, it)| it.is_leaving()).map(|(name, _)| name.clone());
-    let present: BTreeSet<&str> = hosts.iter().map(|it| it.name.as_str()).collect();
-    let out = kept.hosts.iter().filter(|it| !present.contains(it.as_str())).cloned();
+    let present: BTreeSet<&str> = part.hosts.iter().map(|it| it.name.as_str()).collect();
+    let out = part.begun.hosts.iter().filter(|it| !present.contains(it.as_str())).cloned();
     taken_out.map(str::to_owned).chain(going).chain(out).collect()
 }
 
@@ -169,6 +153,7 @@ impl OfSet<'_> {
         let accept = trust.is_learned.then(|| accept_command(namespace, name));
         let has_begun = node.is_some_and(|it| is_ours(seen, it));
         let recorded = self.recorded(node, has_begun);
+        let attempts = i64::from(seen.deployment.spec.backoff_limit) + 1;
         let host = Host {
             name,
             desired: &schedule.desired,
@@ -181,20 +166,22 @@ impl OfSet<'_> {
             trusted: &trust.token(),
             accept: accept.as_deref(),
             take_over: &take_over_command(namespace, &format!("openstackdataplanenode/{name}")),
-            retries: Retries::Limited { attempts: attempts(seen), way_on: WAY_ON },
+            retries: Retries::Limited { attempts, way_on: WAY_ON },
         };
         let (sequence, runs) = schedule.evaluate(&host, *now);
         let is_held = self.holds(name, node, has_begun);
         let sequence = if is_held { sequence.held() } else { sequence };
         let rests = sequence.state == SequenceState::OutOfDate;
+        let live = if rests {
+            at_rest(has_begun, &recorded, &sequence)
+        } else {
+            current(name, &schedule.desired, &sequence, runs)
+        };
         EvaluatedHost {
             name: name.to_owned(),
             address: found.map(|it| it.address()),
-            live: if rests {
-                at_rest(has_begun, &recorded, &sequence)
-            } else {
-                current(name, &schedule.desired, &sequence, runs)
-            },
+            is_given_up: is_given_up(&live, attempts),
+            live,
             has_begun,
             has_target: !is_terminating(&*seen.deployment)
                 && node.is_some_and(|it| disruption::our_target(seen, it).is_some()),
@@ -250,10 +237,10 @@ fn has_failed(node: &Node) -> bool {
 }
 
 /// Returns the runs that target the hosts of a node set.
-fn runs_of<'a>(runs: &[Run<'a>], node_set: &str, kept: &DeploymentNodeSet) -> Vec<Run<'a>> {
+fn runs_of<'a>(runs: &[Run<'a>], node_set: &str, begun: &DeploymentNodeSet) -> Vec<Run<'a>> {
     let is_its = |it: &&Run<'a>| {
         let label = it.object.labels().get(NODE_SET_LABEL);
-        label.is_some_and(|it| it == node_set) || kept.joined.contains(&it.service)
+        label.is_some_and(|it| it == node_set) || begun.joined.contains(&it.service)
     };
     runs.iter().filter(is_its).cloned().collect()
 }

@@ -33,7 +33,7 @@ const RUN_LIMIT: usize = 500;
 ///
 /// An object has 1.5 MiB at most, and the status also records further attempts.
 const STATUS_LIMIT: usize = 700_000;
-/// The size in bytes of a host's entry in the status, beside its name.
+/// The size in bytes of a host's entry beside its name: hosts are a list of names.
 const HOST_SIZE: usize = 4;
 /// The size in bytes of a run's entry in the status.
 const RUN_SIZE: usize = 330;
@@ -49,8 +49,8 @@ pub struct MissingInputs {
 
 impl MissingInputs {
     /// Finds the missing inputs of a node set and of these of its services.
-    pub fn of(seen: &Observed, node_set: &str, kept: &DeploymentNodeSet, open: &[String]) -> Self {
-        if let Some(fault) = of_replaced(seen, node_set, kept) {
+    pub fn of(seen: &Observed, node_set: &str, begun: &DeploymentNodeSet, open: &[String]) -> Self {
+        if let Some(fault) = of_replaced(seen, node_set, begun) {
             return Self { of_set: vec![fault], ..Self::default() };
         }
         let of_services =
@@ -310,8 +310,8 @@ pub fn of_node_set(seen: &Observed, name: &str) -> Vec<Problem> {
 
 /// Returns the fault of a node set that was replaced by another one of its name after the
 /// deployment began.
-fn of_replaced(seen: &Observed, name: &str, kept: &DeploymentNodeSet) -> Option<Problem> {
-    let is_replaced = seen.node_sets.get(name).is_some_and(|it| !kept.is_of(it));
+fn of_replaced(seen: &Observed, name: &str, begun: &DeploymentNodeSet) -> Option<Problem> {
+    let is_replaced = seen.node_sets.get(name).is_some_and(|it| !begun.is_of(it));
     is_replaced.then(|| {
         let text = format!(
             "OpenStackDataPlaneNodeSet {name}, with which OpenStackDataPlaneDeployment {deployment} \

@@ -30,7 +30,7 @@ fn gated_hosts<'a>(seen: &'a Observed, part: &'a NodeSetPart) -> Option<GatedHos
     let service = |name: &'a String| Some((name.as_str(), &**seen.services.get(name)?));
     Some(GatedHosts {
         set,
-        services: part.services.iter().filter(is_listed).filter_map(service).collect(),
+        services: part.begun.services.iter().filter(is_listed).filter_map(service).collect(),
         hosts: hosts.map(|it| (it.name.as_str(), it.node.as_deref())).collect(),
     })
 }

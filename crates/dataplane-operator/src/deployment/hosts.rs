@@ -1,9 +1,9 @@
 //! The hosts of a node set as a deployment's runs target them.
 
-use api::dataplane::condition_types::NODES_ACCEPTED;
 use std::collections::BTreeMap;
 
 use api::conditions::find;
+use api::dataplane::condition_types::NODES_ACCEPTED;
 use api::dataplane::{Deployment, HostState, Node, NodeDeployment, NodeSet};
 use jiff::Timestamp;
 use kube::ResourceExt;

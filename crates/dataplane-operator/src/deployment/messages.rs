@@ -3,7 +3,6 @@
 use api::conditions::{first_names, shortened};
 use api::dataplane::DeploymentFailure;
 use operator_core::run_engine::SequenceState;
-use operator_core::run_engine::host_progress::HostProgress;
 
 use crate::conditions::{NAMED, first_texts};
 use crate::deployment::node_set_part::{EvaluatedHost, NodeSetPart};
@@ -27,13 +26,10 @@ pub fn service_condition(service: &str) -> String {
 }
 
 /// Returns the failures of the first hosts that fail; hosts that failed for good come first.
-pub fn failures(
-    parts: &[NodeSetPart],
-    is_given_up: impl Fn(&HostProgress) -> bool,
-) -> Vec<DeploymentFailure> {
+pub fn failures(parts: &[NodeSetPart]) -> Vec<DeploymentFailure> {
     let failing = |part: &NodeSetPart| {
         let hosts = part.hosts.iter().filter(|it| it.live.is_failing());
-        hosts.map(|it| (!is_given_up(&it.live), failure(part, it))).collect::<Vec<_>>()
+        hosts.map(|it| (!it.is_given_up, failure(part, it))).collect::<Vec<_>>()
     };
     let mut all: Vec<(bool, DeploymentFailure)> = parts.iter().flat_map(failing).collect();
     all.sort_by_key(|(is_tried_again, _)| *is_tried_again);

@@ -149,7 +149,7 @@ impl Record<'_> {
                 status.deployed = Some(true);
                 status.deployed_address.clone_from(&self.host.address);
                 if spec.services_override.is_empty() {
-                    status.deployed_config_hash = Some(prefix(&self.part.config_hash));
+                    status.deployed_config_hash = Some(prefix(&self.part.begun.config_hash));
                 }
             }
             _ => status.deployed = None,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use api::conditions::Reason;
-use api::dataplane::{Node, NodeSet, ServiceRun};
+use api::dataplane::{DeploymentNodeSet, Node, NodeSet, ServiceRun};
 use operator_core::run_engine::host_key::HostKeyTrust;
 use operator_core::run_engine::host_progress::HostProgress;
 use operator_core::run_engine::rollout::BlockReason;
@@ -35,6 +35,8 @@ pub struct EvaluatedHost {
     pub sequence: ServiceSequence,
     /// Its present progress.
     pub live: HostProgress,
+    /// Whether it has failed for good.
+    pub is_given_up: bool,
     /// Why it may not begin now, or not continue after a service for all node sets.
     pub blocked: Option<Hold>,
 }
@@ -43,6 +45,11 @@ impl EvaluatedHost {
     /// Returns whether it was admitted by the disruption budget, and waited to be disturbed since.
     pub fn has_place(&self) -> bool {
         self.has_target || self.blocked == Some(Hold::Disruption)
+    }
+
+    /// Returns whether it has succeeded or failed for good.
+    pub fn is_ended(&self) -> bool {
+        self.live.is_done() || self.is_given_up
     }
 
     /// Returns it as one that gets no run now.
@@ -80,12 +87,8 @@ pub struct NodeSetPart {
     pub name: String,
     /// The node set, if it still exists.
     pub node_set: Option<Arc<NodeSet>>,
-    /// Its services in order, as recorded when the deployment began.
-    pub services: Vec<String>,
-    /// Those of them that another node set leads.
-    pub joined: Vec<String>,
-    /// The node set's `configHash` when the deployment began.
-    pub config_hash: String,
+    /// What was recorded when the deployment began.
+    pub begun: DeploymentNodeSet,
     /// The hosts in the node set's inventory that no run is for.
     pub left_out: BTreeSet<String>,
     /// The missing inputs that keep its next runs from being created.
@@ -110,7 +113,7 @@ impl NodeSetPart {
     /// Returns whether this node set leads a service: its hosts decide when the service begins.
     pub fn leads(&self, service: &str) -> bool {
         let is_it = |it: &String| it == service;
-        self.services.iter().any(is_it) && !self.joined.iter().any(is_it)
+        self.begun.services.iter().any(is_it) && !self.begun.joined.iter().any(is_it)
     }
 
     /// Returns whether every service has succeeded on every host that the node set still lists.

@@ -11,7 +11,6 @@ use operator_core::run_engine::rollout::{
 
 use crate::deployment::build::{have_arrived, is_for_all, place};
 use crate::deployment::disruption;
-use crate::deployment::evaluate::{attempts, is_ended};
 use crate::deployment::hosts::{in_service, may_serve};
 use crate::deployment::node_set_part::{Blocked, EvaluatedHost, Hold, NodeSetPart};
 use crate::deployment::observed::Observed;
@@ -37,7 +36,7 @@ pub fn blocked_by_budget(seen: &Observed, parts: &[NodeSetPart], now: Timestamp)
         if !is_retried && !begins {
             continue;
         }
-        let disruption = || disruption_hold(seen, parts, (part, host), now);
+        let disruption = || disruption_hold(seen, parts, part, host, now);
         let disruption = (begins && state.was_in_service()).then(disruption).flatten();
         if let Some(hold) = admitted(&mut budget, host, state, disruption) {
             holds.entry(part.name.clone()).or_default().insert(host.name.clone(), hold);
@@ -73,18 +72,19 @@ fn admitted(
 fn disruption_hold(
     seen: &Observed,
     parts: &[NodeSetPart],
-    (part, host): (&NodeSetPart, &EvaluatedHost),
+    part: &NodeSetPart,
+    host: &EvaluatedHost,
     now: Timestamp,
 ) -> Option<Hold> {
     let need = host.sequence.needed_run()?;
-    let left = part.services.get(place(part, &need.service)..).unwrap_or_default();
+    let left = part.begun.services.get(place(part, &need.service)..).unwrap_or_default();
     let leads_later = left.iter().any(|it| is_for_all(seen, it) && part.leads(it));
     let has_to_wait = disruption::has_to_wait(seen, &part.name, host, now);
     if leads_later || !(has_to_wait || disruption::is_restricted(host)) {
         return None;
     }
     let is_early = |it: &NodeSetPart| {
-        part.joined.iter().any(|service| it.leads(service) && !have_arrived(seen, it, service))
+        part.begun.joined.iter().any(|service| it.leads(service) && !have_arrived(it, service))
     };
     if !host.has_place() && parts.iter().any(is_early) {
         return Some(Hold::ServiceForAll);
@@ -150,8 +150,8 @@ fn state(seen: &Observed, part: &NodeSetPart, host: &EvaluatedHost) -> RolloutSt
 /// all node sets.
 fn begins(seen: &Observed, part: &NodeSetPart, host: &EvaluatedHost) -> bool {
     let Some(need) = host.sequence.needed_run() else { return false };
-    let before = place(part, &need.service).checked_sub(1).and_then(|it| part.services.get(it));
-    let follows_all = before.is_some_and(|it| is_for_all(seen, it));
+    let before = place(part, &need.service).checked_sub(1);
+    let follows_all = before.is_some_and(|it| is_for_all(seen, &part.begun.services[it]));
     let is_first = !host.has_begun || follows_all;
     is_first && !host.live.is_failing() && !is_for_all(seen, &need.service)
 }
@@ -190,9 +190,8 @@ fn blocked_by_limits(seen: &Observed, parts: &[NodeSetPart]) -> BlockedHosts {
     else {
         return BlockedHosts::default();
     };
-    let attempts = attempts(seen);
     let rests = |host: &EvaluatedHost| {
-        is_ended(&host.live, attempts)
+        host.is_ended()
             || host.blocked.is_some_and(|it| it != Hold::Disruption)
             || waits_for_held(seen, parts, host)
     };
@@ -203,7 +202,7 @@ fn blocked_by_limits(seen: &Observed, parts: &[NodeSetPart]) -> BlockedHosts {
     let is_over = !waiting.contains(&BlockReason::LimitReached)
         && !waits_for_down()
         && parts.iter().flat_map(|it| &it.hosts).all(rests);
-    let text = blocked_text(seen, parts, &all, (*blocked, is_over));
+    let text = blocked_text(seen, parts, &all, *blocked, is_over);
     BlockedHosts { is_over, text: Some(text) }
 }
 
@@ -212,7 +211,8 @@ fn blocked_text(
     seen: &Observed,
     parts: &[NodeSetPart],
     all: &[Counted<'_>],
-    (blocked, is_over): (BlockReason, bool),
+    blocked: BlockReason,
+    is_over: bool,
 ) -> String {
     let hosts = parts.iter().flat_map(|it| &it.hosts);
     let n_waiting = hosts.filter_map(|it| it.blocked?.budget()).count();
@@ -245,7 +245,7 @@ fn blocked_text(
             format!("{n_waiting} of {n_all} hosts wait for their turn, {cause}.{way_on}")
         }
         (_, false) => format!("{n_waiting} of {n_all} hosts wait: {cause}. {WAY_ON}"),
-        (_, true) => format!("{}: {cause}. {WAY_ON}", left(parts, attempts(seen))),
+        (_, true) => format!("{}: {cause}. {WAY_ON}", left(parts)),
     }
 }
 
@@ -262,13 +262,13 @@ fn pause(seen: &Observed, parts: &[NodeSetPart]) -> String {
 }
 
 /// Returns the text about hosts that have not failed but are left without further services.
-fn left(parts: &[NodeSetPart], attempts: i64) -> String {
+fn left(parts: &[NodeSetPart]) -> String {
     let hosts = || parts.iter().flat_map(|part| part.hosts.iter().map(move |it| (part, it)));
-    let open: Vec<_> = hosts().filter(|it| !is_ended(&it.1.live, attempts)).collect();
+    let open: Vec<_> = hosts().filter(|it| !it.1.is_ended()).collect();
     let begun: Vec<_> = open.iter().filter(|it| it.1.has_begun).collect();
     let (n_all, n_begun, n_left) = (hosts().count(), begun.len(), open.len() - begun.len());
     let left = format!("{n_left} of {n_all} hosts were left as they are");
-    let next = begun.iter().filter_map(|it| it.0.services.get(it.1.live.done));
+    let next = begun.iter().filter_map(|it| it.0.begun.services.get(it.1.live.done));
     let next: BTreeSet<&str> = next.map(String::as_str).collect();
     let next: Vec<&str> = next.into_iter().collect();
     let half = format!(

@@ -2,19 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use api::conditions::{self, Condition, ConditionDraft, READY, Reason, Severity, merge_conditions};
+use api::conditions::{self, Condition, ConditionDraft, READY, Severity, merge_conditions};
 use api::dataplane::condition_types::{READINESS_GATES_READY, SETUP_READY};
 use api::dataplane::{DeploymentFailure, DeploymentNodeSet, DeploymentStatus, RunState};
 use api::problem::Problem;
 use jiff::Timestamp;
 use operator_core::plan::{Step, Target, status_step};
 use operator_core::run_engine::Run;
-use operator_core::run_engine::host_progress::HostProgress;
 use operator_core::run_engine::outcome::FailureReason;
 
-use crate::conditions::problem_texts;
-use crate::deployment::evaluate::{attempts, is_ended as is_host_ended, is_given_up};
-use crate::deployment::node_set_part::NodeSetPart;
+use crate::conditions::input_condition;
+use crate::deployment::node_set_part::{EvaluatedHost, NodeSetPart};
 use crate::deployment::observed::Observed;
 use crate::deployment::rollout::BlockedHosts;
 use crate::deployment::{disruption, messages, usage};
@@ -77,14 +75,13 @@ impl Evaluation<'_> {
     ///
     /// It has not while a run may still touch a host, or a node does not have the end.
     pub fn end(&self) -> End {
-        let attempts = attempts(self.seen);
         if self.is_refused || self.runs.iter().any(|it| !it.is_finished()) {
             End::Open
         } else if self.blocked.is_over {
             End::Failed
-        } else if self.parts.is_empty() || !self.hosts().all(|it| is_host_ended(it, attempts)) {
+        } else if self.parts.is_empty() || !self.hosts().all(EvaluatedHost::is_ended) {
             End::Open
-        } else if self.lost().next().is_some() || self.hosts().any(|it| is_given_up(it, attempts)) {
+        } else if self.lost().next().is_some() || self.hosts().any(|it| it.is_given_up) {
             End::Failed
         } else if self.gates.as_ref().is_some_and(|it| !it.condition.holds()) {
             End::AwaitsGates
@@ -93,9 +90,8 @@ impl Evaluation<'_> {
         }
     }
 
-    /// Returns how far the hosts are.
-    fn hosts(&self) -> impl Iterator<Item = &HostProgress> {
-        self.parts.iter().flat_map(|it| &it.hosts).map(|it| &it.live)
+    fn hosts(&self) -> impl Iterator<Item = &EvaluatedHost> {
+        self.parts.iter().flat_map(|it| &it.hosts)
     }
 
     /// Returns the hosts that take part no more although their node sets still list them.
@@ -122,16 +118,15 @@ impl Evaluation<'_> {
 
     /// Records the begin and the failures, and what was used and executed.
     fn record(&self, desired: &mut DeploymentStatus) {
-        let attempts = attempts(self.seen);
         if !self.parts.is_empty() {
-            desired.failures = messages::failures(self.parts, |it| is_given_up(it, attempts));
+            desired.failures = messages::failures(self.parts);
         }
         let mut services = self.made.clone();
         if let Some(node_sets) = &self.begins {
             desired.node_sets.clone_from(node_sets);
             services.extend(node_sets.values().flat_map(|it| &it.services).map(String::as_str));
         }
-        usage::used((self.seen, self.parts), &services, self.begins.is_some(), desired);
+        usage::used(self.seen, self.parts, &services, self.begins.is_some(), desired);
         for (name, text) in &mut desired.secret_hashes {
             *text = published(&self.seen.sources, &self.seen.namespace, name, text);
         }
@@ -141,7 +136,7 @@ impl Evaluation<'_> {
             |it: &NodeSetPart| it.node_set.as_ref().is_some_and(|it| it.spec.nodes.is_empty());
         let is_done = |it: &&NodeSetPart| it.is_done() && (is_empty(it) || !it.hosts.is_empty());
         for part in self.parts.iter().filter(is_done) {
-            desired.node_set_hashes.insert(part.name.clone(), part.config_hash.clone());
+            desired.node_set_hashes.insert(part.name.clone(), part.begun.config_hash.clone());
             let hash =
                 part.node_set.as_ref().and_then(|it| it.status.as_ref()?.bmh_ref_hash.clone());
             desired.bmh_ref_hashes.extend(hash.map(|it| (part.name.clone(), it)));
@@ -186,7 +181,6 @@ impl Evaluation<'_> {
             let text = "The deployment has not begun; see SetupReady and InputReady.";
             return reasons::deployment::INIT.condition(DEPLOYMENT_READY, text);
         }
-        let attempts = attempts(self.seen);
         match self.end() {
             End::Deployed | End::AwaitsGates => {
                 let text = match self.hosts().count() {
@@ -196,7 +190,7 @@ impl Evaluation<'_> {
                 return reasons::deployment::READY.condition(DEPLOYMENT_READY, text);
             }
             End::Failed => {
-                let n_failed = self.hosts().filter(|it| is_given_up(it, attempts)).count();
+                let n_failed = self.hosts().filter(|it| it.is_given_up).count();
                 let first: Vec<&DeploymentFailure> = failures.iter().collect();
                 let lost: Vec<&str> = self.lost().collect();
                 let texts = [messages::together(&first, n_failed), messages::lost(&lost)];
@@ -213,7 +207,7 @@ impl Evaluation<'_> {
             End::Open => {}
         }
         if let Some(first) = failures.first() {
-            let n_failing = self.hosts().filter(|it| it.is_failing()).count();
+            let n_failing = self.hosts().filter(|it| it.live.is_failing()).count();
             let all: Vec<&DeploymentFailure> = failures.iter().collect();
             let text = self.with_held(messages::together(&all, n_failing));
             return failing(DEPLOYMENT_READY, &first.reason, text);
@@ -253,71 +247,57 @@ impl Evaluation<'_> {
                 let text = "The deployment has not begun.";
                 vec![reasons::deployment::INIT.condition(NODE_SET_READY, text)]
             };
-            let drafts = part.map_or_else(not_begun, |it| self.of_part(it, &desired.failures));
+            let drafts = part.map_or_else(not_begun, |it| of_part(it, &desired.failures));
             (name.to_owned(), merge_conditions(&previous, drafts, generation, now))
         });
         lists.collect()
     }
+}
 
-    /// Returns one condition for each service that has begun on a host, and their summary.
-    fn of_part(&self, part: &NodeSetPart, failures: &[DeploymentFailure]) -> Vec<ConditionDraft> {
-        let hosts: Vec<&HostProgress> = part.hosts.iter().map(|it| &it.live).collect();
-        let of_service = |idx: usize| {
-            let is_here = |it: &HostProgress| {
-                it.done == idx && (it.state != RunState::Pending || it.is_failing())
-            };
-            let has_come = |it: &&&HostProgress| it.done > idx || is_here(it);
-            let has_begun = hosts.iter().any(|it| has_come(&it));
-            has_begun.then(|| self.of_service(part, idx, &hosts, failures))
-        };
-        let mut all: Vec<ConditionDraft> =
-            (0..part.services.len()).filter_map(of_service).collect();
-        let text = match hosts.len() {
-            0 => "Nothing was run: no host of the node set takes part.",
-            _ => EVERYWHERE,
-        };
-        let good = reasons::deployment::READY.condition(NODE_SET_READY, text);
-        let open = going_on(part);
-        let sum = if part.is_done() {
-            good
-        } else {
-            conditions::ready(&all, open).with_type(NODE_SET_READY)
-        };
-        all.push(sum);
-        all
+/// Returns one condition for each service that has begun on a host, and their summary.
+fn of_part(part: &NodeSetPart, failures: &[DeploymentFailure]) -> Vec<ConditionDraft> {
+    let one = |idx: usize| {
+        let has_begun = part.hosts.iter().map(|it| &it.live).any(|it| {
+            let is_at_it = it.state != RunState::Pending || it.is_failing();
+            it.done > idx || (it.done == idx && is_at_it)
+        });
+        has_begun.then(|| of_service(part, idx, failures))
+    };
+    let mut all: Vec<ConditionDraft> = (0..part.begun.services.len()).filter_map(one).collect();
+    let text = match part.hosts.len() {
+        0 => "Nothing was run: no host of the node set takes part.",
+        _ => EVERYWHERE,
+    };
+    let good = reasons::deployment::READY.condition(NODE_SET_READY, text);
+    let open = going_on(part);
+    let sum =
+        if part.is_done() { good } else { conditions::ready(&all, open).with_type(NODE_SET_READY) };
+    all.push(sum);
+    all
+}
+
+fn of_service(part: &NodeSetPart, idx: usize, failures: &[DeploymentFailure]) -> ConditionDraft {
+    let name = part.begun.services[idx].as_str();
+    let type_ = messages::service_condition(name);
+    let n_hosts = part.hosts.len();
+    let n_done = part.hosts.iter().filter(|it| it.live.done > idx).count();
+    if n_done == n_hosts {
+        let text = format!("Service {name} succeeded on {n_done} hosts.");
+        return reasons::deployment::READY.condition(&type_, text);
     }
-
-    fn of_service(
-        &self,
-        part: &NodeSetPart,
-        idx: usize,
-        hosts: &[&HostProgress],
-        failures: &[DeploymentFailure],
-    ) -> ConditionDraft {
-        let name = part.services[idx].as_str();
-        let type_ = messages::service_condition(name);
-        let attempts = attempts(self.seen);
-        let n_done = hosts.iter().filter(|it| it.done > idx).count();
-        if n_done == hosts.len() {
-            let text = format!("Service {name} succeeded on {n_done} hosts.");
-            return reasons::deployment::READY.condition(&type_, text);
+    let here = || part.hosts.iter().filter(|it| it.live.done == idx && it.live.is_failing());
+    let is_its = |it: &&DeploymentFailure| it.node_set == part.name && it.service == name;
+    let reported: Vec<&DeploymentFailure> = failures.iter().filter(is_its).collect();
+    let text = messages::together(&reported, here().count());
+    let first = here().next().and_then(|it| it.live.reason.clone());
+    match first {
+        Some(_) if here().any(|it| it.is_given_up) => {
+            reasons::deployment::BACKOFF_LIMIT_EXCEEDED.condition(&type_, text)
         }
-        let here = || hosts.iter().filter(|it| it.done == idx && it.is_failing());
-        let n_given_up = here().filter(|it| is_given_up(it, attempts)).count();
-        let reported: Vec<&DeploymentFailure> =
-            failures.iter().filter(|it| it.node_set == part.name && it.service == name).collect();
-        let text = messages::together(&reported, here().count());
-        let first = here().next().and_then(|it| it.reason.clone());
-        match first {
-            Some(_) if n_given_up > 0 => {
-                reasons::deployment::BACKOFF_LIMIT_EXCEEDED.condition(&type_, text)
-            }
-            Some(reason) => failing(&type_, &reason, text),
-            None => {
-                let n_hosts = hosts.len();
-                let text = format!("Service {name} has succeeded on {n_done} of {n_hosts} hosts.");
-                reasons::deployment::REQUESTED.condition(&type_, text)
-            }
+        Some(reason) => failing(&type_, &reason, text),
+        None => {
+            let text = format!("Service {name} has succeeded on {n_done} of {n_hosts} hosts.");
+            reasons::deployment::REQUESTED.condition(&type_, text)
         }
     }
 }
@@ -339,17 +319,4 @@ fn going_on(part: &NodeSetPart) -> ConditionDraft {
             reasons::deployment::REQUESTED.condition(NODE_SET_READY, "Services are being deployed.")
         }
     }
-}
-
-/// Returns the condition for these faults; those that need an edit determine severity and reason.
-fn input_condition(
-    type_: &str,
-    good: &Reason,
-    problems: &[Problem],
-    good_text: &str,
-) -> ConditionDraft {
-    let Some(worst) = Problem::worst(problems) else {
-        return good.condition(type_, good_text);
-    };
-    worst.reason.condition(type_, problem_texts(problems))
 }

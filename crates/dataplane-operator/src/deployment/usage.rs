@@ -14,7 +14,7 @@ use operator_core::run_engine::run::SERVICE_LABEL;
 use crate::deployment::node_set_part::NodeSetPart;
 use crate::deployment::observed::Observed;
 use crate::deployment::tls;
-use crate::node_set::observed::sources_of_vars;
+use crate::host::vars::sources_of_vars;
 
 /// The value that replaces an object's hash if hosts or services were given different contents: it
 /// equals no hash, so neither content counts as deployed.
@@ -26,7 +26,8 @@ pub const MIXED: &str = "mixed";
 /// inventory contains all variables from the beginning, so their objects are added when the
 /// deployment begins.
 pub fn used(
-    (seen, parts): (&Observed, &[NodeSetPart]),
+    seen: &Observed,
+    parts: &[NodeSetPart],
     services: &BTreeSet<&str>,
     begins: bool,
     status: &mut DeploymentStatus,

@@ -1,8 +1,10 @@
 //! How far a host of a node set is, as its node records it.
 
 use api::dataplane::{HostState, Node, NodeStatus, ServiceRun};
+use operator_core::hash;
 
-use crate::deployment::service_schedule::hash_of;
+/// The version of the fields in the hash of a service: another number would change every hash.
+const VERSION: &str = "v1";
 
 /// Returns how far the host of a node is.
 pub fn host_state(node: &Node) -> HostState {
@@ -29,4 +31,9 @@ pub fn failed_service(status: &NodeStatus) -> Option<&ServiceRun> {
     let uid = &status.deployment.as_ref()?.uid;
     let is_its = |it: &&ServiceRun| it.reason.is_some() && it.hash == hash_of(uid, &it.name);
     status.services.iter().find(is_its)
+}
+
+/// Returns the hash of a service in the deployment of that UID, during which it does not change.
+pub fn hash_of(uid: &str, service: &str) -> String {
+    hash::short(&(VERSION, uid, service))
 }
