@@ -157,7 +157,7 @@ fn an_inventory_that_is_deleted_or_edited_by_hand_is_written_again() {
 }
 
 /// A run that reports a host's key.
-fn run(name: &str, address: &str, key: &str) -> Arc<AnsibleEe> {
+pub(super) fn run(name: &str, address: &str, key: &str) -> Arc<AnsibleEe> {
     let run = json!({
         "apiVersion": "ansibleee.openstack.org/v1beta1",
         "kind": "OpenStackAnsibleEE",
