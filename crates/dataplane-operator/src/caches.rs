@@ -31,7 +31,7 @@ use crate::indexes::{
     BY_HOST_KEY, BY_LABEL, BY_NAMESPACE, BY_NODE_SET, BY_OWNER, BY_ROLE_LABEL, addresses_with_keys,
     namespace_of, node_sets_of, owner_of,
 };
-use crate::node_set::certificates::node_set_of;
+use crate::node_set::certificate_bundles::node_set_of;
 use crate::node_set::external_apis::ExternalApis;
 use crate::role::certificates::role_of_secret;
 

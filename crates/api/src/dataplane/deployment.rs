@@ -110,6 +110,21 @@ pub struct DeploymentSpec {
 }
 
 impl DeploymentSpec {
+    /// Whether only tasks with some tags run, or on hosts that only Ansible can determine. Such a
+    /// deployment completes no host.
+    pub fn is_partial(&self) -> bool {
+        let is_set = |it: &Option<String>| it.as_ref().is_some_and(|it| !it.is_empty());
+        let is_open = |it: &String| it.contains(['~', '@', '[']);
+        is_set(&self.ansible_tags)
+            || is_set(&self.ansible_skip_tags)
+            || self.ansible_limit.as_ref().is_some_and(is_open)
+    }
+
+    /// Whether it leaves hosts out.
+    pub fn is_limited(&self) -> bool {
+        self.ansible_limit.as_ref().is_some_and(|it| !it.is_empty() && it != "*")
+    }
+
     /// What is allowed of a rollout.
     pub fn limits(&self) -> Limits {
         Limits {
@@ -220,8 +235,7 @@ impl Deployment {
     /// Whether nothing of it runs any more: it has ended, or only readiness gates keep it open, which
     /// have their condition once every service has succeeded on every host.
     pub fn has_run(&self) -> bool {
-        let conditions = self.status.as_ref().map(|it| it.conditions.as_slice());
-        let gates = find(conditions.unwrap_or_default(), READINESS_GATES_READY);
+        let gates = find(self.conditions(), READINESS_GATES_READY);
         self.has_ended() || gates.is_some()
     }
 

@@ -94,9 +94,8 @@ fn not_set_up(seen: &Observed, name: &str) -> Option<Problem> {
     let status = node_set.status.as_ref();
     let is_current =
         status.is_some_and(|it| it.observed_generation == node_set.metadata.generation);
-    let conditions = status.map(|it| it.conditions.as_slice()).unwrap_or_default();
     // Its other conditions may be about services that this deployment does not have.
-    let setup = conditions::find(conditions, SETUP_READY).filter(|_| is_current);
+    let setup = conditions::find(node_set.conditions(), SETUP_READY).filter(|_| is_current);
     let is_set_up = setup.is_some_and(|it| it.status == ConditionStatus::True);
     let is_going = is_terminating(&**node_set);
     if is_set_up && seen.inventories.contains(name) && !is_going {
@@ -163,8 +162,7 @@ pub fn of_machines(
     if open.is_empty() {
         return None;
     }
-    let conditions = node_set.status.as_ref().map(|it| it.conditions.as_slice());
-    let reported = conditions::find(conditions.unwrap_or_default(), NODE_SET_PROVISION_READY);
+    let reported = conditions::find(node_set.conditions(), NODE_SET_PROVISION_READY);
     let reported = reported.map(|it| format!(" {}: {}", it.type_, it.message)).unwrap_or_default();
     let text = format!(
         "{} hosts of OpenStackDataPlaneNodeSet {name} have no machine yet, and nothing is deployed to \

@@ -74,8 +74,7 @@ pub fn within_limit(deployment: &Deployment, node_set: &NodeSet) -> impl Iterato
 /// and not those whose node cannot be made, as the node set says.
 pub fn hosts_of<'a>(seen: &'a Observed, node_set: &'a str) -> impl Iterator<Item = String> + 'a {
     let set = seen.node_sets.get(node_set);
-    let conditions = set.and_then(|it| Some(it.status.as_ref()?.conditions.as_slice()));
-    let is_refused = find(conditions.unwrap_or_default(), NODES_ACCEPTED).is_some();
+    let is_refused = set.is_some_and(|it| find(it.conditions(), NODES_ACCEPTED).is_some());
     let takes_part =
         move |host: &String| seen.node(node_set, host).map_or(!is_refused, |it| !it.is_leaving());
     let within = set.into_iter().flat_map(|it| within_limit(&seen.deployment, it));

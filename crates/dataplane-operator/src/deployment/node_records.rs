@@ -50,8 +50,7 @@ pub fn step(
     }
     let status = with_deployment(node, set, status, now);
     // The deployment publishes the Events.
-    let conditions = &status.conditions;
-    let step = status_step(Target::of(node), Some(&observed), &status, conditions, conditions)?;
+    let step = status_step(Target::of(node), Some(&observed), &status)?.without_events();
     Some(step.at(node.resource_version()))
 }
 

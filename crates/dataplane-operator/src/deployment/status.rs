@@ -104,16 +104,14 @@ impl Evaluation<'_> {
         let deployment = &*self.seen.deployment;
         let observed = deployment.status.as_ref();
         let mut desired = observed.cloned().unwrap_or_default();
-        let previous = std::mem::take(&mut desired.conditions);
         let generation = deployment.metadata.generation;
         desired.observed_generation = generation;
         desired.deployed = (self.end() == End::Deployed).then_some(true);
         self.record(&mut desired);
-        desired.conditions =
-            merge_conditions(&previous, self.conditions(&desired.failures), generation, now);
+        let drafts = self.conditions(&desired.failures);
+        desired.conditions = merge_conditions(deployment.conditions(), drafts, generation, now);
         desired.node_set_conditions = self.node_set_conditions(&desired, now);
-        let next = desired.conditions.clone();
-        status_step(Target::of(deployment), observed, &desired, &previous, &next)
+        status_step(Target::of(deployment), observed, &desired)
     }
 
     /// Records the begin and the failures, and what was used and executed.

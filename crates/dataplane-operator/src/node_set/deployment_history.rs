@@ -1,23 +1,20 @@
-//! What deployments have done to the hosts of a node set: the sums of what the nodes remember.
+//! What deployments have done to a node set: what its nodes remember, and the sums of what its
+//! deployments used.
 //!
 //! What a deployment used outlives the deployment: when it has ended, that is merged once into the
 //! node set's status.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
-use api::conditions::Condition;
-use api::dataplane::deployment::DeploymentSpec;
 use api::dataplane::{
-    Deployment, DeploymentNodeSet, ExecutionSummary, HostState, NodeSet, NodeSetFailure,
-    NodeSetHost, NodeSetStatus,
+    Deployment, DeploymentNodeSet, HostState, NodeSetFailure, NodeSetHost, NodeSetStatus,
 };
 use kube::ResourceExt;
 use operator_core::keyed::Digest;
 use operator_core::node_set_host::{PREFIX, prefix};
 use serde::Serialize;
 
-use crate::node_set::observed::UnreadableDeployment;
+use crate::node_set::observed::{Observed, UnreadableDeployment};
 
 /// How many of the newest deployments the status reports.
 const TOLD: usize = 10;
@@ -34,30 +31,10 @@ pub struct DeploymentHistory {
     pub hosts: Vec<KnownHost>,
     /// The name of each host that was taken out of the node set and is still terminating.
     pub terminating: Vec<String>,
-    /// The failures of the first failed hosts.
-    pub failures: Vec<NodeSetFailure>,
     /// The deployments under way, the oldest first.
     pub under_way: Vec<String>,
-    /// The digest of the last deployment of all services to all hosts.
-    pub deployed_config_hash: Option<String>,
-    /// The parts of that digest.
-    pub deployed_inputs: BTreeMap<String, String>,
-    /// The digest of the machines at that deployment.
-    pub deployed_bmh_hash: Option<String>,
-    /// ConfigMap → digest with which services were last deployed.
-    pub config_maps: BTreeMap<String, String>,
-    /// Secret → digest with which services were last deployed.
-    pub secrets: BTreeMap<String, String>,
-    /// Deployed images of the control plane's version.
-    pub images: BTreeMap<String, String>,
-    /// The control plane's version that an update brought to the hosts.
-    pub version: Option<String>,
-    /// UIDs of existing deployments that have ended and whose result is merged.
-    pub settled: Vec<String>,
-    /// The conditions of the newest deployments.
-    pub statuses: BTreeMap<String, Vec<Condition>>,
-    /// The Ansible summaries of the newest deployments.
-    pub summaries: BTreeMap<String, BTreeMap<String, ExecutionSummary>>,
+    /// What the node set's status says of them; the rest is as recorded.
+    pub status: NodeSetStatus,
 }
 
 /// How far a host is.
@@ -71,31 +48,12 @@ pub struct KnownHost {
     pub hash: Option<String>,
 }
 
-/// Returns whether a deployment has begun with a node set and may still run something. One that
-/// only awaits readiness gates needs its inventory no more.
-pub fn is_under_way(deployment: &Deployment, node_set: &NodeSet) -> bool {
-    deployment.part_of(node_set).is_some() && !deployment.has_run()
-}
-
-/// Returns whether a deployment needs the inventory as it is, because it may still start runs with
-/// it.
-pub fn is_inventory_in_use(
-    node_set: &NodeSet,
-    deployments: &[Arc<Deployment>],
-    unreadable: &[UnreadableDeployment],
-) -> bool {
-    deployments.iter().any(|it| is_under_way(it, node_set))
-        || unreadable.iter().any(|it| !it.has_ended)
-}
-
 /// A node set as it is at present.
 pub struct Present<'a> {
     /// Its hosts, sorted by name.
     pub hosts: Vec<KnownHost>,
     /// What failed on those of them that failed.
     pub failures: Vec<NodeSetFailure>,
-    /// The UIDs of deployments that are at hosts, as their nodes were last observed.
-    pub at_work: BTreeSet<&'a str>,
     /// The digest of what a deployment would bring now.
     pub digest: Digest,
     /// The services that bring another version to the hosts.
@@ -105,33 +63,29 @@ pub struct Present<'a> {
 /// Merges the recorded status with the statuses of the deployments that began with the node set.
 ///
 /// Records of unreadable deployments are kept.
-pub fn merge(
-    node_set: &NodeSet,
-    deployments: &[Arc<Deployment>],
-    unreadable: &[UnreadableDeployment],
-    present: &Present<'_>,
-) -> DeploymentHistory {
+pub fn merge(seen: &Observed, present: &Present<'_>) -> DeploymentHistory {
+    let node_set = &*seen.set;
     let nothing = NodeSetStatus::default();
     let recorded = node_set.status.as_ref().unwrap_or(&nothing);
     let name = node_set.name_any();
     let began = |it: &&Deployment| it.part_of(node_set).is_some();
     let mut deployments: Vec<&Deployment> =
-        deployments.iter().map(|it| &**it).filter(began).collect();
+        seen.deployments.iter().map(|it| &**it).filter(began).collect();
     deployments.sort_by_key(|it| (it.creation_timestamp(), it.name_any()));
     let mut outcome = DeploymentHistory::recorded(recorded, &deployments, present);
-    outcome.keep(recorded, unreadable);
+    outcome.keep(recorded, &seen.unreadable_deployments);
     for deployment in &deployments {
         let Some(part) = deployment.part_of(node_set) else { continue };
         let uid = deployment.uid().unwrap_or_default();
-        if outcome.settled.contains(&uid) {
+        if outcome.status.settled_deployments.contains(&uid) {
             continue;
         }
         // Its end may be observed before that of its hosts, which was recorded first.
-        if deployment.has_run() && !present.at_work.contains(uid.as_str()) {
-            outcome.settled.push(uid);
-            outcome.settle(&name, deployment, part, recorded, present);
-        } else {
+        if seen.is_under_way(deployment) {
             outcome.under_way.push(deployment.name_any());
+        } else {
+            outcome.status.settled_deployments.push(uid);
+            outcome.settle(&name, deployment, part, recorded, present);
         }
     }
     outcome.report(&name, &deployments);
@@ -145,34 +99,28 @@ impl DeploymentHistory {
         deployments: &[&Deployment],
         present: &Present<'_>,
     ) -> Self {
-        let exists = |uid: &&String| deployments.iter().any(|it| it.uid().as_ref() == Some(*uid));
-        Self {
-            hosts: present.hosts.clone(),
-            failures: present.failures.clone(),
-            deployed_config_hash: recorded.deployed_config_hash.clone(),
-            deployed_inputs: recorded.deployed_inputs.clone(),
-            deployed_bmh_hash: recorded.deployed_bmh_hash.clone(),
-            config_maps: recorded.config_map_hashes.clone(),
-            secrets: recorded.secret_hashes.clone(),
-            images: recorded.container_images.clone(),
-            version: recorded.deployed_version.clone(),
-            settled: recorded.settled_deployments.iter().filter(exists).cloned().collect(),
-            ..Self::default()
-        }
+        let exists = |uid: &String| deployments.iter().any(|it| it.uid().as_ref() == Some(uid));
+        let mut status = NodeSetStatus { failures: present.failures.clone(), ..recorded.clone() };
+        status.settled_deployments.retain(exists);
+        status.deployment_statuses.clear();
+        status.deployment_execution_summaries.clear();
+        Self { hosts: present.hosts.clone(), status, ..Self::default() }
     }
 
     /// Keeps the records of deployments that cannot be read.
     fn keep(&mut self, recorded: &NodeSetStatus, unreadable: &[UnreadableDeployment]) {
         for it in unreadable {
             if it.has_ended {
-                self.settled.push(it.uid.clone());
+                self.status.settled_deployments.push(it.uid.clone());
             } else {
                 self.under_way.push(it.name.clone());
             }
             let reported = recorded.deployment_statuses.get(&it.name).cloned();
-            self.statuses.extend(reported.map(|reported| (it.name.clone(), reported)));
+            let statuses = &mut self.status.deployment_statuses;
+            statuses.extend(reported.map(|reported| (it.name.clone(), reported)));
             let reported = recorded.deployment_execution_summaries.get(&it.name).cloned();
-            self.summaries.extend(reported.map(|reported| (it.name.clone(), reported)));
+            let summaries = &mut self.status.deployment_execution_summaries;
+            summaries.extend(reported.map(|reported| (it.name.clone(), reported)));
         }
     }
 
@@ -187,29 +135,31 @@ impl DeploymentHistory {
     ) {
         let Some(status) = &deployment.status else { return };
         let has_succeeded = status.node_set_hashes.contains_key(node_set);
-        if !has_succeeded || is_partial(&deployment.spec) {
+        if !has_succeeded || deployment.spec.is_partial() {
             return;
         }
         let is_whole = deployment.spec.services_override.is_empty();
-        if !is_limited(&deployment.spec) {
+        let is_everywhere = is_whole && self.is_everywhere(&part.config_hash, present);
+        let own = &mut self.status;
+        if !deployment.spec.is_limited() {
             if is_whole {
-                self.config_maps.clear();
-                self.secrets.clear();
+                own.config_map_hashes.clear();
+                own.secret_hashes.clear();
             }
-            self.config_maps.extend(status.config_map_hashes.clone());
-            self.secrets.extend(status.secret_hashes.clone());
+            own.config_map_hashes.extend(status.config_map_hashes.clone());
+            own.secret_hashes.extend(status.secret_hashes.clone());
         }
-        self.images.extend(status.container_images.clone());
+        own.container_images.extend(status.container_images.clone());
         if part.services.iter().any(|it| versions.contains(it.as_str())) {
-            self.version.clone_from(&status.deployed_version);
+            own.deployed_version.clone_from(&status.deployed_version);
         }
-        if is_whole && self.is_everywhere(&part.config_hash, present) {
-            self.deployed_config_hash = Some(part.config_hash.clone());
+        if is_everywhere {
+            own.deployed_config_hash = Some(part.config_hash.clone());
             // The parts are known only if this digest was published.
             let config_hash = recorded.config_hash.as_ref();
             let is_known = config_hash.is_some_and(|it| present.is_one(it, &part.config_hash));
-            self.deployed_inputs = if is_known { recorded.inputs.clone() } else { BTreeMap::new() };
-            self.deployed_bmh_hash = status.bmh_ref_hashes.get(node_set).cloned();
+            own.deployed_inputs = if is_known { recorded.inputs.clone() } else { BTreeMap::new() };
+            own.deployed_bmh_hash = status.bmh_ref_hashes.get(node_set).cloned();
         }
     }
 
@@ -234,12 +184,13 @@ impl DeploymentHistory {
             let of_set = status.node_set_conditions.get(node_set).cloned().unwrap_or_default();
             let Some(rest) = left.checked_sub(size(&of_set)) else { return };
             left = rest;
-            self.statuses.insert(name.clone(), of_set);
+            self.status.deployment_statuses.insert(name.clone(), of_set);
             let summaries = &status.ansible_execution_summaries;
             let rest = left.checked_sub(size(summaries)).filter(|_| !summaries.is_empty());
             if let Some(rest) = rest {
                 left = rest;
-                self.summaries.insert(name, summaries.clone());
+                let all = &mut self.status.deployment_execution_summaries;
+                all.insert(name, summaries.clone());
             }
         }
     }
@@ -275,21 +226,6 @@ impl DeploymentHistory {
     pub fn n_ready(&self) -> usize {
         self.hosts.iter().filter(|it| it.state == HostState::Deployed).count()
     }
-}
-
-/// Returns whether only tasks with some tags ran, or on hosts that only Ansible can determine. Such
-/// a deployment completes no host.
-pub fn is_partial(spec: &DeploymentSpec) -> bool {
-    let is_set = |it: &Option<String>| it.as_ref().is_some_and(|it| !it.is_empty());
-    let is_open = |it: &String| it.contains(['~', '@', '[']);
-    is_set(&spec.ansible_tags)
-        || is_set(&spec.ansible_skip_tags)
-        || spec.ansible_limit.as_ref().is_some_and(is_open)
-}
-
-/// Returns whether a deployment leaves hosts out.
-fn is_limited(spec: &DeploymentSpec) -> bool {
-    spec.ansible_limit.as_ref().is_some_and(|it| !it.is_empty() && it != "*")
 }
 
 /// Returns the serialized size of a part of a status, in bytes.

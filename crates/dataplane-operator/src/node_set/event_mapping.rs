@@ -17,7 +17,7 @@ use crate::controller_ref::owner_keys;
 use crate::host::conflicts::Claim;
 use crate::host::conflicts::host_claim::keys_of_node;
 use crate::indexes::{BY_NODE_SET, node_set_of_node, node_sets_of};
-use crate::node_set::certificates::node_set_of;
+use crate::node_set::certificate_bundles::node_set_of;
 
 /// Registers the event handlers that enqueue node sets in `queue`.
 pub fn map_events(queue: &Arc<WorkQueue>, caches: &Arc<Caches>) {

@@ -19,7 +19,6 @@ use crate::conditions::first_texts;
 use crate::finalizers::{INVENTORY_FINALIZER, is_used};
 use crate::host::last_look::{Held, LeavingHost, is_host_skipped, is_off, skip_command, template};
 use crate::host::machines::set::{self, IN_USE};
-use crate::node_set::deployment_history::is_under_way;
 use crate::node_set::observed::{Observed, own_set};
 use crate::reasons;
 
@@ -144,7 +143,7 @@ fn is_asked(seen: &Observed, name: &str) -> bool {
 
 /// Adds the runs that are due, and the deletions of old ones. None begins during a deployment.
 pub fn add(plan: &mut Plan, seen: &Observed, now: Timestamp) {
-    if seen.deployments.iter().any(|it| is_under_way(it, &seen.set)) {
+    if seen.is_in_use() {
         return;
     }
     for node in asked(seen).iter().filter_map(|it| seen.nodes.get(it)) {

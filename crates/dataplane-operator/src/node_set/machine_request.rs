@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use api::baremetal::BaremetalHost;
 use api::conditions::ConditionDraft;
+use api::dataplane::condition_types::NODE_SET_PROVISION_READY;
 use api::dataplane::{HostMachine, NodeSet, NodeSetMachines};
 use api::problem::Problem;
 use api::shared::AnyMap;
@@ -34,9 +35,6 @@ use crate::node_set::kept_hosts::{KeptHosts, TerminatingHosts};
 use crate::node_set::last_looks;
 use crate::node_set::observed::{Observed, own_set};
 use crate::reasons;
-
-/// Condition type: the machines are provisioned. Absent for pre-provisioned and empty node sets.
-pub const PROVISION_READY: &str = "NodeSetBaremetalProvisionReady";
 
 /// The evaluated machines of a node set.
 #[derive(Clone, Debug, Default)]
@@ -112,17 +110,18 @@ impl Machines {
         }
         if !self.are_asked {
             let text = "The hosts are provisioned by others.";
-            return Some(reasons::machines::NOT_REQUIRED.condition(PROVISION_READY, text));
+            return Some(reasons::machines::NOT_REQUIRED.condition(NODE_SET_PROVISION_READY, text));
         }
         let owner = Target::of(&*seen.set);
         let found = |host: &'a Host<'_>| {
             let machine = self.states.get(&host.name)?;
             let address = host.address();
-            let found = machine_conditions::condition(PROVISION_READY, &owner, machine, &address);
+            let found =
+                machine_conditions::condition(NODE_SET_PROVISION_READY, &owner, machine, &address);
             Some((host.name.as_str(), found))
         };
         let all: Vec<(&str, ConditionDraft)> = hosts.iter().filter_map(found).collect();
-        Some(machine_conditions::sum(PROVISION_READY, &all))
+        Some(machine_conditions::sum(NODE_SET_PROVISION_READY, &all))
     }
 }
 

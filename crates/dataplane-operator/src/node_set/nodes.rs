@@ -16,7 +16,6 @@ use crate::node_set::resolve::Resolved;
 pub mod acceptance;
 pub mod conditions;
 pub mod description;
-pub mod handover;
 pub mod memory;
 pub mod observed;
 pub mod steps;
@@ -42,7 +41,7 @@ pub fn add(plan: &mut Plan, seen: &Observed, resolved: &Resolved<'_>, now: Times
 /// Adds the steps that delete and describe the nodes of a node set that is being deleted. They have no
 /// owner, so each way of deleting the node set does the same.
 pub fn add_removals(plan: &mut Plan, seen: &Observed, resolved: &Resolved<'_>, now: Timestamp) {
-    if resolved.is_frozen() {
+    if seen.is_in_use() {
         add_some(plan, description::steps(seen, resolved, now));
         return;
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use api::dataplane::{HostState, Node, NodeSetFailure, Service};
+use api::dataplane::{HostState, NodeDeployment, NodeSetFailure, Service};
 use api::problem::Problem;
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -15,6 +15,7 @@ use operator_core::plan::Step;
 use crate::host::gates::{self, GatedHosts, Gates};
 use crate::host::inputs::Inputs;
 use crate::host::node_state::{failed_service, host_state};
+use crate::host::published_hashes;
 use crate::node_set::build::{self, Content};
 use crate::node_set::deployment_history::{self, DeploymentHistory, FAILURES, KnownHost, Present};
 use crate::node_set::external_resources::{self, ExternalResources};
@@ -23,10 +24,8 @@ use crate::node_set::kept_hosts::{self, KeptHosts, TerminatingHosts};
 use crate::node_set::machine_request::{self, Machines};
 use crate::node_set::nodes::acceptance;
 use crate::node_set::nodes::memory::{Memories, memories};
-use crate::node_set::observed::Observed;
-use crate::node_set::{
-    faults, inputs, inventory, inventory_entries, last_looks, published_hashes, terminating,
-};
+use crate::node_set::observed::{Observed, deployment_at};
+use crate::node_set::{faults, inputs, inventory, inventory_entries, last_looks, terminating};
 use crate::reasons;
 
 /// Types of services that bring another version to the hosts, as upstream's control plane expects.
@@ -70,21 +69,13 @@ pub struct Resolved<'a> {
     pub content: Option<Content>,
 }
 
-impl Resolved<'_> {
-    /// Returns whether the inventory must not change, because a deployment is under way.
-    pub fn is_frozen(&self) -> bool {
-        !self.outcome.under_way.is_empty()
-    }
-}
-
 /// Resolves a node set.
 pub fn resolve(seen: &Observed, now: Timestamp) -> Resolved<'_> {
     let hosts = external_resources::hosts(seen);
     let terminating = terminating::hosts(seen);
     let machines = Machines::of(seen, &hosts, &terminating, now);
     let mut problems = faults::of_hosts(seen, &hosts, &terminating, &machines);
-    let is_frozen =
-        seen.deployments.iter().any(|it| deployment_history::is_under_way(it, &seen.set));
+    let is_frozen = seen.is_in_use();
     let kept = KeptHosts { is_frozen, terminating: &terminating };
     let served = external_resources::evaluate(seen, &hosts, &problems, kept);
     let inputs: Inputs =
@@ -98,14 +89,16 @@ pub fn resolve(seen: &Observed, now: Timestamp) -> Resolved<'_> {
         None
     };
     problems.extend(faults::of_set(seen));
-    let trusts = host_key_trust::trusts(seen, &hosts, &terminating, &memories);
+    let ssh_hosts = host_key_trust::ssh_hosts(seen, &hosts, &terminating, &memories);
+    let trusts = host_key_trust::trusts(seen, &ssh_hosts);
     let shared_keys = host_key_trust::shared(seen, &trusts);
     let waits = shared_keys.clone().filter(|_| !is_frozen && !outcome.is_in_service());
     problems.extend(waits.map(|it| Problem::new(&reasons::inputs::HOST_KEY_SHARED, it)));
     let lacks_nodes = acceptance::are_awaited(seen, &hosts);
     let gates = gates(seen, &outcome, now);
     let content = if problems.is_empty() && served.missing().is_none() && !lacks_nodes {
-        let content = content(seen, &hosts, &terminating, &served, &trusts);
+        let known_hosts = host_key_trust::known_hosts(&ssh_hosts, &trusts);
+        let content = content(seen, &hosts, &terminating, &served, known_hosts);
         let size = content.values().map(String::len).sum();
         problems.extend(faults::of_inventory(&seen.set.name_any(), size));
         problems.is_empty().then_some(content)
@@ -137,9 +130,8 @@ fn content(
     hosts: &[Host<'_>],
     terminating: &TerminatingHosts,
     served: &ExternalResources,
-    trusts: &Trusts,
+    known_hosts: String,
 ) -> Content {
-    let known_hosts = host_key_trust::known_hosts(hosts, terminating, trusts);
     let inventory = inventory::inventory(seen, hosts, served);
     let further = kept_hosts::entries(terminating);
     let inventory = inventory_entries::with_entries(inventory, further);
@@ -162,42 +154,37 @@ fn outcome(
     let present = Present {
         failures: failures(&hosts, memories),
         hosts,
-        at_work: seen.nodes.own.values().filter_map(|it| at_work(seen, it)).collect(),
         digest: inputs::digest(inputs),
         versions: versions.collect(),
     };
-    let (set, unreadable) = (&seen.set, &seen.unreadable_deployments);
-    let mut outcome = deployment_history::merge(set, &seen.deployments, unreadable, &present);
-    outcome.secrets =
-        published_hashes::of_existing(&seen.sources, &seen.namespace, outcome.secrets);
+    let mut outcome = deployment_history::merge(seen, &present);
+    let secrets = std::mem::take(&mut outcome.status.secret_hashes);
+    outcome.status.secret_hashes =
+        published_hashes::of_existing(&seen.sources, &seen.namespace, secrets);
     let mut names: BTreeSet<String> = terminating.keys().cloned().collect();
     if is_terminating(&*seen.set) {
         names.extend(last_looks::held_names(seen));
         for KnownHost { name, .. } in &outcome.hosts {
             // Deployments keep the hosts and the places that they have.
-            if outcome.under_way.is_empty() {
-                names.insert(name.clone());
-            } else {
+            if seen.is_in_use() {
                 names.remove(name);
+            } else {
+                names.insert(name.clone());
             }
         }
     }
     outcome.with_terminating(names)
 }
 
-/// Returns the UID of the deployment that exists and is at the host of a node, as that was observed.
-fn at_work<'a>(seen: &Observed, node: &'a Node) -> Option<&'a str> {
-    let last = node.status.as_ref()?.deployment.as_ref()?;
-    let exists = seen.deployments.iter().any(|it| it.metadata.uid.as_ref() == Some(&last.uid));
-    (exists && last.state == HostState::Deploying).then_some(last.uid.as_str())
-}
-
 /// Returns how far each host is; on one without a node nothing is deployed.
 fn known_hosts(seen: &Observed, hosts: &[Host<'_>], memories: &Memories) -> Vec<KnownHost> {
+    let exists = |at: &NodeDeployment| {
+        seen.deployments.iter().any(|it| it.metadata.uid.as_ref() == Some(&at.uid))
+    };
     let known = |host: &Host<'_>| {
         let memory = memories.get(&host.name);
         // Until it is observed how it has ended there, a deployment is at the host.
-        let node = seen.nodes.get(&host.name).filter(|it| at_work(seen, it).is_some());
+        let node = seen.nodes.get(&host.name).filter(|it| deployment_at(it).is_some_and(exists));
         let node = node.map(|it| &**it).or(memory);
         KnownHost {
             name: host.name.clone(),
@@ -230,7 +217,7 @@ fn failures(hosts: &[KnownHost], memories: &Memories) -> Vec<NodeSetFailure> {
 
 fn gates(seen: &Observed, outcome: &DeploymentHistory, now: Timestamp) -> Option<Gates> {
     let is_deployed = outcome.hosts.iter().all(|it| it.state == HostState::Deployed);
-    if !is_deployed || !outcome.under_way.is_empty() {
+    if !is_deployed || seen.is_in_use() {
         return None;
     }
     let node = |name: &str| seen.nodes.own.get(name).map(|it| &**it);
@@ -239,6 +226,5 @@ fn gates(seen: &Observed, outcome: &DeploymentHistory, now: Timestamp) -> Option
         services: seen.services.iter().map(|(name, it)| (name.as_str(), &**it)).collect(),
         hosts: outcome.hosts.iter().map(|it| (it.name.as_str(), node(&it.name))).collect(),
     };
-    let previous = seen.set.status.as_ref().map(|it| it.conditions.as_slice());
-    gates::evaluate(&[all], previous.unwrap_or_default(), now)
+    gates::evaluate(&[all], seen.set.conditions(), now)
 }

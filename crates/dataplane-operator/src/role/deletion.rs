@@ -6,6 +6,7 @@ use api::baremetal::BaremetalSet;
 use api::conditions::{
     self, Condition, ConditionDraft, READY, RECONCILING, STALLED, first_names, merge_conditions,
 };
+use api::dataplane::condition_types::BAREMETAL_READY;
 use api::dataplane::{HostMachine, NodeStatus, Role, RoleStatus};
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -24,7 +25,7 @@ use crate::role::last_looks;
 use crate::role::machine_request::{MachineRequest, is_leaving};
 use crate::role::node_status::ours;
 use crate::role::observed::{NodeGroup, Observed};
-use crate::role::provisioning::{BAREMETAL_READY, PROVISION_READY};
+use crate::role::provisioning::PROVISION_READY;
 use crate::role::resolved::ResolvedHost;
 
 /// Returns the step that writes the desired set of machines, or that deletes the set, which gives
@@ -136,12 +137,12 @@ fn node_step(
     let rejected = rejected.filter(|_| matches!(seen.group, NodeGroup::Node(_)));
     let observed = node.status.as_ref().map(own);
     let observed = observed.as_ref();
-    let previous = ours(observed.map(|it| it.conditions.as_slice()).unwrap_or_default());
-    let conditions = settled(&previous, draft, rejected, node.metadata.generation, now);
+    let conditions =
+        settled(&ours(node.conditions()), draft, rejected, node.metadata.generation, now);
     let rest = observed.cloned().unwrap_or_default();
     let machine = host.record.clone().map(|it| HostMachine { ready: false, ..it });
     let desired = NodeStatus { conditions, machine, ..rest };
-    status_step(Target::of(node), observed, &desired, &previous, &desired.conditions)
+    status_step(Target::of(node), observed, &desired)
 }
 
 fn role_step(
@@ -172,10 +173,9 @@ fn role_step(
     };
     let draft = reasons::machines::DELETION_WAITS.condition(PROVISION_READY, text);
     let observed = role.status.as_ref();
-    let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
-    let conditions = settled(&previous, draft, rejected, role.metadata.generation, now);
+    let conditions = settled(role.conditions(), draft, rejected, role.metadata.generation, now);
     let desired = RoleStatus { conditions, ..observed.cloned().unwrap_or_default() };
-    status_step(Target::of(role), observed, &desired, &previous, &desired.conditions)
+    status_step(Target::of(role), observed, &desired)
 }
 
 /// Returns the previous conditions, with this one, a rejected write and the summary replaced.

@@ -1,7 +1,8 @@
 //! Deployments to hosts whose nodes are not made yet, cannot be made, go, or are others meanwhile.
 
+use api::dataplane::condition_types::NODES_ACCEPTED;
+
 use super::*;
-use crate::node_set::nodes::acceptance::NODES_ACCEPTED;
 
 impl World {
     /// A deployment of `n0` and `n1`, of which `n1` has no node.

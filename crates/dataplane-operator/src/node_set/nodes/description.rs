@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::conditions::{ConditionDraft, merge_conditions};
-use api::dataplane::{HostMachine, HostState, Node, NodeStatus, ObservedNodeSet};
+use api::dataplane::{HostMachine, Node, NodeStatus, ObservedNodeSet};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::keyed::Renewal;
@@ -12,16 +12,16 @@ use operator_core::node_set_host::{Host, canonical_host_name};
 use operator_core::plan::{Step, Target, status_step};
 use operator_core::run_engine::mounts::node_sets::inventory_name;
 
-use crate::host::node_state::host_state;
+use crate::host::node_conditions;
 use crate::host::status::own;
 use crate::ignored_annotations;
 use crate::node_set::nodes::conditions as of_host;
 use crate::node_set::nodes::conditions::OfSet;
-use crate::node_set::nodes::handover::is_handed_over;
 use crate::node_set::nodes::steps::may_come_back;
 use crate::node_set::observed::Observed;
 use crate::node_set::resolve::Resolved;
 use crate::node_set::status;
+use crate::node_set::terminating::is_handed_over;
 
 /// Returns the writes of the statuses that differ. They publish no Events, for the node set does.
 ///
@@ -67,18 +67,15 @@ impl Known<'_> {
     fn step(&self, host: Option<&Host<'_>>) -> Option<Step> {
         let desired = self.status(host);
         let (mut renewed, mut renewal) = (desired.clone(), Renewal::default());
-        if !self.resolved.is_frozen() {
+        if !self.seen.is_in_use() {
             renewal.of_some(renewed.deployed_config_hash.as_mut(), &self.of_set.digest);
         }
         let observed = self.node.status.as_ref().map(own);
-        let write = |desired: &NodeStatus| {
-            let conditions = desired.conditions.as_slice();
-            status_step(Target::of(self.node), observed.as_ref(), desired, conditions, conditions)
-        };
+        let write = |it: &NodeStatus| status_step(Target::of(self.node), observed.as_ref(), it);
         if renewal.lost().is_empty() {
             write(&desired)?;
         }
-        Some(write(&renewed)?.at(self.node.resource_version()))
+        Some(write(&renewed)?.without_events().at(self.node.resource_version()))
     }
 
     fn status(&self, host: Option<&Host<'_>>) -> NodeStatus {
@@ -93,12 +90,7 @@ impl Known<'_> {
             Some(it) => it.key.as_ref().map(ToString::to_string),
             None => remembered.host_key.clone(),
         };
-        // A first key is recorded with what the deployment records next.
-        let is_recorded =
-            remembered.host_key.is_some() || host_state(memory) != HostState::Deploying;
         let drafts = self.conditions(host, address.as_deref());
-        let observed = node.status.as_ref();
-        let previous = observed.map(|it| it.conditions.as_slice()).unwrap_or_default();
         let generation = node.metadata.generation;
         let installation = remembered.machine.as_ref().and_then(HostMachine::own_installation);
         let host_name = host.map(|it| canonical_host_name(set, it));
@@ -106,7 +98,7 @@ impl Known<'_> {
             observed_generation: generation,
             group: Some(format!("NodeSet/{}", set.name_any())),
             observed_node_set: Some(self.node_set(host)),
-            conditions: merge_conditions(previous, drafts, generation, self.now),
+            conditions: merge_conditions(node.conditions(), drafts, generation, self.now),
             inventory_secret_name: resolved
                 .content
                 .is_some()
@@ -118,7 +110,7 @@ impl Known<'_> {
             host_name: host_name.or_else(|| remembered.host_name.clone()),
             host_instance: installation.map(|it| format!("p{it}")),
             address,
-            host_key: learned.filter(|_| is_recorded),
+            host_key: learned,
             ..remembered
         }
     }
@@ -136,9 +128,9 @@ impl Known<'_> {
     fn conditions(&self, host: Option<&Host<'_>>, address: Option<&str>) -> Vec<ConditionDraft> {
         let Self { seen, resolved, of_set, name, node, memory, .. } = self;
         let machine = of_host::machine(seen, resolved, name, address.unwrap_or_default());
-        let deployment = of_host::deployment(&seen.set, memory);
+        let deployment = node_conditions::deployment(&seen.set, memory);
         let mut drafts = vec![machine, of_set.input.clone(), deployment];
-        drafts.extend(of_host::summary(node, &seen.set, &drafts));
+        drafts.extend(node_conditions::summary(node, &seen.set, &drafts));
         let up_to_date = of_host::up_to_date(resolved, of_set, node, memory);
         drafts.extend([up_to_date, of_set.setup.clone()]);
         drafts.extend(of_host::host_key_checks(seen, host));

@@ -75,10 +75,10 @@ fn forgotten(status: NodeStatus) -> NodeStatus {
     }
 }
 
-/// Returns whether a deployment may still do something. One that cannot be read may.
+/// Returns whether a deployment may still run something. One that cannot be read may.
 fn is_open(seen: &Observed, uid: &str) -> bool {
     let mut all = seen.deployments.iter();
     let mut unreadable = seen.unreadable_deployments.iter();
-    all.any(|it| it.metadata.uid.as_deref() == Some(uid) && !it.has_ended())
+    all.any(|it| it.metadata.uid.as_deref() == Some(uid) && !it.has_run())
         || unreadable.any(|it| it.uid == uid && !it.has_ended)
 }

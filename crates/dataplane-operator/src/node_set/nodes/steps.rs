@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 
 use crate::finalizers::{INVENTORY_FINALIZER, is_used};
 use crate::node_set::nodes::acceptance::{exists, missing, was_refused};
-use crate::node_set::nodes::handover::{has_machine, is_handed_over};
 use crate::node_set::observed::Observed;
 use crate::node_set::resolve::Resolved;
+use crate::node_set::terminating::{has_machine, is_handed_over};
 
 /// How many missing nodes are tried in one pass once one was refused: a quota refuses the others as
 /// well.
@@ -85,7 +85,7 @@ pub fn adoptions(seen: &Observed) -> Vec<Step> {
 ///
 /// An entry that goes counts only when no deployment is under way, whose inventory still has the host.
 pub fn marks(seen: &Observed, resolved: &Resolved<'_>) -> Vec<Step> {
-    let mut steps = if resolved.is_frozen() { Vec::new() } else { handovers(seen) };
+    let mut steps = if seen.is_in_use() { Vec::new() } else { handovers(seen) };
     let listed: BTreeSet<&str> = resolved.hosts.iter().map(|it| it.name.as_str()).collect();
     for (name, node) in seen.nodes.leaving.iter().filter(|(_, it)| !is_terminating(&***it)) {
         if is_handed_over(seen, name) {
@@ -95,7 +95,7 @@ pub fn marks(seen: &Observed, resolved: &Resolved<'_>) -> Vec<Step> {
         if is_listed && !may_come_back(node) {
             continue;
         }
-        if is_listed == node.is_leaving() && (is_listed || !resolved.is_frozen()) {
+        if is_listed == node.is_leaving() && (is_listed || !seen.is_in_use()) {
             let because = if is_listed { "its entry is there again" } else { "its entry is gone" };
             let fields = fields(&seen.set, Some(&**node), !is_listed);
             steps.push(Step::apply(Target::of(&**node), fields, because));

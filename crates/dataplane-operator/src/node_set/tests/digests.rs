@@ -39,8 +39,7 @@ impl World {
 
     fn finish(&mut self) -> &mut Self {
         let published = self.published();
-        self.end("d", true, ["c1", &published]);
-        self
+        self.end("d", true, ["c1", &published])
     }
 
     /// Returns the prefixes of plain digests of the secret value that the status discloses, besides

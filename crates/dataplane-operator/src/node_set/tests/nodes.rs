@@ -1,13 +1,13 @@
 //! The nodes of a node set: made, described, marked, handed over and deleted.
 
 use api::conditions::Condition;
+use api::dataplane::condition_types::NODES_ACCEPTED;
 use api::dataplane::{Disruption, HostVars, NodeDeployment};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use operator_core::finalizers::is_terminating;
 use operator_core::rejected_write::RejectedWrite;
 
 use super::*;
-use crate::node_set::nodes::acceptance::NODES_ACCEPTED;
 use crate::reasons;
 
 impl World {
@@ -72,8 +72,7 @@ impl World {
     /// Somebody deletes a node.
     pub(super) fn delete_node(&mut self, name: &str) -> &mut Self {
         let now = self.now;
-        self.with_node(name, |it| it.metadata.deletion_timestamp = Some(Time(now)));
-        self
+        self.with_node(name, |it| it.metadata.deletion_timestamp = Some(Time(now)))
     }
 
     fn mark(&self, name: &str) -> Option<bool> {
@@ -445,7 +444,7 @@ fn the_node_of_an_entry_that_is_taken_out_is_marked_and_goes_when_nobody_holds_i
 }
 
 #[test]
-fn an_entry_that_is_back_takes_the_mark_back() {
+fn an_entry_that_is_back_takes_the_mark_back_and_its_host_is_to_be_deployed_again() {
     let mut world = deployed();
     world.finalize(&["n0", "n1"]);
     let hash = world.node("n1").deployed_config_hash.clone();
@@ -458,6 +457,12 @@ fn an_entry_that_is_back_takes_the_mark_back() {
     assert_eq!(world.reasons("n1", ["Ready"]), ["NotDeployed"]);
     let status = world.node("n1");
     assert_eq!((status.deployed, &status.deployed_config_hash), (None, &hash), "in service");
+    assert!(hash.is_some());
+    assert_eq!(world.states(), [HostState::Deployed, HostState::Undeployed]);
+    assert_eq!(world.condition("DeploymentReady"), is("False", "NotDeployed"));
+    assert!(world.message("DeploymentReady").contains("taken out of the node set and put back"));
+    world.deployed("again").settle();
+    assert_eq!(world.condition("Ready"), is("True", "Ready"));
 }
 
 #[test]

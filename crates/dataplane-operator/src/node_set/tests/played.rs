@@ -97,8 +97,7 @@ impl World {
         let n_services = self.seen.set.spec.services.len();
         let hosts = ["n0", "n1"].map(|it| (it, n_services, "Succeeded"));
         self.deploy(name, &json!({}), &hosts);
-        self.end(name, true, ["c1", "s1"]);
-        self
+        self.end(name, true, ["c1", "s1"])
     }
 
     /// A deployment that cannot be read takes the place of one that can.

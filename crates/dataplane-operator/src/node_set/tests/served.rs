@@ -207,11 +207,7 @@ fn a_host_is_deployed_at_the_addresses_that_were_reserved_for_it() {
     assert_eq!(first[..2], ["apply IPSet n0", "apply IPSet n1.example.org"]);
     assert_eq!(world.condition("NodeSetIPReservationReady"), is("False", "Reserving"));
     assert_eq!(world.condition("SetupReady"), is("False", "NotServedYet"));
-    assert!(
-        world.message("SetupReady").contains("2 of 2 hosts"),
-        "{}",
-        world.message("SetupReady")
-    );
+    world.says("SetupReady", &["2 of 2 hosts"]);
     assert!(world.seen.inventory.is_none(), "no play may run at half an address");
 
     let second = world.reserve().settle();
@@ -364,11 +360,7 @@ fn an_address_that_changes_makes_the_node_set_out_of_date_by_the_name_of_its_res
     let it = Arc::make_mut(&mut world.seen.infra.ip_sets[1]);
     it.status.as_mut().unwrap().reservations[1].mtu = 1400;
     assert_eq!(world.settled("UpToDate"), is("False", "InputsChanged"));
-    assert!(
-        world.message("UpToDate").contains("IPSet n1.example.org."),
-        "{}",
-        world.message("UpToDate")
-    );
+    world.says("UpToDate", &["IPSet n1.example.org."]);
     assert_eq!(world.condition("Ready"), is("True", "Ready"));
     // Pending requests do not affect hosts that need none.
     world.dns_server(false).settle();
@@ -566,7 +558,7 @@ fn tls_without_cert_manager_is_told_and_waited_for_where_it_is_asked_for() {
     assert_eq!(world.condition("NodeSetCertificatesReady"), is("False", "CertManagerNotFound"));
     assert_eq!(world.condition("Ready"), is("False", "CertManagerNotFound"));
     assert_eq!(world.inventory()[SET]["vars"]["edpm_tls_certs_enabled"], false);
-    assert_eq!(world.pass().requeue_after, Some(crate::node_set::observed::CRD_POLL_INTERVAL));
+    assert_eq!(world.pass().requeue_after, Some(crate::host::machines::request::CRD_POLL_INTERVAL));
     world.edit("/tlsEnabled", json!(false)).settle();
     assert_eq!(world.condition("SetupReady").0, "True");
 }

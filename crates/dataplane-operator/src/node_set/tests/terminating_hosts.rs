@@ -1,15 +1,15 @@
 //! Hosts that were taken out of a node set and that another operator still cleans up after.
 
-use api::ansibleee::AnsibleEe;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
+use super::inventories::run;
+use super::nodes::other;
 use super::*;
 
 impl World {
     /// The user takes n1 out.
     pub(super) fn take_out(&mut self) -> &mut Self {
-        self.edit("/nodes", json!({ "n0": { "ansible": { "ansibleHost": "192.0.2.10" } } }));
-        self
+        self.edit("/nodes", json!({ "n0": { "ansible": { "ansibleHost": "192.0.2.10" } } }))
     }
 
     fn recorded(&self) -> &api::dataplane::NodeSetStatus {
@@ -22,10 +22,6 @@ fn held() -> World {
     let mut world = deployed();
     world.finalize(&["n0", "n1"]);
     world
-}
-
-fn n1() -> Value {
-    json!({ "ansible": { "ansibleHost": "192.0.2.11" } })
 }
 
 #[test]
@@ -79,17 +75,7 @@ fn all_hosts_can_be_taken_out() {
 
 #[test]
 fn the_learned_key_of_a_terminating_host_stays_known_and_a_changed_one_can_be_accepted() {
-    let run = |key: &str| -> Arc<AnsibleEe> {
-        let run = json!({
-            "apiVersion": "ansibleee.openstack.org/v1beta1",
-            "kind": "OpenStackAnsibleEE",
-            "metadata": { "name": "r", "namespace": NAMESPACE,
-                "creationTimestamp": "2026-01-01T00:00:01Z" },
-            "spec": { "hosts": [{ "name": "n1", "address": "192.0.2.11:22" }] },
-            "status": { "hostKeys": [{ "name": "n1", "key": key }] },
-        });
-        Arc::new(serde_json::from_value(run).unwrap())
-    };
+    let run = |key: &str| run("n1", "192.0.2.11:22", key);
     let mut world = held();
     world.seen.runs = vec![run(KEY)];
     world.settle();
@@ -126,21 +112,6 @@ fn an_inventory_that_was_lost_is_written_without_the_host_and_nothing_waits_for_
     world.seen.inventory.as_mut().unwrap().managed_fields = ManagedFields::default();
     world.settle();
     assert_eq!(world.inventory()[SET]["hosts"].as_object().unwrap().len(), 1);
-}
-
-#[test]
-fn a_host_that_comes_back_is_in_service_and_is_to_be_deployed_again() {
-    let mut world = held();
-    let hash = world.node("n1").deployed_config_hash.clone();
-    assert!(hash.is_some());
-    world.take_out().settle();
-    world.edit("/nodes/n1", n1()).settle();
-    assert_eq!(world.states(), [HostState::Deployed, HostState::Undeployed]);
-    assert_eq!(world.node("n1").deployed_config_hash, hash);
-    assert_eq!(world.condition("DeploymentReady"), is("False", "NotDeployed"));
-    assert!(world.message("DeploymentReady").contains("taken out of the node set and put back"));
-    world.deployed("again").settle();
-    assert_eq!(world.condition("Ready"), is("True", "Ready"));
 }
 
 #[test]
@@ -201,15 +172,7 @@ fn a_host_at_the_address_of_a_terminating_one_waits_for_it() {
 #[test]
 fn a_terminating_host_belongs_to_its_node_set_until_its_finalizer_is_removed() {
     let mut world = held();
-    let mut other: NodeSet = object(
-        "OpenStackDataPlaneNodeSet",
-        "other",
-        &json!({
-            "preProvisioned": true, "services": [],
-            "nodeTemplate": { "ansibleSSHPrivateKeySecret": "key" },
-            "nodes": { "n1": { "ansible": { "ansibleHost": "192.0.2.11" } } },
-        }),
-    );
+    let mut other = (*other("192.0.2.11")).clone();
     other.metadata.creation_timestamp = Some(Time("2026-01-02T00:00:00Z".parse().unwrap()));
     let taken = |world: &World| {
         let found = Claim::of_node_set(&other).taken(&[world.claim()]);
