@@ -105,6 +105,7 @@ fn a_host_on_which_the_deployment_has_failed_stays_drained_until_the_user_takes_
     give_back(world.node());
     disabled(&mut world, None);
     assert!(is_drain_for(&mut world, None), "nova was read before the host was drained");
+    disabled(&mut world, Some(ROLLOUT));
     annotate_set(&mut world, "false");
     assert_eq!(ordered(&mut world), Some((HostOrder::EnableOnceUp, None)));
 }
