@@ -28,7 +28,7 @@ use crate::data_plane::observe::DataPlanes;
 use crate::default_services::{DefaultGate, DefaultServices};
 use crate::deployment::observe::Deployments;
 use crate::host::conflicts::ClaimCaches;
-use crate::host::machines::observed::CRD_POLL_INTERVAL;
+use crate::host::machines::request::CRD_POLL_INTERVAL;
 use crate::node_set::observe::NodeSets;
 use crate::role::observe::NodeGroups;
 use crate::service::observe::Services;

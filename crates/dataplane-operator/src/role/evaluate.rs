@@ -1,4 +1,4 @@
-//! The evaluation of one host of a group: its next step, from its runs and the disruption budget.
+//! The evaluation of the hosts of a group: the next step of each, from its runs and the disruption budget.
 
 use api::dataplane::{Node, RunState, ServiceRun};
 use jiff::Timestamp;
@@ -6,7 +6,7 @@ use kube::ResourceExt;
 use operator_core::run_engine::host_key::accept_command;
 use operator_core::run_engine::host_owner::take_over_command;
 use operator_core::run_engine::retry::Retries;
-use operator_core::run_engine::rollout::RolloutState;
+use operator_core::run_engine::rollout::{RolloutCounts, RolloutState, named};
 use operator_core::run_engine::service_sequence::{self, NeededRun, ServiceSequence, has_begun};
 use operator_core::run_engine::{DesiredService, Host, Run, SequenceState};
 
@@ -107,6 +107,29 @@ impl<'a> EvaluatedHost<'a> {
     fn recorded(&self) -> &[ServiceRun] {
         recorded_services(self.host.node)
     }
+}
+
+/// Returns the hosts that count: those whose own `deploy` is not false.
+fn counted<'a>(hosts: &'a [EvaluatedHost<'a>]) -> impl Iterator<Item = &'a EvaluatedHost<'a>> {
+    let own = |it: &&EvaluatedHost<'_>| it.host.node.spec.deploy_strategy.as_ref()?.deploy;
+    hosts.iter().filter(move |it| own(it) != Some(false))
+}
+
+/// Counts the hosts of a group by their rollout state.
+pub fn counts(hosts: &[EvaluatedHost<'_>]) -> RolloutCounts {
+    let is_trying = |it: &&EvaluatedHost<'_>| it.is_at_work() && it.rollout_state().is_retry();
+    let trying = counted(hosts).filter(is_trying).count();
+    RolloutCounts::of(counted(hosts).map(EvaluatedHost::rollout_state)).with_trying(trying)
+}
+
+/// Returns the names of the first failed hosts that use up the disruption budget.
+pub fn failing(hosts: &[EvaluatedHost<'_>]) -> String {
+    let fails = |it: &&EvaluatedHost<'_>| {
+        it.rollout_state().counts_as_unavailable() && it.rollout_state().fails()
+    };
+    let names: Vec<String> =
+        counted(hosts).filter(fails).map(|it| it.host.node.name_any()).collect();
+    named(&names)
 }
 
 /// Evaluates one host with the faults and the runs of its group, whatever the other hosts do.

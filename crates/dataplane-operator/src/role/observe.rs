@@ -81,7 +81,6 @@ async fn read(
     let namespace = key.namespace.clone();
     let alone = nodes.first().filter(|_| matches!(group, NodeGroup::Node(_)));
     let owner = role.as_ref().and_then(|it| it.uid()).or_else(|| alone?.uid()).unwrap_or_default();
-    let data_plane = data_plane(caches, &namespace, role.as_deref(), alone)?;
     let listed = listed(&group, role.as_deref(), &nodes).to_vec();
     let known = known_services(caches, &namespace, &listed, role.as_deref());
     let (Found { services, unreadable }, certificate_sources) = known;
@@ -107,10 +106,10 @@ async fn read(
     let (others, claims) =
         around(caches, &namespace, &owner, &runs, role.as_deref(), &nodes, &addresses);
     Ok(Observed {
+        data_plane: data_plane(caches, &namespace, role.as_deref(), alone)?,
         group,
         namespace,
         role,
-        data_plane,
         nodes,
         services,
         certificate_sources,

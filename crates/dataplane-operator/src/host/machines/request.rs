@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use api::baremetal::set::FOR;
 use api::baremetal::{BaremetalHost, BaremetalSet};
@@ -16,11 +17,12 @@ use operator_core::plan::{Kind, Plan, Step, Target, Write};
 use serde_json::json;
 
 use crate::host::machines::machine_names::MachineNames;
-use crate::host::machines::observed::{CRD_POLL_INTERVAL, Seen};
 use crate::host::machines::provisioning_state::{ASK_AGAIN, Known, ProvisioningState};
-use crate::host::machines::set::IN_USE;
+use crate::host::machines::set::{IN_USE, Seen};
 use crate::reasons;
 
+/// Requeue interval while a CRD that is used is missing: no watch reports its arrival.
+pub const CRD_POLL_INTERVAL: Duration = Duration::from_mins(1);
 /// Maximum number of hosts in a set, as its CRD says.
 pub const MAX_HOSTS: usize = 500;
 

@@ -1,7 +1,7 @@
-//! The baremetal set that an owner requests: whose it is, what all owners give theirs, and how it is let
+//! The baremetal sets that are observed, and the one that an owner requests: whose it is, what all owners give theirs, and how it is let
 //! go.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use api::baremetal::set::FOR;
@@ -14,13 +14,34 @@ use operator_core::plan::{Kind, Step, Target};
 use operator_core::rejected_write;
 use serde_json::{Value, json};
 
-use crate::host::machines::observed::Seen;
+use crate::host::machines::provisioning_state::knows;
 
 /// Finalizer on a requested baremetal set: if anyone deletes the set, its machines are given back
 /// only after this finalizer is removed.
 pub const IN_USE: &str = "dataplane.openstack.org/machines-in-use";
 
+/// What was observed of machines; empty if none are requested.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    /// Whether machines are requested and the cluster lacks the CRD.
+    pub is_missed: bool,
+    /// The set with the requesting object's name, which may belong to another owner.
+    pub set: Option<Arc<BaremetalSet>>,
+    /// The other sets of the namespace.
+    pub others: Vec<Arc<BaremetalSet>>,
+    /// Host → another set that has or requests a machine for it.
+    pub elsewhere: BTreeMap<String, String>,
+    /// The addresses, as `host:port`, whose ssh server has answered.
+    pub answering: BTreeSet<String>,
+}
+
 impl Seen {
+    /// Returns whether a set of the namespace may have a host. True if the sets are unknown.
+    pub fn may_know(&self, host: &str) -> bool {
+        let is_known = self.set.iter().any(|it| knows(it, host));
+        is_known || self.elsewhere.contains_key(host) || self.is_missed
+    }
+
     /// Returns the set, if it exists and was created for this owner.
     pub fn set_of(&self, owner: &Target) -> Option<&Arc<BaremetalSet>> {
         self.set.as_ref().filter(|it| is_of(it, owner))
