@@ -131,8 +131,7 @@ fn a_corrected_change_goes_to_the_hosts_that_failed_before_any_other() {
     world.writes.clear();
     assert_eq!(runs(&world.settle()), ["run install-os on n001"]);
     assert_eq!(world.not_ready(), BTreeSet::from([1]));
-    let message = world.message(0, "UpToDate");
-    assert!(message.contains("waits for its turn"), "{message}");
+    world.says(0, "UpToDate", &["waits for its turn"]);
     let writes = world.finish(&[("n001", "Failed")]).settle();
     assert_eq!(runs(&writes), ["run install-os on n000,n002"], "the places that are left");
     world.set_var("better");

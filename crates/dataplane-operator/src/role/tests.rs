@@ -140,6 +140,14 @@ impl World {
         find(&status.conditions, type_).unwrap().message.clone()
     }
 
+    /// The message of a node's condition has these words.
+    fn says(&self, node: usize, type_: &str, words: &[&str]) {
+        let message = self.message(node, type_);
+        for it in words {
+            assert!(message.contains(it), "{message}\nlacks {it}");
+        }
+    }
+
     /// Runs one pass.
     fn pass(&mut self) -> Plan {
         let plan = recorded(decide::decide(&self.seen, None, self.now));

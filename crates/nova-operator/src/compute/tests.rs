@@ -221,14 +221,18 @@ impl World {
 
     /// Deploys the compute successfully.
     fn deploy(mut self) -> Self {
-        let world = &mut self;
+        self.run_all().settle();
+        assert_eq!(self.condition("Ready").status, ConditionStatus::True);
+        self.writes.clear();
+        self
+    }
+
+    /// Runs all services, one after the other.
+    fn run_all(&mut self) -> &mut Self {
         for _ in 0..3 {
-            world.settle();
-            world.end("Ok");
+            self.settle();
+            self.end("Ok");
         }
-        world.settle();
-        assert_eq!(world.condition("Ready").status, ConditionStatus::True);
-        world.writes.clear();
         self
     }
 
@@ -419,10 +423,7 @@ fn a_compute_that_a_human_made_is_held_before_its_host_is_touched() {
 #[test]
 fn only_the_run_that_brings_the_files_mounts_them() {
     let mut world = World::new();
-    for _ in 0..3 {
-        world.settle();
-        world.end("Ok");
-    }
+    world.run_all();
     for run in &world.seen.runs {
         let text = serde_json::to_string(&run.spec).unwrap();
         let is_nova = run.labels()["edpm.openstack.org/service"] == "nova";
@@ -699,11 +700,7 @@ fn the_runner_image_and_the_ssh_secret_deploy_nothing_again() {
 fn a_redeploy_value_stays_in_force_when_its_annotation_goes() {
     let mut world = World::deployed();
     world.compute().annotations_mut().insert(REDEPLOY.into(), "1".into());
-    for _ in 0..3 {
-        world.settle();
-        world.end("Ok");
-    }
-    world.settle();
+    world.run_all().settle();
     assert_eq!(world.n_runs(), 3);
     world.compute().annotations_mut().remove(REDEPLOY);
     world.settle();

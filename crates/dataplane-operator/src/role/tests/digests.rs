@@ -121,8 +121,7 @@ fn an_upgrade_to_keyed_digests_writes_nothing_and_runs_nothing() {
     for world in [&mut before, &mut world] {
         world.read(&keyed, "another");
         assert_eq!(World::n_runs(&world.settle()), 1);
-        let message = world.message(0, "UpToDate");
-        assert!(message.contains("Secret files, ansibleVarsFrom Secret vars"), "{message}");
+        world.says(0, "UpToDate", &["Secret files, ansibleVarsFrom Secret vars"]);
     }
 }
 

@@ -46,8 +46,7 @@ fn a_host_that_is_called_differently_keeps_its_machine_and_says_so() {
     assert_eq!(world.entry("n0"), entry);
     assert!(!writes.iter().any(|it| it.starts_with("run")), "{writes:?}");
     assert_eq!(world.condition(0, "BaremetalReady"), is("False", "HostNameChanged"));
-    let told = world.message(0, "BaremetalReady");
-    assert!(told.contains("Set spec.hostName to n0 again"), "{told}");
+    world.says(0, "BaremetalReady", &["Set spec.hostName to n0 again"]);
     world.node(0).spec.host_name = Some("n0.example.org".into());
     assert_eq!(world.settled(0, "BaremetalReady"), is("True", "Provisioned"));
     assert_eq!(world.seen.machines.hosts(), ["n0", "n1"]);

@@ -568,8 +568,7 @@ fn a_set_that_nobody_looks_at_is_told_after_a_while() {
     assert_eq!(world.condition(0, "BaremetalReady").1, "Provisioning");
     world.now += 6.minutes();
     assert_eq!(world.settled(0, "BaremetalReady"), is("False", "ProvisioningFailed"));
-    let told = world.message(0, "BaremetalReady");
-    assert!(told.contains("was not reconciled by any operator since it was made"), "{told}");
+    world.says(0, "BaremetalReady", &["was not reconciled by any operator since it was made"]);
     world.seen.machines.say_state("n0", "deploying");
     assert_eq!(world.settled(0, "BaremetalReady").1, "Provisioning");
 }

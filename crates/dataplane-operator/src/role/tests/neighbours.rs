@@ -173,8 +173,7 @@ fn a_second_node_at_the_address_of_a_first_one_gets_no_run_until_it_is_corrected
     world.deploy();
     assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
     assert_eq!(world.condition(1, "InputReady"), is("False", "HostTaken"));
-    let text = world.message(1, "InputReady");
-    assert!(text.contains("belongs to OpenStackDataPlaneNode n0, which is older"), "{text}");
+    world.says(1, "InputReady", &["belongs to OpenStackDataPlaneNode n0, which is older"]);
     assert!(world.seen.runs.iter().flat_map(|it| &it.spec.hosts).all(|it| it.name == "n0"));
     host(&mut world, 1).spec.ansible_host = Some("192.0.2.11".into());
     world.seen.claims = world.seen.nodes.iter().map(|it| Claim::of_node(it, None)).collect();

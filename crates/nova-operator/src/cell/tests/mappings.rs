@@ -19,11 +19,13 @@ fn host(name: &str) -> String {
     format!("{name}.example.org")
 }
 
-/// The compute is being deleted, and waits for the mapping of its host.
-fn remove(world: &mut World, name: &str) {
-    let now = serde_json::from_value(json!(world.now.to_string())).unwrap();
-    world.compute(name).metadata.deletion_timestamp = Some(now);
-    world.report(name, reasons::removal::READING_MAPPINGS.condition("HostUnmapped", "x"));
+impl World {
+    /// The compute is being deleted, and waits for the mapping of its host.
+    fn remove(&mut self, name: &str) -> &mut Self {
+        let now = serde_json::from_value(json!(self.now.to_string())).unwrap();
+        self.compute(name).metadata.deletion_timestamp = Some(now);
+        self.report(name, reasons::removal::READING_MAPPINGS.condition("HostUnmapped", "x"))
+    }
 }
 
 /// What its controller sees of the mapping.
@@ -69,8 +71,7 @@ fn asked(world: &World) -> Vec<String> {
 fn a_host_whose_mapping_is_awaited_is_read_once_and_nothing_is_left() {
     let mut world = World::new();
     assert_eq!((record(&world), world.n_created), (None, 0));
-    remove(&mut world, "n0");
-    world.settle();
+    world.remove("n0").settle();
     assert_eq!((state(&world), asked(&world)), ((1, DiscoveryState::Running), vec![host("n0")]));
     assert_eq!(seen_by(&mut world, "n0"), Mapping::Unread);
     world.later(MINUTE);
@@ -89,12 +90,10 @@ fn a_host_whose_mapping_is_awaited_is_read_once_and_nothing_is_left() {
 #[test]
 fn hosts_that_come_while_one_is_read_share_the_next_reading_and_no_answer_is_lost() {
     let mut world = World::new();
-    remove(&mut world, "n0");
-    world.settle();
+    world.remove("n0").settle();
     come_back(&mut world, "n2");
     for name in ["n1", "n2"] {
-        remove(&mut world, name);
-        world.settle();
+        world.remove(name).settle();
     }
     assert_eq!(asked(&world), [host("n0")]);
     world.end_reading(SUCCEEDS, Some("")).settle();
@@ -110,8 +109,7 @@ fn hosts_that_come_while_one_is_read_share_the_next_reading_and_no_answer_is_los
 #[test]
 fn a_host_that_is_still_mapped_is_read_again_after_a_growing_pause() {
     let mut world = World::new();
-    remove(&mut world, "n0");
-    world.settle();
+    world.remove("n0").settle();
     for attempt in 1..=4 {
         assert_eq!(state(&world), (attempt, DiscoveryState::Running));
         world.end_reading(SUCCEEDS, Some(&host("n0"))).settle();
@@ -133,8 +131,7 @@ fn a_host_that_is_still_mapped_is_read_again_after_a_growing_pause() {
 #[test]
 fn a_job_that_fails_leaves_nova_s_word_and_its_log_until_the_next_one() {
     let mut world = World::new();
-    remove(&mut world, "n0");
-    world.settle();
+    world.remove("n0").settle();
     let traceback = "Traceback\n  File \"x\"\n    y()\nDBError: no database at n:p@db\n";
     let failed = world.running().unwrap();
     world.end_reading(FAILS, Some(traceback)).settle();
@@ -146,8 +143,7 @@ fn a_job_that_fails_leaves_nova_s_word_and_its_log_until_the_next_one() {
     assert_eq!(world.n_created, 1, "nothing waits for it");
     go(&mut world, "n0");
     assert_eq!((world.jobs().len(), state(&world).1), (1, DiscoveryState::Failed));
-    remove(&mut world, "n1");
-    world.settle();
+    world.remove("n1").settle();
     assert_eq!(world.jobs(), [world.running().unwrap()]);
     assert_eq!(asked(&world), [host("n1")]);
 }
@@ -160,10 +156,8 @@ fn goes_on(world: &mut World, name: &str) {
 #[test]
 fn a_failure_is_known_to_its_hosts_before_others_are_read() {
     let mut world = World::new();
-    remove(&mut world, "n0");
-    world.settle();
-    remove(&mut world, "n1");
-    world.settle();
+    world.remove("n0").settle();
+    world.remove("n1").settle();
     let failed = world.running().unwrap();
     world.end_reading(FAILS, None).settle();
     assert_eq!((world.running(), world.jobs()), (None, vec![failed]));
@@ -181,8 +175,7 @@ fn a_failure_is_known_to_its_hosts_before_others_are_read() {
 fn a_host_that_does_not_go_on_holds_the_others_for_a_minute_alone() {
     let mut world = World::new();
     for name in ["n0", "n1"] {
-        remove(&mut world, name);
-        world.settle();
+        world.remove(name).settle();
     }
     world.end_reading(FAILS, None).settle();
     world.later(MINUTE - SignedDuration::from_secs(1));
@@ -195,8 +188,7 @@ fn a_host_that_does_not_go_on_holds_the_others_for_a_minute_alone() {
 fn a_result_that_is_not_a_list_of_these_hosts_is_none() {
     for message in [None, Some("\n"), Some("n1.example.org"), Some("n0.example.org x")] {
         let mut world = World::new();
-        remove(&mut world, "n0");
-        world.settle();
+        world.remove("n0").settle();
         world.end_reading(SUCCEEDS, message).settle();
         let Mapping::NotRead(cause) = seen_by(&mut world, "n0") else { panic!("{message:?}") };
         assert!(cause.contains("has left no list of these hosts"), "{cause}");
@@ -211,11 +203,9 @@ fn a_result_that_is_not_a_list_of_these_hosts_is_none() {
 #[test]
 fn a_failure_takes_nothing_from_what_an_earlier_reading_has_found() {
     let mut world = World::new();
-    remove(&mut world, "n0");
-    world.settle();
+    world.remove("n0").settle();
     world.end_reading(SUCCEEDS, Some(&host("n0"))).settle();
-    remove(&mut world, "n1");
-    world.settle();
+    world.remove("n1").settle();
     assert_eq!(asked(&world), [host("n1"), host("n0")], "it is read again with the new one");
     world.end_reading(FAILS, None).settle();
     let Mapping::PresentThenFailed(cause) = seen_by(&mut world, "n0") else { panic!() };
@@ -229,7 +219,7 @@ fn a_failure_takes_nothing_from_what_an_earlier_reading_has_found() {
 #[test]
 fn a_job_that_is_rejected_counts_as_failed() {
     let mut world = World::new();
-    remove(&mut world, "n0");
+    world.remove("n0");
     world.reject("jobs.batch is forbidden: exceeded quota: q");
     assert_eq!((state(&world).1, world.n_created), (DiscoveryState::Failed, 0));
     let Mapping::NotRead(cause) = seen_by(&mut world, "n0") else { panic!() };
@@ -242,14 +232,13 @@ fn a_job_that_is_rejected_counts_as_failed() {
 #[test]
 fn a_host_that_comes_back_and_is_removed_again_is_read_again() {
     let mut world = World::new();
-    remove(&mut world, "n0");
-    world.settle();
+    world.remove("n0").settle();
     world.end_reading(FAILS, Some("x")).settle();
     go(&mut world, "n0");
     world.now += MINUTE;
     come_back(&mut world, "n0");
     assert!(record(&world).is_some(), "the failure is known still");
-    remove(&mut world, "n0");
+    world.remove("n0");
     assert_eq!(seen_by(&mut world, "n0"), Mapping::Unread);
     world.settle();
     assert_eq!((asked(&world), world.n_created), (vec![host("n0")], 2));
@@ -271,8 +260,7 @@ fn without_the_operator_s_discovery_nova_s_word_counts_and_no_job_is_made() {
         if words == "is being deleted" {
             Arc::make_mut(&mut world.seen.cell).metadata.deletion_timestamp = gone();
         }
-        remove(&mut world, "n0");
-        world.settle();
+        world.remove("n0").settle();
         assert_eq!((world.n_created, record(&world)), (0, None), "{words}");
         let Mapping::NotRead(cause) = seen_by(&mut world, "n0") else { panic!("{words}") };
         assert!(cause.contains(words) && cause.ends_with('.'), "{cause}");
@@ -289,7 +277,7 @@ fn without_the_operator_s_discovery_nova_s_word_counts_and_no_job_is_made() {
 #[test]
 fn where_novas_api_is_not_read_no_mapping_is() {
     let mut world = World::new();
-    remove(&mut world, "n0");
+    world.remove("n0");
     world.seen.discovery = None;
     world.settle();
     assert_eq!((record(&world), world.n_created), (None, 0));
@@ -298,8 +286,7 @@ fn where_novas_api_is_not_read_no_mapping_is() {
 #[test]
 fn back_to_external_a_reading_ends_and_nothing_is_left() {
     let mut world = World::new();
-    remove(&mut world, "n0");
-    world.settle();
+    world.remove("n0").settle();
     world.annotate("host-discovery", Some("external"));
     world.settle();
     assert!(matches!(seen_by(&mut world, "n0"), Mapping::NotRead(_)), "nothing waits for it");
@@ -312,8 +299,7 @@ fn back_to_external_a_reading_ends_and_nothing_is_left() {
 fn a_cell_has_one_job_at_a_time_and_a_removal_comes_first() {
     let mut world = World::new();
     world.map("n1", false);
-    remove(&mut world, "n0");
-    world.settle();
+    world.remove("n0").settle();
     let reading = world.running().unwrap();
     assert!(reading.starts_with("nova-cell1-host-mappings-") && reading.len() <= 52, "{reading}");
     assert_eq!(world.said(), (ConditionStatus::False, "Discovering".to_owned()));
@@ -321,8 +307,7 @@ fn a_cell_has_one_job_at_a_time_and_a_removal_comes_first() {
     let discovery = world.running().unwrap();
     assert!(discovery.contains("host-discovery"), "{discovery}");
     come_back(&mut world, "n2");
-    remove(&mut world, "n2");
-    world.settle();
+    world.remove("n2").settle();
     assert_eq!(world.running(), Some(discovery));
     world.end(None).settle();
     assert_eq!(asked(&world), [host("n2")]);
@@ -339,7 +324,7 @@ fn an_operator_that_dies_between_any_two_writes_reads_nothing_twice() {
             world.pass(dies_after);
             world.settle();
         };
-        remove(&mut world, "n0");
+        world.remove("n0");
         go_on(&mut world);
         assert_eq!(world.n_created, 1, "{dies_after}");
         world.end_reading(SUCCEEDS, Some(&host("n0")));
@@ -363,7 +348,7 @@ fn with_hosts(hosts: impl Iterator<Item = String>) -> World {
     for host in hosts {
         world.seen.computes.push(compute(&host));
         world.compute(&host).status.as_mut().unwrap().host_name = Some(host.clone());
-        remove(&mut world, &host);
+        world.remove(&host);
     }
     world.settle();
     world
@@ -395,7 +380,7 @@ fn only_computes_that_wait_are_read() {
     let reason = reasons::removal::READING_MAPPINGS;
     world.report("n0", reason.condition("HostUnmapped", "x"));
     assert_eq!(awaited(world.compute("n0")), None, "it is not being deleted");
-    remove(&mut world, "n0");
+    world.remove("n0");
     let expected = AwaitedHost { host: host("n0"), since: world.now };
     assert_eq!(awaited(world.compute("n0")), Some(expected));
     for reason in [reasons::removal::WAITING, reasons::removal::NOT_VERIFIED] {
@@ -407,8 +392,7 @@ fn only_computes_that_wait_are_read() {
 #[test]
 fn the_job_has_the_hosts_as_arguments_and_is_like_that_of_a_discovery() {
     let mut world = World::new();
-    remove(&mut world, "n0");
-    world.settle();
+    world.remove("n0").settle();
     let job = serde_json::to_value(&**world.all_jobs().next().unwrap()).unwrap();
     let at = |path: &str| job.pointer(path).cloned().unwrap_or_default();
     let pod = "/spec/template/spec";

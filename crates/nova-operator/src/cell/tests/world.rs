@@ -64,8 +64,7 @@ impl World {
         } else {
             reasons::compute::WAITING_FOR_DISCOVERY
         };
-        self.report(name, reason.condition("HostMapped", "x"));
-        self
+        self.report(name, reason.condition("HostMapped", "x"))
     }
 
     /// A compute reports a condition.

@@ -33,6 +33,14 @@ fn occupied() -> HostProgress {
     HostProgress::Occupied(Occupied { servers: servers.into(), ..Occupied::default() })
 }
 
+impl World {
+    /// Nova's API has removed what the host had there.
+    pub(super) fn removing(&mut self) -> &mut Self {
+        self.nova = Some(HostProgress::Removing(removed()));
+        self
+    }
+}
+
 pub(super) fn removed() -> Removal {
     Removal {
         service: ServiceRemoval::Done,
@@ -98,8 +106,7 @@ fn a_host_is_drained_then_stopped_then_removed_from_nova_and_leaves_nothing() {
     assert_eq!(order(&world), Some(remove(OwnService::Is("a0".into()), true)));
     assert_eq!(reasons(&world), ["", "HostCleaned", "Waiting", "Waiting", "Waiting", "Waiting"]);
 
-    world.nova = Some(HostProgress::Removing(removed()));
-    world.settle();
+    world.removing().settle();
     assert!(world.node.is_none() && world.compute.is_none());
     assert!(world.leftovers().is_empty());
     assert!(!world.events.iter().any(|it| it.contains("LeftInNova")), "{:?}", world.events);
@@ -115,8 +122,7 @@ fn a_node_is_held_while_agents_of_its_host_report() {
     for part in ["still report to neutron: ovn-controller.", "systemctl disable", SKIP_CLEANUP] {
         assert!(message.contains(part), "{message}");
     }
-    world.nova = Some(HostProgress::Removing(removed()));
-    world.settle();
+    world.removing().settle();
     assert!(world.node.is_none() && world.compute.is_none());
 }
 
@@ -200,8 +206,7 @@ fn each_step_after_the_stop_says_what_it_waits_for() {
         let (found, message) = said(&world, type_);
         assert!(found == reason && message.contains(part), "{found}: {message}");
         assert_eq!((said(&world, "Ready").0, world.told_by_node().0), (found.clone(), found));
-        world.nova = Some(HostProgress::Removing(removed()));
-        world.settle();
+        world.removing().settle();
         assert!(world.compute.is_none() && world.node.is_none());
     }
 }
@@ -272,8 +277,7 @@ fn a_host_that_cannot_be_reached_is_removed_once_nova_says_that_it_is_down() {
     world.settle();
     assert_eq!(order(&world), Some(remove(OwnService::Is("a0".into()), false)));
     assert_eq!(said(&world, "HostCleaned").0, "HostNotCleaned");
-    world.nova = Some(HostProgress::Removing(removed()));
-    world.settle();
+    world.removing().settle();
     assert!(world.compute.is_none() && world.node.is_none());
 }
 

@@ -3,7 +3,7 @@
 use api::nova::RegisteredNova;
 use nova_config::annotations::{ACCEPT_NOVA, SKIP_CLEANUP};
 
-use super::nova::{reasons, removed, said, world};
+use super::nova::{reasons, said, world};
 use super::*;
 use crate::cleanup::host_order;
 use crate::drain::order::HostOrder;
@@ -119,7 +119,7 @@ fn a_removal_that_has_stopped_the_host_deletes_nothing_in_another_region() {
     let mut world = registered();
     world.delete_node(false).settle();
     world.end("Ok");
-    world.nova = Some(HostProgress::Removing(removed()));
+    world.removing();
     world.health = Some(reading("two", "s2", "c2"));
     world.settle();
     assert_eq!(order(&world), None);
