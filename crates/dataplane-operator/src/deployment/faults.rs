@@ -23,7 +23,9 @@ use crate::deployment::observed::Observed;
 use crate::deployment::services::{List, is_global};
 use crate::deployment::{order, tls};
 use crate::host::networks;
-use crate::host::services::{invalid, of_one_type, source_fault, sources, unreadable_service};
+use crate::host::services::{
+    ServiceFaults, invalid, of_one_type, source_fault, sources, unreadable_service,
+};
 use crate::host::ssh_trust::secret_fault;
 use crate::reasons;
 
@@ -38,37 +40,23 @@ const HOST_SIZE: usize = 4;
 /// The size in bytes of a run's entry in the status.
 const RUN_SIZE: usize = 330;
 
-/// The missing inputs of the next runs of a node set that has begun.
-#[derive(Clone, Debug, Default)]
-pub struct MissingInputs {
-    /// Those that concern all its services.
-    pub of_set: Vec<Problem>,
-    /// Those of the services that some host has not completed yet, in their order.
-    pub of_services: Vec<(String, Vec<Problem>)>,
-}
-
-impl MissingInputs {
-    /// Finds the missing inputs of a node set and of these of its services.
-    pub fn of(seen: &Observed, node_set: &str, begun: &DeploymentNodeSet, open: &[String]) -> Self {
-        if let Some(fault) = of_replaced(seen, node_set, begun) {
-            return Self { of_set: vec![fault], ..Self::default() };
-        }
-        let of_services =
-            open.iter().map(|it| (it.clone(), of_services(seen, node_set, slice::from_ref(it))));
-        Self { of_set: of_node_set(seen, node_set), of_services: of_services.collect() }
+/// Returns the missing inputs of the next runs of a node set that has begun, of which some host has not
+/// completed the `open` services yet.
+pub fn missing_inputs(
+    seen: &Observed,
+    node_set: &str,
+    begun: &DeploymentNodeSet,
+    open: &[String],
+) -> ServiceFaults {
+    if let Some(fault) = of_replaced(seen, node_set, begun) {
+        return ServiceFaults { of_all: vec![fault], ..ServiceFaults::default() };
     }
-
-    /// Returns all faults.
-    pub fn all(&self) -> impl Iterator<Item = &Problem> {
-        self.of_set.iter().chain(self.of_services.iter().flat_map(|it| &it.1))
-    }
-
-    /// Returns whether a host has to wait before this service.
-    pub fn blocks(&self, service: &str) -> bool {
-        let is_its = |it: &&(String, Vec<Problem>)| it.0 == service;
-        let own = self.of_services.iter().find(is_its);
-        !self.of_set.is_empty() || own.is_some_and(|it| !it.1.is_empty())
-    }
+    let of_service = |name: &String| {
+        let faults = of_services(seen, node_set, slice::from_ref(name));
+        faults.into_iter().map(|it| (name.clone(), it)).collect::<Vec<_>>()
+    };
+    let of_services = open.iter().flat_map(of_service).collect();
+    ServiceFaults { of_all: of_node_set(seen, node_set), of_services }
 }
 
 /// Returns the faults of node sets that a deployment waits for before it begins, and of other
@@ -110,7 +98,7 @@ fn not_set_up(seen: &Observed, name: &str) -> Option<Problem> {
         return nodes.or_else(|| of_machines(seen, name, hosts.into_iter()));
     }
     let cause = setup.filter(|it| it.reason == reasons::inputs::INPUT_MISSING.word);
-    let cause = cause.and_then(|_| conditions::find(conditions, INPUT_READY));
+    let cause = cause.and_then(|_| conditions::find(node_set.conditions(), INPUT_READY));
     let why = match cause.or(setup).filter(|_| !is_set_up) {
         _ if is_going => "it is being deleted.".to_owned(),
         Some(bad) => format!("{}: {}", bad.type_, bad.message),

@@ -27,10 +27,11 @@ use testkit::golden::recorded;
 use testkit::set_nodes;
 
 use super::finalizer::RUNNING;
-use super::{Observed, decide, service_schedule};
+use super::{Observed, decide};
 use crate::condition_catalog::KINDS;
 use crate::default_services::DefaultServices;
 use crate::host::networks::Networks;
+use crate::host::node_state::hash_of;
 use crate::host::status::own;
 use crate::reasons;
 
@@ -482,7 +483,7 @@ impl World {
 
     /// Returns how many services the node of a host records as succeeded in this deployment.
     fn done(&self, host: &str) -> usize {
-        let hash = |it: &str| crate::host::node_state::hash_of(&self.seen.deployment.uid().unwrap(), it);
+        let hash = |it: &str| hash_of(&self.seen.deployment.uid().unwrap(), it);
         let all = self.node(host).services.iter();
         all.filter(|it| it.state == RunState::Succeeded && it.hash == hash(&it.name)).count()
     }
