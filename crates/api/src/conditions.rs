@@ -178,6 +178,19 @@ pub fn merge_conditions(
     settled
 }
 
+/// Gives kinds of objects a method that returns the conditions of their status.
+macro_rules! has_conditions {
+    ($($kind:ident),+) => {$(
+        impl $kind {
+            /// Returns the conditions of its status: none while it has no status.
+            pub fn conditions(&self) -> &[$crate::conditions::Condition] {
+                self.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
+            }
+        }
+    )+};
+}
+pub(crate) use has_conditions;
+
 /// Returns the condition of that type, if any.
 pub fn find<'a>(conditions: &'a [Condition], type_: &str) -> Option<&'a Condition> {
     conditions.iter().find(|it| it.type_ == type_)

@@ -36,3 +36,5 @@ pub use node_set::{
 pub use role::{Role, RoleSpec, RoleStatus};
 pub use service::{ReadinessGate, Service, ServiceSpec, ServiceStatus};
 pub use service_run::{RunState, ServiceRun};
+
+crate::conditions::has_conditions!(DataPlane, Deployment, Node, NodeSet, Role, Service);

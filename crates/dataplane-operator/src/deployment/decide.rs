@@ -61,8 +61,6 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     inputs.extend(parts.iter().flat_map(|it| it.lacking.all().cloned()));
     inputs.extend(parts.iter().filter_map(|it| missing_machines(seen, it)));
     let new = if is_going { Vec::new() } else { new_runs(seen, &parts) };
-    let previous = deployment.status.as_ref().map(|it| it.conditions.as_slice());
-    let previous = previous.unwrap_or_default();
     let judgement = Evaluation {
         seen,
         runs: &runs,
@@ -74,7 +72,7 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
         made: new.iter().map(|it| it.service.as_str()).collect(),
         blocked: rollout::blocked_hosts(seen, &parts),
         deletion: finalizer::condition(deployment, &runs),
-        rejection: rejected_write::condition(rejected, previous, !new.is_empty()),
+        rejection: rejected_write::condition(rejected, deployment.conditions(), !new.is_empty()),
         is_refused: rejected.is_some_and(|it| it.target.kind == Kind::of::<Node>()),
     };
     requeue(&mut plan, &judgement, now);

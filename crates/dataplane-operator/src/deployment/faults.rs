@@ -16,9 +16,7 @@ use operator_core::run_engine::limit;
 use operator_core::run_engine::mounts::node_sets;
 
 use crate::conditions::NAMED;
-use crate::deployment::hosts::{
-    by_name, has_machine, hosts_of, ssh_digests, staying_node, within_limit,
-};
+use crate::deployment::hosts::{by_name, has_machine, hosts_of, ssh_digests, within_limit};
 use crate::deployment::observed::Observed;
 use crate::deployment::services::{List, is_global};
 use crate::deployment::{order, tls};
@@ -124,7 +122,8 @@ pub fn of_nodes(
     hosts: impl Iterator<Item = String>,
 ) -> Option<Problem> {
     seen.node_sets.get(name)?;
-    let open: Vec<String> = hosts.filter(|it| staying_node(seen, name, it).is_none()).collect();
+    let has_none = |it: &String| seen.node(name, it).is_none_or(|it| it.is_leaving());
+    let open: Vec<String> = hosts.filter(has_none).collect();
     if open.is_empty() {
         return None;
     }

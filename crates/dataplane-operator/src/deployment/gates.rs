@@ -17,8 +17,7 @@ pub fn evaluate(seen: &Observed, parts: &[NodeSetPart], now: Timestamp) -> Optio
         return None;
     }
     let gated: Vec<GatedHosts<'_>> = parts.iter().filter_map(|it| gated_hosts(seen, it)).collect();
-    let previous = deployment.status.as_ref().map(|it| it.conditions.as_slice());
-    gates::evaluate(&gated, previous.unwrap_or_default(), now)
+    gates::evaluate(&gated, deployment.conditions(), now)
 }
 
 /// Returns the hosts of a part on which no other deployment has begun since; `None` without a node

@@ -81,11 +81,6 @@ pub fn hosts_of<'a>(seen: &'a Observed, node_set: &'a str) -> impl Iterator<Item
     within.filter(takes_part)
 }
 
-/// Returns the node of a host that does not go.
-pub fn staying_node<'a>(seen: &'a Observed, node_set: &str, host: &str) -> Option<&'a Node> {
-    seen.node(node_set, host).filter(|it| !it.is_leaving())
-}
-
 /// Returns whether a host's machine lets services begin, and its node records nothing of another
 /// system; true when no machine was requested.
 pub fn has_machine(set: &NodeSet, host: &str, node: Option<&Node>) -> bool {

@@ -46,8 +46,7 @@ fn comes_first(other: &Deployment, ours: &Deployment) -> bool {
 }
 
 fn is_faulty(deployment: &Deployment) -> bool {
-    let conditions = deployment.status.as_ref().map(|it| it.conditions.as_slice());
-    let of_type = |type_| find(conditions.unwrap_or_default(), type_);
+    let of_type = |type_| find(deployment.conditions(), type_);
     let mut reported = [SETUP_READY, INPUT_READY].into_iter().filter_map(of_type);
     let waits = reasons::deployment::DEPLOYMENT_UNDER_WAY.word;
     reported.any(|it| it.status == ConditionStatus::False && it.reason != waits)

@@ -1,6 +1,5 @@
 //! A node set with everything that follows from what was observed, computed once per pass.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use api::dataplane::{HostState, NodeDeployment, NodeSetFailure, Service};
@@ -161,19 +160,20 @@ fn outcome(
     let secrets = std::mem::take(&mut outcome.status.secret_hashes);
     outcome.status.secret_hashes =
         published_hashes::of_existing(&seen.sources, &seen.namespace, secrets);
-    let mut names: BTreeSet<String> = terminating.keys().cloned().collect();
-    if is_terminating(&*seen.set) {
-        names.extend(last_looks::held_names(seen));
-        for KnownHost { name, .. } in &outcome.hosts {
-            // Deployments keep the hosts and the places that they have.
-            if seen.is_in_use() {
-                names.remove(name);
-            } else {
-                names.insert(name.clone());
-            }
+    outcome.terminating = terminating.keys().cloned().collect();
+    let is_going = is_terminating(&*seen.set);
+    if is_going {
+        outcome.terminating.extend(last_looks::held_names(seen));
+    }
+    for host in &mut outcome.hosts {
+        let was_taken_out = outcome.terminating.remove(&host.name);
+        // Deployments keep the hosts and the places that they have.
+        let is_left = if is_going { !seen.is_in_use() } else { was_taken_out };
+        if is_left {
+            host.state = HostState::Terminating;
         }
     }
-    outcome.with_terminating(names)
+    outcome
 }
 
 /// Returns how far each host is; on one without a node nothing is deployed.

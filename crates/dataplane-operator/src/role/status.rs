@@ -81,18 +81,16 @@ pub fn role_step(
         host_progress::count(hosts.iter().filter(|it| holds(it)).count())
     };
     let observed = role.status.as_ref();
-    let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
     let desired = RoleStatus {
         observed_generation: role.metadata.generation,
-        conditions: merge_conditions(&previous, all, role.metadata.generation, now),
+        conditions: merge_conditions(role.conditions(), all, role.metadata.generation, now),
         deployed: is_deployed.then_some(true),
         nodes: count(|_| true),
         ready_nodes: count(|it| it.ready.holds()),
         up_to_date_nodes: count(|it| it.up_to_date.holds()),
         provisioned_nodes: asks.then(|| count(|it| it.machine.holds())),
     };
-    let next = desired.conditions.clone();
-    status_step(Target::of::<Role>(role), observed, &desired, &previous, &next)
+    status_step(Target::of::<Role>(role), observed, &desired)
 }
 
 /// Returns the condition for whether the role's data plane exists; `None` when it names none.

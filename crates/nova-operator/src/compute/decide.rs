@@ -64,9 +64,8 @@ pub fn decide(
     let (mut evaluated, rendering) = evaluate(seen, &runs, now);
     let mut later = holds(seen, &evaluated);
     later.extend(after_status(seen, &evaluated, &runs));
-    let previous = seen.compute.status.as_ref().map(|it| it.conditions.as_slice());
     evaluated.rejection =
-        rejected_write::condition(rejected, previous.unwrap_or_default(), !later.is_empty());
+        rejected_write::condition(rejected, seen.compute.conditions(), !later.is_empty());
     plan.independent.extend(libvirt_tls::steps(seen, preconditions::is_node_usable(seen)));
     plan.steps.extend(withdrawn(seen, &evaluated, &runs));
     plan.steps.extend(finalizer_step(seen, evaluated.sequence.needed_run().is_some()));

@@ -235,18 +235,14 @@ fn worst(set: &BaremetalSet) -> Option<ProvisioningFault> {
         let is_serious = matches!(it.severity, Some(Severity::Error | Severity::Warning));
         it.status == ConditionStatus::False && is_serious && !is_sum(it)
     };
-    let worst = conditions(set).iter().filter(is_bad).min_by_key(|it| it.severity)?;
+    let worst = set.conditions().iter().filter(is_bad).min_by_key(|it| it.severity)?;
     let text = format!("says: {}: {}", worst.type_, worst.message);
     Some(ProvisioningFault { text, is_final: worst.severity == Some(Severity::Error) })
 }
 
 /// Returns whether the provisioner of a set answers, so that its status is what that reads now.
 pub fn answers(set: &BaremetalSet) -> bool {
-    find(conditions(set), SERVER).is_some_and(|it| it.status == ConditionStatus::True)
-}
-
-fn conditions(set: &BaremetalSet) -> &[Condition] {
-    set.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
+    find(set.conditions(), SERVER).is_some_and(|it| it.status == ConditionStatus::True)
 }
 
 /// Returns whether a set has a host, or has not given back its machine yet.
