@@ -111,8 +111,7 @@ async fn waits_for(ns: &Namespace, name: &str, other: &str) -> Result<()> {
 
 #[tokio::test]
 async fn a_deployment_runs_each_service_once_and_a_deleted_job_runs_nothing_again() -> Result<()> {
-    let ns = World::new("deployment").await?;
-    let host = ns.host("e2e-deployment", "192.168.122.200");
+    let (ns, host) = World::with_host("deployment", "e2e-deployment", "192.168.122.200").await?;
     crate::journey::ssh_secret(&ns, &host).await?;
     host.hold("slow");
     node_set(&ns, &[&host], &["one", "slow", "two"]).await?;
@@ -207,8 +206,7 @@ async fn a_deployment_that_runs_is_not_deleted_by_accident() -> Result<()> {
 #[tokio::test]
 async fn of_two_deployments_with_a_common_host_the_younger_waits_until_the_older_has_run()
 -> Result<()> {
-    let ns = World::new("deployments").await?;
-    let first = ns.host("e2e-deployments-0", "203.0.113.207");
+    let (ns, first) = World::with_host("deployments", "e2e-deployments-0", "203.0.113.207").await?;
     let second = ns.host_like(&first, "e2e-deployments-1", "203.0.113.208");
     crate::journey::ssh_secret(&ns, &first).await?;
     node_set(&ns, &[&first, &second], &["slow", "two"]).await?;

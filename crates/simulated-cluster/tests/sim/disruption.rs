@@ -64,8 +64,7 @@ async fn untargeted(ns: &Namespace, hosts: &[&Host]) -> Result<()> {
 
 #[tokio::test]
 async fn hosts_are_deployed_one_after_the_other_as_their_nodes_allow_it() -> Result<()> {
-    let ns = World::new("disruption").await?;
-    let first = ns.host("e2e-drain-0", "192.168.122.236");
+    let (ns, first) = World::with_host("disruption", "e2e-drain-0", "192.168.122.236").await?;
     let second = ns.host_like(&first, "e2e-drain-1", "192.168.122.237");
     let third = ns.host_like(&first, "e2e-drain-2", "192.168.122.238");
     let hosts = [&first, &second, &third];
