@@ -384,7 +384,15 @@ impl World {
         (format!("{:?}", found.status), found.reason.clone())
     }
 
-    /// The same, after the passes.
+    /// These conditions have these statuses and reasons.
+    #[track_caller]
+    fn holds(&self, conditions: [(&str, &str, &str); 2]) {
+        for (type_, status, reason) in conditions {
+            assert_eq!(self.condition(type_), is(status, reason), "{type_}");
+        }
+    }
+
+    /// Returns status and reason of a condition after the passes.
     fn settled(&mut self, type_: &str) -> (String, String) {
         self.settle();
         self.condition(type_)

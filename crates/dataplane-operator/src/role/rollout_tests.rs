@@ -14,8 +14,7 @@ impl World {
     /// `count` hosts under a role without rollout limits.
     fn of(count: usize) -> Self {
         let mut world = Self::new();
-        let role = Arc::make_mut(world.seen.role.as_mut().unwrap());
-        role.spec.deploy_strategy.as_mut().unwrap().max_unavailable = None;
+        world.role().spec.deploy_strategy.as_mut().unwrap().max_unavailable = None;
         world.seen.nodes =
             (0..count).map(|it| node(&format!("n{it:03}"), &format!("192.0.2.{it}"))).collect();
         world
@@ -37,8 +36,7 @@ impl World {
     }
 
     fn set_own_deploy(&mut self, idx: usize, deploy: bool) {
-        let node = Arc::make_mut(&mut self.seen.nodes[idx]);
-        node.spec.deploy_strategy.get_or_insert_default().deploy = Some(deploy);
+        self.node(idx).spec.deploy_strategy.get_or_insert_default().deploy = Some(deploy);
     }
 
     /// `count` hosts that are deployed, under a role with these limits.
@@ -255,8 +253,7 @@ impl World {
     /// Five deployed hosts, each in a run of its own, whose runs wait from now on.
     fn queueing(pause: bool) -> Self {
         let mut world = Self::rollout(5, IntOrString::String("100%".into()), pause);
-        let role = Arc::make_mut(world.seen.role.as_mut().unwrap());
-        role.spec.deploy_strategy.as_mut().unwrap().batch_size = Some(1);
+        world.role().spec.deploy_strategy.as_mut().unwrap().batch_size = Some(1);
         world.settle();
         world.is_queueing = true;
         world
@@ -327,8 +324,7 @@ fn inputs_that_go_back_while_their_runs_wait_leave_the_hosts_as_they_are() {
     let before = world.seen.runs.len();
     world.set_var("hello").settle();
     assert_eq!(world.open_runs(), 5);
-    let role = Arc::make_mut(world.seen.role.as_mut().unwrap());
-    role.spec.node_template.as_mut().unwrap().ansible_vars.remove("greeting");
+    world.role().spec.node_template.as_mut().unwrap().ansible_vars.remove("greeting");
     assert_eq!(runs(&world.settle()), [""; 0]);
     assert_eq!((world.seen.runs.len(), world.up_to_date()), (before, 5));
     assert_eq!(world.not_ready(), BTreeSet::new());
@@ -357,8 +353,7 @@ fn another_service_in_place_of_the_one_that_failed_goes_first_to_where_it_failed
     let mut other = (*world.seen.services["run-os"]).clone();
     other.metadata.name = Some("run-os-2".into());
     world.seen.services.insert("run-os-2".into(), Arc::new(other));
-    let role = Arc::make_mut(world.seen.role.as_mut().unwrap());
-    role.spec.services = serde_json::from_value(json!(["install-os", "run-os-2"])).unwrap();
+    world.role().spec.services = serde_json::from_value(json!(["install-os", "run-os-2"])).unwrap();
     world.settle();
     assert_eq!(world.not_ready(), (40..50).collect(), "nothing has been mended yet");
     let writes = world.set_deploy(true).settle();
@@ -393,8 +388,7 @@ fn an_edit_of_a_node_that_waits_for_hosts_that_fail_is_not_ready() {
 #[test]
 fn a_failure_pauses_a_rollout_in_the_pass_that_sees_it_first() {
     let mut world = World::queueing(true);
-    let role = Arc::make_mut(world.seen.role.as_mut().unwrap());
-    role.spec.deploy_strategy.as_mut().unwrap().max_unavailable = Some(IntOrString::Int(2));
+    world.role().spec.deploy_strategy.as_mut().unwrap().max_unavailable = Some(IntOrString::Int(2));
     world.set_var("bad").settle();
     assert_eq!(world.open_runs(), 2);
     // Its run was rejected, so it never began.

@@ -248,8 +248,7 @@ impl World {
     fn write_status(&mut self, kind: &str, name: &str, status: &Value) {
         assert_eq!(undeclared(KINDS, &format!("OpenStack{kind}"), status), [""; 0]);
         if kind == "DataPlaneRole" {
-            let role = Arc::make_mut(self.seen.role.as_mut().unwrap());
-            role.status = Some(serde_json::from_value(status.clone()).unwrap());
+            self.role().status = Some(serde_json::from_value(status.clone()).unwrap());
         }
         for node in self.seen.nodes.iter_mut().filter(|it| it.name_any() == name) {
             let node = Arc::make_mut(node);
@@ -335,6 +334,14 @@ impl World {
         find(&status.conditions, type_).map(|it| it.reason.clone())
     }
 
+    fn role(&mut self) -> &mut Role {
+        Arc::make_mut(self.seen.role.as_mut().unwrap())
+    }
+
+    fn node(&mut self, idx: usize) -> &mut Node {
+        Arc::make_mut(&mut self.seen.nodes[idx])
+    }
+
     fn role_message(&self) -> String {
         let status = self.seen.role.as_ref().unwrap().status.as_ref().unwrap();
         find(&status.conditions, "Ready").unwrap().message.clone()
@@ -348,8 +355,7 @@ impl World {
     }
 
     fn set_deploy(&mut self, deploy: bool) -> &mut Self {
-        let role = Arc::make_mut(self.seen.role.as_mut().unwrap());
-        role.spec.deploy_strategy.as_mut().unwrap().deploy = Some(deploy);
+        self.role().spec.deploy_strategy.as_mut().unwrap().deploy = Some(deploy);
         self
     }
 }
@@ -536,12 +542,10 @@ fn a_role_follows_its_data_plane_where_it_says_nothing_itself() {
 #[test]
 fn a_redeploy_value_runs_everything_once_more() {
     let mut world = World::deployed();
-    let node = Arc::make_mut(&mut world.seen.nodes[0]);
-    node.annotations_mut().insert("dataplane.openstack.org/redeploy".into(), "1".into());
+    world.node(0).annotations_mut().insert("dataplane.openstack.org/redeploy".into(), "1".into());
     assert!(world.settle().contains(&"run install-os on n0".to_owned()));
     world.deploy();
-    let node = Arc::make_mut(&mut world.seen.nodes[0]);
-    node.annotations_mut().clear();
+    world.node(0).annotations_mut().clear();
     assert_eq!(world.settle(), [""; 0]);
 }
 
@@ -647,8 +651,7 @@ fn an_edit_whose_variables_are_missing_is_neither_ready_nor_up_to_date() {
 #[test]
 fn a_service_or_a_role_that_is_gone_leaves_the_record_of_what_was_deployed() {
     let mut world = World::new();
-    let role = Arc::make_mut(world.seen.role.as_mut().unwrap());
-    role.spec.services = vec!["install-os".into(), "own".into()];
+    world.role().spec.services = vec!["install-os".into(), "own".into()];
     let own = world.seen.services["run-os"].clone();
     world.seen.services.insert("own".into(), own.clone());
     world.deploy();

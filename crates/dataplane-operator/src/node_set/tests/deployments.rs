@@ -8,10 +8,8 @@ fn a_new_node_set_gets_its_inventory_and_waits_for_a_deployment() {
     let expected = ["hold NodeSet compute", "apply Secret dataplanenodeset-compute"];
     assert_eq!(world.settle(), [&expected[..], &["status NodeSet compute"]].concat());
     assert_eq!(world.seen.set.finalizers(), [INVENTORY_FINALIZER]);
-    assert_eq!(world.condition("SetupReady"), is("True", "Ready"));
-    assert_eq!(world.condition("InputReady"), is("True", "InputComplete"));
-    assert_eq!(world.condition("Ready"), is("False", "NotDeployed"));
-    assert_eq!(world.condition("UpToDate"), is("False", "NeverDeployed"));
+    world.holds([("SetupReady", "True", "Ready"), ("InputReady", "True", "InputComplete")]);
+    world.holds([("Ready", "False", "NotDeployed"), ("UpToDate", "False", "NeverDeployed")]);
     assert!(world.message("Ready").contains("lists compute in spec.nodeSets"));
     let status = world.seen.set.status.clone().unwrap();
     assert_eq!((status.nodes, status.ready_nodes), (2, 0));
@@ -25,16 +23,14 @@ fn hosts_are_deployed_one_by_one_and_the_node_set_is_ready_after_the_last() {
     world.deploy("d", &json!({}), &[("n0", 2, "Succeeded"), ("n1", 1, "Running")]);
     assert_eq!(world.settle(), ["status NodeSet compute"]);
     assert_eq!(world.states(), [HostState::Deployed, HostState::Deploying]);
-    assert_eq!(world.condition("Ready"), is("False", "Deploying"));
-    assert_eq!(world.condition("UpToDate"), is("False", "Deploying"));
+    world.holds([("Ready", "False", "Deploying"), ("UpToDate", "False", "Deploying")]);
     assert!(world.message("Ready").contains("OpenStackDataPlaneDeployment d is under way"));
     // The deployment itself reports the progress within a host's service sequence.
     world.deploy("d", &json!({}), &[("n0", 2, "Succeeded"), ("n1", 1, "Pending")]);
     assert_eq!(world.settle(), [""; 0]);
     assert_eq!(world.deployed("d").settle(), ["status NodeSet compute"]);
     assert_eq!(world.states(), [HostState::Deployed; 2]);
-    assert_eq!(world.condition("Ready"), is("True", "Ready"));
-    assert_eq!(world.condition("UpToDate"), is("True", "UpToDate"));
+    world.holds([("Ready", "True", "Ready"), ("UpToDate", "True", "UpToDate")]);
     let status = world.seen.set.status.clone().unwrap();
     assert_eq!(status.deployed_config_hash, status.config_hash);
     assert_eq!(status.deployed_inputs, status.inputs);
@@ -73,8 +69,7 @@ fn what_was_deployed_stays_known_when_its_deployment_is_deleted() {
     let mut world = deployed();
     world.seen.deployments.clear();
     assert_eq!(world.settle(), ["status NodeSet compute"]);
-    assert_eq!(world.condition("Ready"), is("True", "Ready"));
-    assert_eq!(world.condition("UpToDate"), is("True", "UpToDate"));
+    world.holds([("Ready", "True", "Ready"), ("UpToDate", "True", "UpToDate")]);
     assert_eq!(world.seen.set.status.as_ref().unwrap().settled_deployments, [""; 0]);
 }
 
@@ -121,8 +116,7 @@ fn a_failed_host_is_named_with_its_cause_and_the_next_step() {
     world.deploy("d", &json!({}), &[("n0", 2, "Succeeded"), ("n1", 1, "Failed")]).settle();
     assert_eq!(world.condition("Ready"), is("False", "Deploying"), "it may be tried again");
     world.end("d", false, ["c1", "s1"]).settle();
-    assert_eq!(world.condition("DeploymentReady"), is("False", "TaskFailed"));
-    assert_eq!(world.condition("Stalled"), is("True", "TaskFailed"));
+    world.holds([("DeploymentReady", "False", "TaskFailed"), ("Stalled", "True", "TaskFailed")]);
     let text = world.message("Ready");
     assert!(text.contains("n1: TaskFailed in service web: no disk"), "{text}");
     assert!(text.ends_with("create another OpenStackDataPlaneDeployment."), "{text}");
@@ -149,8 +143,7 @@ fn an_edit_of_the_spec_is_named_and_takes_no_readiness() {
     world.edit("/nodeTemplate/ansible", json!({ "ansibleVars": { "greeting": "hello" } }));
     let expected = ["apply Secret dataplanenodeset-compute", "status NodeSet compute"];
     assert_eq!(world.settle(), expected);
-    assert_eq!(world.condition("Ready"), is("True", "Ready"));
-    assert_eq!(world.condition("UpToDate"), is("False", "InputsChanged"));
+    world.holds([("Ready", "True", "Ready"), ("UpToDate", "False", "InputsChanged")]);
     world.says("UpToDate", &["nodeTemplate.ansible.ansibleVars.greeting."]);
     world.edit("/nodeTemplate/ansible", json!({})).settle();
     assert_eq!(world.condition("UpToDate"), is("True", "UpToDate"), "it is what is deployed again");
@@ -202,8 +195,7 @@ fn a_deployment_of_some_services_settles_their_objects_and_not_the_spec() {
     assert_eq!(world.condition("UpToDate"), is("True", "UpToDate"));
     world.edit("/tags", json!(["x"])).settle();
     world.deploy("f", &some, &hosts).end("f", true, ["c2", "s1"]).settle();
-    assert_eq!(world.condition("Ready"), is("True", "Ready"));
-    assert_eq!(world.condition("UpToDate"), is("False", "InputsChanged"));
+    world.holds([("Ready", "True", "Ready"), ("UpToDate", "False", "InputsChanged")]);
     assert!(world.message("UpToDate").contains(": tags."));
 }
 
@@ -343,8 +335,7 @@ fn a_node_set_without_hosts_waits_for_a_deployment_too() {
         "{message}"
     );
     world.deploy("d", &json!({}), &[]).end("d", true, ["c1", "s1"]).settle();
-    assert_eq!(world.condition("Ready"), is("True", "Ready"));
-    assert_eq!(world.condition("UpToDate"), is("True", "UpToDate"));
+    world.holds([("Ready", "True", "Ready"), ("UpToDate", "True", "UpToDate")]);
     assert!(world.message("DeploymentReady").contains("no hosts"));
 }
 

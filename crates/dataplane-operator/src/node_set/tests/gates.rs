@@ -75,12 +75,10 @@ fn a_node_set_is_ready_when_the_condition_is_true_on_each_node() {
     assert!(!world.has("ReadinessGatesReady"), "nothing is deployed");
     world.deployed("d").settle();
     world.reported(&["n1"]).settle();
-    assert_eq!(world.condition("DeploymentReady"), is("True", "Deployed"));
-    assert_eq!(world.condition("Ready"), is("False", "HostsNotReady"));
+    world.holds([("DeploymentReady", "True", "Deployed"), ("Ready", "False", "HostsNotReady")]);
     world.says("Ready", &["1 of 2 hosts", TYPE, "service web", "n1: Down: It is down."]);
     assert_eq!(world.reported(&[]).settle(), ["status NodeSet compute"]);
-    assert_eq!(world.condition("ReadinessGatesReady"), is("True", "HostsReady"));
-    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+    world.holds([("ReadinessGatesReady", "True", "HostsReady"), ("Ready", "True", "Ready")]);
     world.reported(&["n0"]).settle();
     assert_eq!(world.condition("Ready"), is("False", "HostsNotReady"));
 }
@@ -92,8 +90,7 @@ fn a_host_that_was_removed_is_not_awaited() {
     world.reported(&["n1"]).settle();
     assert_eq!(world.condition("Ready"), is("False", "HostsNotReady"));
     world.take_out().settle();
-    assert_eq!(world.condition("ReadinessGatesReady"), is("True", "HostsReady"));
-    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+    world.holds([("ReadinessGatesReady", "True", "HostsReady"), ("Ready", "True", "Ready")]);
 }
 
 #[test]
@@ -166,8 +163,7 @@ fn a_deployment_that_only_awaits_gates_keeps_no_inventory_from_changing() {
     let mut world = awaiting(("n1", 2, "Succeeded"));
     let status = world.seen.set.status.clone().unwrap();
     assert_eq!(status.settled_deployments, ["d"]);
-    assert_eq!(world.condition("DeploymentReady"), is("True", "Deployed"));
-    assert_eq!(world.condition("Ready"), is("Unknown", "GateAwaited"));
+    world.holds([("DeploymentReady", "True", "Deployed"), ("Ready", "Unknown", "GateAwaited")]);
     world.edit("/nodeTemplate/ansible", json!({ "ansibleVars": { "a": 1 } }));
     let expected = ["apply Secret dataplanenodeset-compute", "status NodeSet compute"];
     assert_eq!(world.settle(), expected);

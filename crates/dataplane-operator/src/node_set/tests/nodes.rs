@@ -336,8 +336,7 @@ fn a_refused_node_is_reported_and_holds_its_host_alone() {
     assert_eq!(find(&status.conditions, "WritesAccepted"), None, "Ready depends on that");
     // It is tried again, and said again where it is refused again.
     refuse(&mut world);
-    assert_eq!(world.condition("SetupReady"), is("True", "Ready"));
-    assert_eq!(world.condition("Ready"), is("False", "NotDeployed"));
+    world.holds([("SetupReady", "True", "Ready"), ("Ready", "False", "NotDeployed")]);
     assert_eq!(world.inventory()[SET]["hosts"].as_object().unwrap().len(), 1);
     assert_eq!(refuse(&mut world), 0);
     world.settle();

@@ -218,8 +218,7 @@ fn a_host_is_deployed_at_the_addresses_that_were_reserved_for_it() {
 
     world.name();
     assert_eq!(world.settle(), ["apply Secret dataplanenodeset-compute", "status NodeSet compute"]);
-    assert_eq!(world.condition("NodeSetDNSDataReady"), is("True", "Named"));
-    assert_eq!(world.condition("SetupReady"), is("True", "Ready"));
+    world.holds([("NodeSetDNSDataReady", "True", "Named"), ("SetupReady", "True", "Ready")]);
     let (n0, n1) = (world.host("n0"), world.host("n1"));
     assert_eq!(
         (&n0["ansible_host"], &n0["ctlplane_ip"]),
@@ -399,16 +398,14 @@ fn certificates_are_asked_for_at_once_and_told_to_plays_when_all_are_there() {
     let expected =
         ["apply Certificate web-default-n0", "apply Certificate web-default-n1.example.org"];
     assert_eq!(writes[..2], expected);
-    assert_eq!(world.condition("NodeSetCertificatesReady"), is("False", "Issuing"));
-    assert_eq!(world.condition("Ready"), is("False", "Issuing"));
+    world.holds([("NodeSetCertificatesReady", "False", "Issuing"), ("Ready", "False", "Issuing")]);
     // Deployments of services without certificates may begin.
     assert_eq!(world.condition("SetupReady"), is("True", "Ready"));
     let before = world.inventory()[SET]["vars"]["edpm_tls_certs_enabled"].clone();
     assert_eq!(before, false, "no play is told of certificates that are not there");
 
     assert_eq!(world.issue("1").settle()[0], "apply Secret compute-web-default-certs-0");
-    assert_eq!(world.condition("NodeSetCertificatesReady"), is("True", "Issued"));
-    assert_eq!(world.condition("SetupReady"), is("True", "Ready"));
+    world.holds([("NodeSetCertificatesReady", "True", "Issued"), ("SetupReady", "True", "Ready")]);
     assert_eq!(world.inventory()[SET]["vars"]["edpm_tls_certs_enabled"], true);
     let expected = json!([{ "service": "web", "key": "default", "directory": "web",
         "secrets": ["compute-web-default-certs-0"] }]);
@@ -521,8 +518,7 @@ fn a_renewed_certificate_is_named_and_nothing_is_asked_anew() {
     assert_eq!(writes[0], "apply Secret compute-web-default-certs-0");
     assert_eq!(world.condition("UpToDate"), is("False", "InputsChanged"));
     world.says("UpToDate", &["Secret compute-web-default-certs-0 of service install"]);
-    assert_eq!(world.condition("Ready"), is("True", "Ready"));
-    assert_eq!(world.condition("SetupReady"), is("True", "Ready"));
+    world.holds([("Ready", "True", "Ready"), ("SetupReady", "True", "Ready")]);
 }
 
 #[test]

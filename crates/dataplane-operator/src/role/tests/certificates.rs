@@ -16,10 +16,6 @@ fn foreign<K: DeserializeOwned>(kind: &str, name: &str, body: Value) -> K {
     serde_json::from_value(object).unwrap()
 }
 
-fn role(world: &mut World) -> &mut Role {
-    Arc::make_mut(world.seen.role.as_mut().unwrap())
-}
-
 /// The cluster with cert-manager, and a role whose service `agent` has a certificate that
 /// `install-certs` brings.
 fn certified() -> World {
@@ -38,7 +34,7 @@ fn certified() -> World {
     let issuer: Issuer = foreign("Issuer", "internal", json!({ "metadata": metadata, "spec": {} }));
     world.seen.issued.is_served = true;
     world.seen.issued.issuers = vec![Arc::new(issuer)];
-    let spec = &mut role(&mut world).spec;
+    let spec = &mut world.role().spec;
     spec.tls_enabled = Some(true);
     spec.services = ["install-os", "install-certs", "agent"].map(str::to_owned).into();
     world
@@ -243,7 +239,7 @@ fn what_keeps_all_hosts_from_having_certificates_is_told_on_the_role_with_the_wa
     told(&mut world, "CertManagerNotFound", words);
     assert_eq!(world.pass().requeue_after, Some(std::time::Duration::from_mins(1)));
     let mut world = certified();
-    role(&mut world).spec.services = ["install-os", "agent"].map(str::to_owned).into();
+    world.role().spec.services = ["install-os", "agent"].map(str::to_owned).into();
     let words = "list a service with addCertMounts, such as install-certs, before it in spec.services \
                  of OpenStackDataPlaneRole compute";
     told(&mut world, "CertificatesNotBrought", words);
@@ -283,7 +279,7 @@ fn an_address_that_plays_take_for_the_hosts_own_is_the_certificates_and_so_are_f
 fn without_tls_a_role_asks_for_nothing_mounts_nothing_and_waits_for_nothing() {
     for tls_enabled in [None, Some(false)] {
         let mut world = certified();
-        role(&mut world).spec.tls_enabled = tls_enabled;
+        world.role().spec.tls_enabled = tls_enabled;
         world.seen.sources.remove(&SourceRef::secret(NAMESPACE, "trusted"));
         assert_eq!(world.ask(), [""; 0]);
         world.deploy();
@@ -300,9 +296,9 @@ fn without_tls_a_role_asks_for_nothing_mounts_nothing_and_waits_for_nothing() {
 #[test]
 fn switching_tls_on_deploys_each_service_once_more_and_off_takes_the_certificates_back() {
     let mut world = certified();
-    role(&mut world).spec.tls_enabled = None;
+    world.role().spec.tls_enabled = None;
     world.deploy();
-    role(&mut world).spec.tls_enabled = Some(true);
+    world.role().spec.tls_enabled = Some(true);
     world.ask();
     assert_eq!(runs(&world.settle()), [""; 0], "a host in service waits for all that it needs");
     assert_eq!(world.condition(0, "UpToDate"), is("False", "InputsChanged"));
@@ -310,7 +306,7 @@ fn switching_tls_on_deploys_each_service_once_more_and_off_takes_the_certificate
     assert_eq!(runs(&world.settle()), ["install-os on n0,n1"]);
     world.deploy();
     assert_eq!(world.condition(0, "UpToDate"), is("True", "UpToDate"));
-    role(&mut world).spec.tls_enabled = Some(false);
+    world.role().spec.tls_enabled = Some(false);
     let deleted = ["agent-default-n0", "agent-default-n1"];
     assert_eq!(world.ask(), deleted.map(|it| format!("delete {it}")));
     let deleted = ["cert-agent-default-n0", "cert-agent-default-n1"];
@@ -326,7 +322,7 @@ fn certificates_of_a_node_that_went_go_and_those_of_a_role_go_with_it() {
     assert_eq!(world.ask(), ["delete agent-default-n1"]);
     assert_eq!(world.ask(), ["delete cert-agent-default-n1"]);
     let now = k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(world.now);
-    role(&mut world).metadata.deletion_timestamp = Some(now);
+    world.role().metadata.deletion_timestamp = Some(now);
     let plan = recorded(decide::decide(&world.seen, None, world.now));
     let deleted = plan.steps.iter().filter(|it| matches!(it.write, Write::Delete { .. }));
     let deleted: Vec<&str> = deleted.map(|it| it.target.name.as_str()).collect();

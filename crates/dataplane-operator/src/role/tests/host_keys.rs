@@ -94,8 +94,7 @@ impl World {
     }
 
     fn accept(&mut self, node: usize, fingerprint: &str) -> &mut Self {
-        let node = Arc::make_mut(&mut self.seen.nodes[node]);
-        node.annotations_mut().insert(ACCEPT.into(), fingerprint.into());
+        self.node(node).annotations_mut().insert(ACCEPT.into(), fingerprint.into());
         self
     }
 

@@ -44,10 +44,6 @@ impl World {
         world
     }
 
-    pub(super) fn node(&mut self, idx: usize) -> &mut Node {
-        Arc::make_mut(&mut self.seen.nodes[idx])
-    }
-
     fn bare_reason(&self, idx: usize) -> String {
         self.condition(idx, "BaremetalReady").1
     }
@@ -85,8 +81,7 @@ fn a_role_asks_for_a_machine_for_each_host() {
 #[test]
 fn a_field_that_is_taken_out_of_the_template_is_taken_out_of_the_set() {
     let mut world = World::bare().at_rest();
-    let role = Arc::make_mut(world.seen.role.as_mut().unwrap());
-    role.spec.baremetal_set_template.as_mut().unwrap().remove("ironic");
+    world.role().spec.baremetal_set_template.as_mut().unwrap().remove("ironic");
     assert_eq!(world.settle()[0], "apply BaremetalSet compute");
     assert_eq!(world.seen.machines.set_mut().spec.ironic, None);
 }
@@ -134,8 +129,7 @@ fn who_cannot_be_asked_and_who_does_not_answer_for_long_is_tried_by_a_run() {
     // Only the pods of runs are attached to those networks.
     let mut world = World::bare();
     world.seen.networks = Networks::Known(["ctlplane".to_owned()].into());
-    let role = Arc::make_mut(world.seen.role.as_mut().unwrap());
-    role.spec.network_attachments = vec!["ctlplane".into()];
+    world.role().spec.network_attachments = vec!["ctlplane".into()];
     world.settle();
     world.seen.machines.say_state("n0", "active");
     assert_eq!(runs(&world.settle()), ["run install-os on n0"]);
@@ -737,8 +731,7 @@ impl World {
             }
             Event::Answers(host) => self.seen.machines.answer(&format!("192.0.2.1{host}")),
             Event::Redeploy(value) => {
-                let role = Arc::make_mut(self.seen.role.as_mut().unwrap());
-                role.annotations_mut().insert(REDEPLOY.into(), value.to_string());
+                self.role().annotations_mut().insert(REDEPLOY.into(), value.to_string());
             }
             Event::Passes(minutes) => self.now += minutes.minutes(),
             Event::Finish => {

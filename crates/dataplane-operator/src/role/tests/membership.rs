@@ -171,8 +171,7 @@ fn a_node_with_neither_a_role_nor_services_is_told_so() {
     let mut world = World::alone(&[]);
     assert_eq!(runs(&world.settle()), [""; 0]);
     assert_eq!(world.condition(0, "Ready"), is("False", "RoleNotNamed"));
-    let node = Arc::make_mut(&mut world.seen.nodes[0]);
-    node.spec.services = vec!["no-such".into()];
+    world.node(0).spec.services = vec!["no-such".into()];
     assert_eq!(world.settled(0, "Ready"), is("False", "ServiceNotFound"));
 }
 

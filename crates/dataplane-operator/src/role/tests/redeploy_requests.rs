@@ -71,8 +71,7 @@ fn a_request_deploys_nothing_where_deploy_is_false() {
 #[test]
 fn requests_of_many_hosts_are_served_as_max_unavailable_allows() {
     let mut world = World::deployed();
-    let role = Arc::make_mut(world.seen.role.as_mut().unwrap());
-    role.spec.deploy_strategy.as_mut().unwrap().max_unavailable = Some(IntOrString::Int(1));
+    world.role().spec.deploy_strategy.as_mut().unwrap().max_unavailable = Some(IntOrString::Int(1));
     world.settle();
     for idx in 0..2 {
         world.report(idx, REQUEST, "True", "audit-1");

@@ -30,8 +30,7 @@ impl World {
     }
 
     fn node_takes(&mut self, node: usize, section: &Value) {
-        let node = Arc::make_mut(&mut self.seen.nodes[node]);
-        node.spec.node = Some(serde_json::from_value(section.clone()).unwrap());
+        self.node(node).spec.node = Some(serde_json::from_value(section.clone()).unwrap());
     }
 
     /// The files of a Secret beside an inventory.
