@@ -30,7 +30,7 @@ pub struct DeploymentHistory {
     /// Each host, sorted by name.
     pub hosts: Vec<KnownHost>,
     /// The name of each host that was taken out of the node set and is still terminating.
-    pub terminating: Vec<String>,
+    pub terminating: BTreeSet<String>,
     /// The deployments under way, the oldest first.
     pub under_way: Vec<String>,
     /// What the node set's status says of them; the rest is as recorded.
@@ -193,18 +193,6 @@ impl DeploymentHistory {
                 all.insert(name, summaries.clone());
             }
         }
-    }
-
-    /// Adds the hosts of these names as terminating.
-    #[must_use]
-    pub fn with_terminating(mut self, names: BTreeSet<String>) -> Self {
-        for name in names {
-            match self.hosts.iter_mut().find(|it| it.name == name) {
-                Some(own) => own.state = HostState::Terminating,
-                None => self.terminating.push(name),
-            }
-        }
-        self
     }
 
     /// Returns all hosts as the status reports them, sorted by name.
