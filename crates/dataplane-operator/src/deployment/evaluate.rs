@@ -18,7 +18,7 @@ use operator_core::run_engine::retry::Retries;
 use operator_core::run_engine::{DesiredService, Host, Run, SequenceState};
 
 use crate::deployment::disruption;
-use crate::deployment::faults::MissingInputs;
+use crate::deployment::faults::missing_inputs;
 use crate::deployment::hosts::{
     by_name, has_machine, hosts_of, in_service, is_ours, made_at, ssh_digests, takes_part,
 };
@@ -28,6 +28,7 @@ use crate::deployment::order::goes_first;
 use crate::deployment::service_schedule::ServiceSchedule;
 use crate::deployment::services::List;
 use crate::host::node_state::host_state;
+use crate::host::services::ServiceFaults;
 use crate::host::ssh_trust::{Offers, SshHost};
 
 /// Returns whether a host has failed for good: its attempts are used up, or the failure is final.
@@ -90,7 +91,7 @@ pub fn evaluate(
         node_set,
         begun: begun.clone(),
         left_out: BTreeSet::new(),
-        lacking: MissingInputs::default(),
+        lacking: ServiceFaults::default(),
         lost,
         hosts,
     };
@@ -107,11 +108,11 @@ pub fn evaluate(
 /// Returns the missing inputs that keep the next runs of a node set from being created.
 ///
 /// Only those of services that some host has not completed yet count.
-fn lacking(seen: &Observed, part: &NodeSetPart) -> MissingInputs {
+fn lacking(seen: &Observed, part: &NodeSetPart) -> ServiceFaults {
     let open = part.hosts.iter().filter(|it| !it.is_ended());
-    let Some(front) = open.map(|it| it.live.done).min() else { return MissingInputs::default() };
+    let Some(front) = open.map(|it| it.live.done).min() else { return ServiceFaults::default() };
     let services = part.begun.services.get(front..).unwrap_or_default();
-    MissingInputs::of(seen, &part.name, &part.begun, services)
+    missing_inputs(seen, &part.name, &part.begun, services)
 }
 
 /// Returns the hosts in the inventory of a node set that no run of the deployment is for: they go, or

@@ -10,7 +10,7 @@ use operator_core::run_engine::host_progress::HostProgress;
 use operator_core::run_engine::rollout::BlockReason;
 use operator_core::run_engine::{SequenceState, ServiceSequence};
 
-use crate::deployment::faults::MissingInputs;
+use crate::host::services::ServiceFaults;
 use crate::reasons;
 
 /// The result of evaluating one host.
@@ -73,11 +73,8 @@ pub fn at_rest(
     recorded: &[ServiceRun],
     sequence: &ServiceSequence,
 ) -> HostProgress {
-    if has_begun || sequence.state != SequenceState::OutOfDate {
-        return HostProgress::of(&sequence.services, recorded.len());
-    }
-    // Its first attempt is one that may follow, and nothing has begun.
-    HostProgress { attempt: 0, ..HostProgress::of(recorded, recorded.len()) }
+    let is_known = has_begun || sequence.state != SequenceState::OutOfDate;
+    HostProgress::of(if is_known { &sequence.services } else { recorded }, recorded.len())
 }
 
 /// A node set's part of a deployment that has begun.
@@ -92,7 +89,7 @@ pub struct NodeSetPart {
     /// The hosts in the node set's inventory that no run is for.
     pub left_out: BTreeSet<String>,
     /// The missing inputs that keep its next runs from being created.
-    pub lacking: MissingInputs,
+    pub lacking: ServiceFaults,
     /// Its hosts that take part no more although the node set still lists them.
     pub lost: Vec<String>,
     /// Its hosts that take part, by name.
