@@ -265,8 +265,7 @@ impl World {
 #[test]
 fn roles_and_nodes_are_made_and_summed_up() {
     let mut world = World::two();
-    let writes = world.settle();
-    assert_eq!(writes, ["apply Role compute", "apply Node n0", "apply Node n1", "status"]);
+    assert_eq!(world.settle(), ["apply Role compute", "apply Node n0", "apply Node n1", "status"]);
     let found = &world.objects[&node("n0")];
     assert_eq!(found["spec"], json!({ "role": "compute", "ansibleHost": "192.0.2.10" }));
     let owner = &found["metadata"]["ownerReferences"][0];
@@ -583,8 +582,7 @@ fn many_nodes_are_made_in_portions_and_then_looked_at_without_a_write() {
     world.pass();
     assert_eq!(world.writes.len(), 251);
     world.says("SetupReady", "False", "Applying", &["0/1001"]);
-    let n_applied = world.settle().iter().filter(|it| it.starts_with("apply")).count();
-    assert_eq!(n_applied, 1001);
+    assert_eq!(world.settle().iter().filter(|it| it.starts_with("apply")).count(), 1001);
     world.edit(|it| it["nodes"]["n77"]["ansibleHost"] = json!("192.0.2.1"));
     assert_eq!(world.settle(), ["apply Node n77", "status"]);
     assert_eq!(world.settle(), [""; 0]);

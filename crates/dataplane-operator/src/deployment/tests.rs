@@ -235,7 +235,7 @@ impl World {
 
     /// Puts these hosts into the state in which the deployment before has left them; they were in
     /// service.
-    fn was(&mut self, state: HostState, hosts: &[&str]) {
+    fn was(&mut self, state: HostState, hosts: &[&str]) -> &mut Self {
         for host in hosts {
             let node_set = self.stored(host).node_set().unwrap().to_owned();
             self.with_node(&node_set, host, |it| {
@@ -246,6 +246,7 @@ impl World {
                 status.deployment.as_mut().unwrap().state = state;
             });
         }
+        self
     }
 
     /// Another deployment of the same node sets, after the end of this one.
@@ -411,8 +412,15 @@ impl World {
     }
 
     /// A user deletes the deployment.
-    fn terminate(&mut self) {
+    fn terminate(&mut self) -> &mut Self {
         self.deployment().metadata.deletion_timestamp = Some(Time(self.now));
+        self
+    }
+
+    /// The same, after the passes.
+    fn at_rest(mut self) -> Self {
+        self.settle();
+        self
     }
 
     /// Runs passes until nothing is written any more.
@@ -428,7 +436,7 @@ impl World {
     }
 
     /// Ends every open run; `outcome` returns the outcome of a service on a host.
-    fn finish_with(&mut self, outcome: impl Fn(&str, &str) -> &'static str) {
+    fn finish_with(&mut self, outcome: impl Fn(&str, &str) -> &'static str) -> &mut Self {
         for run in &mut self.seen.runs {
             let run = Arc::make_mut(run);
             if !is_open(run) {
@@ -445,14 +453,16 @@ impl World {
             });
             run.status = Some(serde_json::from_value(status).unwrap());
         }
+        self
     }
 
-    fn finish(&mut self) {
-        self.finish_with(|_, _| "Ok");
+    fn finish(&mut self) -> &mut Self {
+        self.finish_with(|_, _| "Ok")
     }
 
-    fn sleep(&mut self, seconds: i64) {
+    fn sleep(&mut self, seconds: i64) -> &mut Self {
         self.now += SignedDuration::from_secs(seconds);
+        self
     }
 
     /// Continues until nothing is open, however many attempts that takes.
@@ -463,8 +473,7 @@ impl World {
             if self.is_over() {
                 return writes;
             }
-            self.finish_with(outcome);
-            writes.extend(self.settle());
+            writes.extend(self.finish_with(outcome).settle());
             self.sleep(900);
         }
         panic!("no end: {writes:?}");
@@ -524,8 +533,9 @@ impl World {
         self.seen.runs.iter().find(is_its).unwrap()
     }
 
-    fn edit(&mut self, node_set: &str, edit: impl FnOnce(&mut NodeSet)) {
+    fn edit(&mut self, node_set: &str, edit: impl FnOnce(&mut NodeSet)) -> &mut Self {
         edit(Arc::make_mut(self.seen.node_sets.get_mut(node_set).unwrap()));
+        self
     }
 }
 
@@ -578,16 +588,14 @@ fn settle_beside(worlds: &mut [World; 2], idx: usize) -> Vec<String> {
 fn each_service_runs_once_on_each_host_and_then_it_is_over() {
     let mut world = World::new();
     // The attempt is written before the run; then the run is observed at work.
-    let writes = world.settle();
-    assert_eq!(writes, ["hold", "status", "nodes n0,n1", "run first on n0,n1", "status"]);
+    assert_eq!(world.settle(), ["hold", "status", "nodes n0,n1", "run first on n0,n1", "status"]);
     let record = world.record("n0", "second").unwrap();
     assert_eq!((record.state, record.attempt), (RunState::Pending, 1));
     assert_eq!(world.host_state("n0"), HostState::Deploying);
     assert_eq!(world.condition("Ready"), is("False", "Requested"));
     assert_eq!(world.of_set("compute", "ServiceFirstDeploymentReady"), "False Requested");
     assert_eq!(world.of_set("compute", "ServiceSecondDeploymentReady"), "");
-    world.finish();
-    assert_eq!(world.settle(), ["status", "run second on n0,n1", "status"]);
+    assert_eq!(world.finish().settle(), ["status", "run second on n0,n1", "status"]);
     assert_eq!(world.of_set("compute", "ServiceFirstDeploymentReady"), "True Ready");
     world.finish();
     // The nodes have the end before the deployment has.
@@ -636,8 +644,7 @@ fn nothing_happens_once_it_is_over() {
 
 #[test]
 fn runs_are_known_by_the_labels_and_the_names_of_their_service_deployment_and_node_set() {
-    let mut world = World::new();
-    world.settle();
+    let world = World::new().at_rest();
     let run = world.run("first");
     assert!(run.name_any().starts_with("first-edpm-compute-"), "{}", run.name_any());
     for (label, value) in [
@@ -710,8 +717,7 @@ fn hosts_whose_run_has_ended_are_done_while_another_run_is_at_work() {
 
 #[test]
 fn a_run_that_waits_is_told_and_the_service_before_it_is_done() {
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::new().at_rest();
     world.finish();
     world.is_queueing = true;
     world.settle();
@@ -753,8 +759,7 @@ fn a_refused_status_of_a_node_is_told_and_nothing_runs() {
 #[test]
 fn a_refused_status_of_a_node_at_the_end_or_in_a_deletion_is_told() {
     for is_going in [false, true] {
-        let mut world = World::new();
-        world.settle();
+        let mut world = World::new().at_rest();
         world.finish();
         if is_going {
             world.terminate();
@@ -772,14 +777,11 @@ fn a_refused_status_of_a_node_at_the_end_or_in_a_deletion_is_told() {
 
 #[test]
 fn deletion_is_held_while_runs_are_at_work_and_nothing_new_begins() {
-    let mut world = World::new();
-    world.settle();
-    world.terminate();
-    assert_eq!(world.settle(), ["status"]);
+    let mut world = World::new().at_rest();
+    assert_eq!(world.terminate().settle(), ["status"]);
     assert_eq!(world.condition("DeploymentReady"), is("False", "DeletionNotConfirmed"));
     world.says("Ready", &["dataplane.openstack.org/confirm-delete=true"]);
-    world.finish();
-    assert_eq!(world.settle(), ["nodes n0,n1", "release"]);
+    assert_eq!(world.finish().settle(), ["nodes n0,n1", "release"]);
     assert!(world.is_gone);
     assert_eq!(world.seen.runs.len(), 1, "the second service did not begin");
     assert_eq!(world.host_state("n0"), HostState::Undeployed, "between two services");
@@ -790,10 +792,8 @@ fn one_that_is_deleted_as_it_ends_goes_when_its_node_sets_know_the_end() {
     let mut world = World::with(vec![node_set("compute", &["n0"], &["first"])], json!({}));
     world.is_unheard = true;
     world.settle();
-    world.terminate();
-    world.settle();
-    world.finish();
-    assert_eq!(world.settle(), ["nodes n0", "status"]);
+    world.terminate().settle();
+    assert_eq!(world.finish().settle(), ["nodes n0", "status"]);
     assert_eq!(world.status().deployed, Some(true), "nothing of the last run is lost");
     assert!(!world.is_gone);
     // A node set that is being deleted, or was replaced under its name, does not have to know.
@@ -808,12 +808,9 @@ fn one_that_is_deleted_as_it_ends_goes_when_its_node_sets_know_the_end() {
 
 #[test]
 fn a_confirmed_deletion_waits_for_nothing() {
-    let mut world = World::new();
-    world.settle();
-    world.finish();
-    world.settle();
-    world.terminate();
-    world.settle();
+    let mut world = World::new().at_rest();
+    world.finish().settle();
+    world.terminate().settle();
     let annotation = ("dataplane.openstack.org/confirm-delete".to_owned(), "true".to_owned());
     world.deployment().metadata.annotations = Some(BTreeMap::from([annotation]));
     let mut refused = world.clone();
@@ -830,8 +827,7 @@ fn runs_that_wait_are_withdrawn_when_the_deployment_goes() {
     let mut world = World::new();
     world.is_queueing = true;
     world.settle();
-    world.terminate();
-    assert_eq!(runs(&world.settle()), [""; 0]);
+    assert_eq!(runs(&world.terminate().settle()), [""; 0]);
     assert!(world.is_gone && world.seen.runs.is_empty());
     assert_eq!(world.host_state("n0"), HostState::Undeployed);
 }
@@ -842,24 +838,10 @@ fn the_finalizer_is_there_while_it_runs_and_only_then() {
     world.seen.node_sets.clear();
     world.settle();
     assert_eq!(world.seen.deployment.finalizers(), [""; 0], "it has not begun");
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::new().at_rest();
     assert_eq!(world.seen.deployment.finalizers(), [RUNNING]);
     world.run_out(|_, _| "Ok");
     assert_eq!(world.seen.deployment.finalizers(), [""; 0]);
-}
-
-#[test]
-fn a_node_that_has_changed_meanwhile_ends_the_plan_before_its_run() {
-    let mut world = World::new();
-    world.pass();
-    let plan = world.plan();
-    world.with_node("compute", "n1", |_| ());
-    assert!(!world.take(&plan.steps));
-    assert_eq!(mem::take(&mut world.writes), ["hold", "status", "nodes n0", "conflict"]);
-    assert_eq!(world.settle(), ["nodes n1", "run first on n0,n1", "status"]);
-    world.run_out(|_, _| "Ok");
-    once(&world);
 }
 
 /// The attempts that runs carried, each once.

@@ -144,8 +144,7 @@ fn only_services_with_certificates_wait_for_them() {
     let mut without = world(&["first"]);
     without.succeeds();
     for services in [["first", "agent"], ["first", "certs"]] {
-        let mut with = world(&services);
-        with.settle();
+        let mut with = world(&services).at_rest();
         assert_eq!(with.condition("Ready"), is("False", "CertificatesNotReady"), "{services:?}");
         with.says("Ready", &[services[1], "2 certificates are not"]);
         // Certificates of other services may still be missing.

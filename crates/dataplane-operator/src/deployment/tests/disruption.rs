@@ -8,14 +8,15 @@ const HOLDER: &str = "drain.example.org";
 
 impl World {
     /// An operator lets this deployment disturb these hosts of the node set `compute`, and no others.
-    fn allow(&mut self, hosts: &[&str]) {
+    fn allow(&mut self, hosts: &[&str]) -> &mut Self {
         let allowed: Vec<(&str, &str)> = hosts.iter().map(|it| (*it, "edpm")).collect();
         self.hold("compute", &[(HOLDER, &allowed)]);
+        self
     }
 
     /// These operators hold the hosts of a node set, and let deployments disturb these of them, each
     /// the one of that UID.
-    fn hold(&mut self, node_set: &str, holders: &[(&str, &[(&str, &str)])]) {
+    fn hold(&mut self, node_set: &str, holders: &[(&str, &[(&str, &str)])]) -> &mut Self {
         let hosts: Vec<String> = self.seen.nodes[node_set].keys().cloned().collect();
         for host in &hosts {
             self.with_node(node_set, host, |node| {
@@ -32,6 +33,7 @@ impl World {
                 disruption.holders = holders.iter().map(holder).collect();
             });
         }
+        self
     }
 
     /// The hosts that hold a place and wait.
@@ -61,20 +63,16 @@ fn hosts_go_one_after_the_other_each_from_its_permission_until_that_is_taken_bac
     for host in ["n000", "n001", "n002"] {
         assert_eq!(world.awaiting(), [host]);
         assert_eq!(world.host_state(host), HostState::Deployed, "nothing has begun there");
-        world.sleep(900);
-        assert_eq!(world.settle(), [""; 0], "it waits, and nothing is written");
-        world.allow(&[host]);
-        assert_eq!(runs(&world.settle()), [format!("run first on {host}")]);
+        assert_eq!(world.sleep(900).settle(), [""; 0], "it waits, and nothing is written");
+        assert_eq!(runs(&world.allow(&[host]).settle()), [format!("run first on {host}")]);
         assert_eq!(world.awaiting(), [""; 0]);
-        world.finish();
-        assert_eq!(runs(&world.settle()), [format!("run second on {host}")]);
+        assert_eq!(runs(&world.finish().settle()), [format!("run second on {host}")]);
         assert!(world.is_drained("first") && world.is_drained("second"));
         world.finish();
         // It is done, and still drained.
         assert_eq!(runs(&world.settle()), [""; 0]);
         assert_eq!(world.awaiting(), [""; 0], "the next one begins after that");
-        world.allow(&[]);
-        world.settle();
+        world.allow(&[]).settle();
     }
     world.succeeds();
 }
@@ -100,8 +98,7 @@ fn a_host_on_which_not_all_has_succeeded_may_serve_all_the_same_and_a_new_one_do
         let n_runs = runs(&world.settle()).len();
         let expected: &[&str] = if waits { &["n000"] } else { &[] };
         assert_eq!((world.awaiting(), n_runs == 0), (expected.to_vec(), waits), "{state:?}");
-        world.allow(&["n000"]);
-        world.settle();
+        world.allow(&["n000"]).settle();
         assert_eq!(world.is_drained("first"), waits, "{state:?}");
     }
 }
@@ -134,16 +131,13 @@ fn a_permission_of_another_deployment_and_of_one_of_two_operators_is_none() {
     world.settle();
     assert_eq!(world.awaiting(), ["n000", "n001"]);
     let both = [("n000", "edpm"), ("n001", "another")];
-    world.hold("compute", &[("a.org", &both), ("b.org", &[])]);
-    assert_eq!(runs(&world.settle()), [""; 0]);
+    assert_eq!(runs(&world.hold("compute", &[("a.org", &both), ("b.org", &[])]).settle()), [""; 0]);
     world.says("DeploymentReady", &["b.org does not let it go on at OpenStackDataPlaneNode n000"]);
     world.hold("compute", &[("a.org", &both), ("b.org", &both)]);
     assert_eq!(runs(&world.settle()), ["run first on n000"]);
     // An operator that has no entry any more restricts nothing.
-    world.hold("compute", &[("a.org", &both)]);
-    assert_eq!(runs(&world.settle()), [""; 0]);
-    world.hold("compute", &[]);
-    assert_eq!(runs(&world.settle()), ["run first on n001"]);
+    assert_eq!(runs(&world.hold("compute", &[("a.org", &both)]).settle()), [""; 0]);
+    assert_eq!(runs(&world.hold("compute", &[]).settle()), ["run first on n001"]);
     assert!(!world.seen.runs[1].spec.extra_vars.contains_key("edpm_reboot_drained"));
     world.succeeds();
 }
@@ -153,23 +147,19 @@ fn hosts_that_were_never_in_service_go_at_once_and_share_no_run_with_a_drained_o
     let set = node_set("compute", &strs(&names(3)), &["first"]);
     let mut world = World::with(vec![set], json!({}));
     world.was(HostState::Deployed, &["n000"]);
-    world.allow(&[]);
-    assert_eq!(runs(&world.settle()), ["run first on n001,n002"]);
+    assert_eq!(runs(&world.allow(&[]).settle()), ["run first on n001,n002"]);
     assert_eq!(world.awaiting(), ["n000"]);
     assert_eq!(world.condition("DeploymentReady"), is("False", "Requested"));
     assert!(!world.is_drained("first"));
-    world.finish();
-    world.settle();
+    world.finish().settle();
     assert_eq!(world.host_state("n002"), HostState::Deployed, "it waits for no other host");
-    world.allow(&["n000", "n001"]);
-    assert_eq!(runs(&world.settle()), ["run first on n000"]);
+    assert_eq!(runs(&world.allow(&["n000", "n001"]).settle()), ["run first on n000"]);
     assert_eq!(world.seen.runs[1].spec.extra_vars["edpm_reboot_drained"], json!(true));
     // The user's own value counts.
     let extra = json!({ "ansibleExtraVars": { "edpm_reboot_drained": false } });
     let mut world = restricted(1, extra);
     world.settle();
-    world.allow(&["n000"]);
-    world.settle();
+    world.allow(&["n000"]).settle();
     assert_eq!(world.run("first").spec.extra_vars["edpm_reboot_drained"], json!(false));
 }
 
@@ -178,23 +168,17 @@ fn the_first_failure_stops_it_and_a_host_that_waits_is_not_begun_with() {
     let mut world = restricted(4, json!({ "maxUnavailable": 2, "backoffLimit": 1 }));
     world.settle();
     assert_eq!(world.awaiting(), ["n000", "n001"]);
-    world.allow(&["n000"]);
-    assert_eq!(runs(&world.settle()), ["run first on n000"]);
-    world.finish_with(|_, _| "Failed");
-    world.settle();
-    world.allow(&["n000", "n001"]);
-    assert_eq!(runs(&world.settle()), [""; 0]);
+    assert_eq!(runs(&world.allow(&["n000"]).settle()), ["run first on n000"]);
+    world.finish_with(|_, _| "Failed").settle();
+    assert_eq!(runs(&world.allow(&["n000", "n001"]).settle()), [""; 0]);
     assert_eq!(world.awaiting(), ["n001"], "it keeps its place");
     let cause = "3 of 4 hosts wait: drain.example.org (see OpenStackDataPlaneNode n000) has it that \
                  hosts are disturbed one after the other, and hosts fail: n000.";
     world.says("DeploymentReady", &[cause]);
     // A retry that succeeds lets it go on.
     let mut healed = world.clone();
-    healed.sleep(16);
-    assert_eq!(runs(&healed.settle()), ["run first on n000"]);
-    healed.finish();
-    let writes = healed.settle();
-    assert_eq!(runs(&writes), ["run first on n001", "run second on n000"]);
+    assert_eq!(runs(&healed.sleep(16).settle()), ["run first on n000"]);
+    assert_eq!(runs(&healed.finish().settle()), ["run first on n001", "run second on n000"]);
     // Else it ends, and the others stay as they are.
     world.run_out(|_, _| "Failed");
     assert_eq!(world.condition("Ready"), is("False", "BackoffLimitExceeded"));
@@ -208,16 +192,12 @@ fn the_first_failure_stops_it_and_a_host_that_waits_is_not_begun_with() {
 fn a_correction_is_drained_where_the_change_before_it_failed_and_nowhere_else() {
     let mut world = restricted(4, json!({ "maxUnavailable": 1 }));
     world.was(HostState::Failed, &["n001", "n002"]);
-    world.hold("compute", &[(HOLDER, &[("n001", "before")])]);
-    world.settle();
+    world.hold("compute", &[(HOLDER, &[("n001", "before")])]).settle();
     assert_eq!(world.awaiting(), ["n001"], "only as many as may be unavailable are retried");
-    world.allow(&["n001"]);
-    assert_eq!(runs(&world.settle()), ["run first on n001"]);
+    assert_eq!(runs(&world.allow(&["n001"]).settle()), ["run first on n001"]);
+    world.finish().settle();
     world.finish();
-    world.settle();
-    world.finish();
-    world.allow(&[]);
-    world.settle();
+    world.allow(&[]).settle();
     assert_eq!(world.awaiting(), ["n002"]);
     assert_eq!(world.status().failures.len(), 0, "what failed before is not this one's");
 }
@@ -229,36 +209,27 @@ fn a_service_for_all_and_what_leads_to_it_wait_for_no_permission() {
     let mut world = World::with(vec![compute, other], json!({}));
     world.was(HostState::Deployed, &["n000", "n001", "x0"]);
     world.allow(&[]);
-    world.hold("other", &[(HOLDER, &[])]);
-    assert_eq!(runs(&world.settle()), ["run first on n000"]);
+    assert_eq!(runs(&world.hold("other", &[(HOLDER, &[])]).settle()), ["run first on n000"]);
     let cause = "1 of 1 hosts of OpenStackDataPlaneNodeSet other wait until the other node sets \
                  have come to what is for all of them (everywhere): x0.";
     world.says("DeploymentReady", &[cause]);
-    world.finish();
-    assert_eq!(runs(&world.settle()), ["run first on n001"]);
-    world.finish();
-    assert_eq!(runs(&world.settle()), ["run everywhere on n000,n001,x0"]);
+    assert_eq!(runs(&world.finish().settle()), ["run first on n001"]);
+    assert_eq!(runs(&world.finish().settle()), ["run everywhere on n000,n001,x0"]);
     assert!(!world.is_drained("everywhere"));
     assert_eq!(world.awaiting(), ["x0"]);
-    world.finish();
-    world.settle();
+    world.finish().settle();
     world.hold("other", &[(HOLDER, &[("x0", "edpm")])]);
     assert_eq!(runs(&world.settle()), ["run third on x0"]);
-    world.finish();
-    world.settle();
+    world.finish().settle();
     assert_eq!(world.host_state("x0"), HostState::Deployed);
     assert_eq!(world.awaiting(), [""; 0]);
-    world.hold("other", &[(HOLDER, &[])]);
-    world.settle();
+    world.hold("other", &[(HOLDER, &[])]).settle();
     for host in ["n000", "n001"] {
         assert_eq!(world.awaiting(), [host]);
         assert_eq!(world.settle(), [""; 0]);
-        world.allow(&[host]);
-        assert_eq!(runs(&world.settle()), [format!("run second on {host}")]);
-        world.finish();
-        world.settle();
-        world.allow(&[]);
-        world.settle();
+        assert_eq!(runs(&world.allow(&[host]).settle()), [format!("run second on {host}")]);
+        world.finish().settle();
+        world.allow(&[]).settle();
     }
     world.succeeds();
 }
@@ -270,8 +241,7 @@ fn a_restart_and_missing_inputs_take_no_place_from_a_host_that_waits() {
     let first = world.seen.services.remove("first");
     world.settle();
     assert_eq!(world.awaiting(), ["n000"]);
-    world.allow(&["n000"]);
-    assert_eq!(runs(&world.settle()), [""; 0]);
+    assert_eq!(runs(&world.allow(&["n000"]).settle()), [""; 0]);
     assert_eq!(world.awaiting(), ["n000"]);
     world.seen.services.extend(first.map(|it| ("first".to_owned(), it)));
     assert_eq!(runs(&world.settle()), ["run first on n000"]);
@@ -284,8 +254,7 @@ fn a_permission_for_an_earlier_target_of_the_same_deployment_is_none() {
     world.allow(&["n000"]);
     world.with_node("compute", "n000", |it| drop(set_nodes::target(it, "edpm")));
     assert_eq!(runs(&world.settle()), [""; 0], "the host was given back in between");
-    world.allow(&["n000"]);
-    assert_eq!(runs(&world.settle()), ["run first on n000"]);
+    assert_eq!(runs(&world.allow(&["n000"]).settle()), ["run first on n000"]);
 }
 
 /// A deployment of one host in service, of whose second service an operator reports a gate.
@@ -321,8 +290,7 @@ fn a_host_of_which_the_operator_of_a_gate_has_said_nothing_yet_waits_five_minute
         assert!((300..301).contains(&pause.as_secs()), "{pause:?}");
         let mut told = world.clone();
         told.allow(&[]);
-        told.sleep(400);
-        assert_eq!(runs(&told.settle()), [""; 0], "it holds the host");
+        assert_eq!(runs(&told.sleep(400).settle()), [""; 0], "it holds the host");
         told.hold("compute", &[]);
         told.with_node("compute", "n000", |it| {
             let name = HOLDER.to_owned();
@@ -330,10 +298,8 @@ fn a_host_of_which_the_operator_of_a_gate_has_said_nothing_yet_waits_five_minute
         });
         told.now = now;
         assert_eq!(runs(&told.settle()), ["run first on n000"], "it does not hold the host");
-        world.sleep(299);
-        assert_eq!(runs(&world.settle()), [""; 0]);
-        world.sleep(1);
-        assert_eq!(runs(&world.settle()), ["run first on n000"]);
+        assert_eq!(runs(&world.sleep(299).settle()), [""; 0]);
+        assert_eq!(runs(&world.sleep(1).settle()), ["run first on n000"]);
     }
     let mut world = gated();
     assert_eq!(runs(&world.settle()), ["run first on n000"], "neither is new");
@@ -356,8 +322,7 @@ fn a_host_that_is_down_counts_as_unavailable_and_may_begin_itself() {
     let mut world = World::deployed(3, &["first"], json!({ "maxUnavailable": 1 }));
     up(&mut world, "n001", false);
     assert_eq!(runs(&world.settle()), ["run first on n001"]);
-    world.finish();
-    assert_eq!(runs(&world.settle()), [""; 0], "it holds the only place");
+    assert_eq!(runs(&world.finish().settle()), [""; 0], "it holds the only place");
     assert!(!world.is_over());
     let cause = "2 of 3 hosts wait: all places that maxUnavailable (1) allows are held by hosts that \
                  fail or are down: n001.";

@@ -14,8 +14,7 @@ fn a_host_that_fails_stops_for_itself_and_the_others_are_done() {
         _ => "Ok",
     };
     world.settle();
-    world.finish_with(fails);
-    world.settle();
+    world.finish_with(fails).settle();
     // The other host continues at once; this one is retried after a pause.
     let record = world.record("n1", "first").unwrap();
     assert_eq!((record.state, record.attempt), (RunState::Failed, 1));
@@ -45,8 +44,7 @@ fn a_host_that_fails_stops_for_itself_and_the_others_are_done() {
         world.of_set("compute", "ServiceFirstDeploymentReady"),
         "False BackoffLimitExceeded"
     );
-    world.sleep(9999);
-    assert_eq!(world.settle(), [""; 0]);
+    assert_eq!(world.sleep(9999).settle(), [""; 0]);
     once(&world);
 }
 
@@ -57,13 +55,10 @@ fn every_class_of_failure_is_tried_again() {
         ("Unreachable", "HostUnreachable"),
         ("NotReached", "NoHostMatched"),
     ] {
-        let mut world = World::new();
-        world.settle();
-        world.finish_with(|_, _| result);
-        world.settle();
+        let mut world = World::new().at_rest();
+        world.finish_with(|_, _| result).settle();
         assert_eq!(world.condition("Ready"), is("False", reason));
-        world.sleep(16);
-        let writes = world.settle();
+        let writes = world.sleep(16).settle();
         assert_eq!(writes[0], "nodes n0,n1", "the attempt is recorded first: {writes:?}");
         assert_eq!(runs(&writes), ["run first on n0,n1"], "{result}");
         world.succeeds();
@@ -86,8 +81,7 @@ fn refuse(world: &mut World, reason: &str) {
 
 #[test]
 fn a_run_that_is_refused_is_not_tried_again_by_itself() {
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::new().at_rest();
     refuse(&mut world, "InvalidSpec");
     assert_eq!(world.settle(), ["nodes n0,n1", "status", "release"]);
     let message = world.message("Ready");
@@ -96,29 +90,23 @@ fn a_run_that_is_refused_is_not_tried_again_by_itself() {
     }
     assert!(!message.contains("attempts"), "{message}");
     assert_eq!(world.condition("Stalled"), is("True", "BackoffLimitExceeded"));
-    world.sleep(9999);
-    assert_eq!(world.settle(), [""; 0]);
+    assert_eq!(world.sleep(9999).settle(), [""; 0]);
     assert_eq!(world.carried.len(), 2);
 }
 
 #[test]
 fn attempts_that_end_without_a_time_are_not_made_one_after_the_other() {
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::new().at_rest();
     refuse(&mut world, "ImagePullFailed");
     assert_eq!(world.settle(), ["nodes n0,n1", "status"]);
-    world.sleep(14);
-    assert_eq!(world.settle(), [""; 0]);
-    world.sleep(2);
-    assert_eq!(runs(&world.settle()), ["run first on n0,n1"]);
+    assert_eq!(world.sleep(14).settle(), [""; 0]);
+    assert_eq!(runs(&world.sleep(2).settle()), ["run first on n0,n1"]);
 }
 
 #[test]
 fn runs_of_services_that_are_done_may_go() {
-    let mut world = World::new();
-    world.settle();
-    world.finish();
-    world.settle();
+    let mut world = World::new().at_rest();
+    world.finish().settle();
     world.seen.runs.retain(|it| it.labels()["openstackdataplaneservice"] != "first");
     assert_eq!(world.settle(), [""; 0]);
     world.succeeds();
@@ -127,11 +115,9 @@ fn runs_of_services_that_are_done_may_go() {
 #[test]
 fn a_run_that_is_deleted_while_it_works_is_made_again() {
     for service in ["first", "second"] {
-        let mut world = World::new();
-        world.settle();
+        let mut world = World::new().at_rest();
         if service == "second" {
-            world.finish();
-            world.settle();
+            world.finish().settle();
         }
         world.seen.runs.retain(|it| it.labels()["openstackdataplaneservice"] != service);
         assert_eq!(runs(&world.settle()), [format!("run {service} on n0,n1")]);
@@ -155,8 +141,7 @@ fn at_most_five_hosts_are_told_of_by_name() {
 #[test]
 fn failed_and_unreachable_hosts_are_counted_and_named_for_each_run() {
     let hosts = ["n0", "n1", "n2", "n3"];
-    let mut world = World::with(vec![node_set("compute", &hosts, &["first"])], json!({}));
-    world.settle();
+    let mut world = World::with(vec![node_set("compute", &hosts, &["first"])], json!({})).at_rest();
     world.finish_with(|_, host| match host {
         "n1" => "Failed",
         "n2" => "Unreachable",
@@ -174,8 +159,7 @@ fn failed_and_unreachable_hosts_are_counted_and_named_for_each_run() {
 
 #[test]
 fn the_command_that_takes_a_host_over_is_never_cut_off() {
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::new().at_rest();
     world.finish_with(|_, host| if host == "n1" { "Failed" } else { "Ok" });
     let owner = format!("ns/OpenStackDataPlaneNodeSet/{}", "x".repeat(200));
     let refusal = HostFailure {

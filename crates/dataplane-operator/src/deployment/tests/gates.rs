@@ -23,7 +23,7 @@ impl World {
     }
 
     /// The operator has looked at each host after what was deployed last, and these are not up.
-    fn reported(&mut self, not_ready: &[&str]) {
+    fn reported(&mut self, not_ready: &[&str]) -> &mut Self {
         for host in ["n0", "n1"] {
             let status = if not_ready.contains(&host) { "False" } else { "True" };
             let condition = json!([{
@@ -39,6 +39,7 @@ impl World {
                 set_nodes::hold(node, holder);
             });
         }
+        self
     }
 
     /// Lets every service succeed on every host.
@@ -60,18 +61,15 @@ fn the_next_service_does_not_wait_for_a_gate_and_the_end_does() {
     assert_eq!(world.condition("DeploymentReady"), is("True", "Ready"));
     assert_eq!(world.condition("Ready"), is("Unknown", "GateAwaited"));
     assert!(world.seen.deployment.has_run());
-    world.reported(&["n1"]);
-    assert_eq!(world.settle(), ["status"]);
+    assert_eq!(world.reported(&["n1"]).settle(), ["status"]);
     assert_eq!(world.condition("Ready"), is("False", "HostsNotReady"));
     world.says("Ready", &["n1: Down: It is down."]);
-    world.reported(&[]);
-    assert_eq!(world.settle(), ["status", "release"]);
+    assert_eq!(world.reported(&[]).settle(), ["status", "release"]);
     assert!(world.is_over());
     assert_eq!(world.condition("ReadinessGatesReady"), is("True", "HostsReady"));
     assert_eq!(world.condition("Ready"), is("True", "Ready"));
     // What becomes of the hosts later is not the deployment's.
-    world.reported(&["n0"]);
-    assert_eq!(world.settle(), [""; 0]);
+    assert_eq!(world.reported(&["n0"]).settle(), [""; 0]);
     once(&world);
 }
 
@@ -81,10 +79,8 @@ fn a_gate_that_no_operator_reports_keeps_the_deployment_open_and_is_named() {
     world.run_all();
     let plan = world.pass();
     assert!((300..301).contains(&plan.requeue_after.unwrap().as_secs()));
-    world.sleep(299);
-    assert_eq!(world.settle(), [""; 0]);
-    world.sleep(1);
-    assert_eq!(world.settle(), ["status"]);
+    assert_eq!(world.sleep(299).settle(), [""; 0]);
+    assert_eq!(world.sleep(1).settle(), ["status"]);
     assert_eq!(world.condition("Ready"), is("False", "GateNotReported"));
     world.says("Ready", &["service first is not reported by any operator"]);
     assert!(!world.is_over());
@@ -104,16 +100,14 @@ fn only_hosts_that_take_part_and_still_exist_are_awaited() {
     let reported = |deployment: Value| {
         let mut world = gated(deployment);
         world.run_all();
-        world.reported(&["n1"]);
-        world.settle();
+        world.reported(&["n1"]).settle();
         world
     };
     assert!(reported(json!({ "ansibleLimit": "n0" })).is_over());
     let mut world = reported(json!({}));
     assert!(!world.is_over());
     let mut younger = world.clone();
-    world.edit("compute", |it| drop(it.spec.nodes.remove("n1")));
-    world.settle();
+    world.edit("compute", |it| drop(it.spec.nodes.remove("n1"))).settle();
     assert!(world.is_over());
     // A younger deployment that has begun with a host answers for it itself.
     younger.with_node("compute", "n1", |it| set_nodes::begin(it, "younger"));
@@ -128,8 +122,7 @@ fn a_deployment_that_failed_or_is_to_be_deleted_awaits_no_gate() {
     assert_eq!(world.condition("Ready"), is("False", "BackoffLimitExceeded"));
     let mut world = gated(json!({}));
     world.run_all();
-    world.terminate();
-    world.settle();
+    world.terminate().settle();
     assert!(world.is_over() && world.is_gone);
 }
 
@@ -152,8 +145,7 @@ fn what_an_operator_said_before_the_deployment_is_not_counted() {
     assert_eq!(world.condition("Ready"), is("Unknown", "GateAwaited"));
     let text = "what OpenStackDataPlaneNode n0, n1 says is from before the last deployment";
     world.says("Ready", &[text]);
-    world.reported(&[]);
-    world.settle();
+    world.reported(&[]).settle();
     assert!(world.is_over());
 }
 
@@ -161,17 +153,13 @@ fn what_an_operator_said_before_the_deployment_is_not_counted() {
 fn a_host_that_was_away_when_the_last_service_ended_is_not_awaited_once_it_is_back() {
     let mut world = gated(json!({}));
     world.settle();
-    world.finish();
-    world.settle();
+    world.finish().settle();
     let entry = world.seen.node_sets["compute"].spec.nodes["n1"].clone();
     world.edit("compute", |it| drop(it.spec.nodes.remove("n1")));
-    world.finish();
-    world.settle();
+    world.finish().settle();
     assert!(world.seen.deployment.has_run());
-    world.edit("compute", |it| drop(it.spec.nodes.insert("n1".into(), entry)));
-    world.settle();
+    world.edit("compute", |it| drop(it.spec.nodes.insert("n1".into(), entry))).settle();
     world.says("DeploymentReady", &["on 1 hosts"]);
-    world.reported(&[]);
-    world.settle();
+    world.reported(&[]).settle();
     assert_eq!((world.is_over(), world.host_state("n1")), (true, HostState::Deploying));
 }

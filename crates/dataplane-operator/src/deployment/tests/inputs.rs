@@ -101,8 +101,7 @@ fn a_node_set_that_is_not_set_up_says_why() {
     world.settle();
     world.says("SetupReady", &["it waits for d"]);
     let now = Time(world.now);
-    world.edit("compute", |it| it.metadata.deletion_timestamp = Some(now));
-    world.settle();
+    world.edit("compute", |it| it.metadata.deletion_timestamp = Some(now)).settle();
     world.says("SetupReady", &["being deleted"]);
 }
 
@@ -127,16 +126,11 @@ fn what_only_other_services_lack_is_not_waited_for() {
 #[test]
 fn what_a_later_service_lacks_does_not_hold_those_before_it() {
     let services = ["first", "second", "third"];
-    let mut world = World::with(vec![node_set("compute", &["n0"], &services)], json!({}));
-    world.settle();
+    let mut world = World::with(vec![node_set("compute", &["n0"], &services)], json!({})).at_rest();
     let missing = world.seen.services.remove("third").unwrap();
-    world.finish();
-    let writes = world.settle();
-    assert!(writes.contains(&"run second on n0".to_owned()), "{writes:?}");
+    assert!(world.finish().settle().contains(&"run second on n0".to_owned()));
     assert_eq!(world.condition("InputReady"), is("False", "ServiceNotFound"));
-    world.finish();
-    let writes = world.settle();
-    assert!(!writes.iter().any(|it| it.starts_with("run")), "{writes:?}");
+    assert_eq!(runs(&world.finish().settle()), [""; 0]);
     assert_eq!(world.condition("Ready"), is("False", "ServiceNotFound"));
     world.seen.services.insert("third".into(), missing);
     world.succeeds();
@@ -146,8 +140,7 @@ fn what_a_later_service_lacks_does_not_hold_those_before_it() {
 fn a_service_for_all_waits_for_what_any_node_set_lacks() {
     let sets =
         vec![node_set("a", &["a0"], &["first", "everywhere"]), node_set("b", &["b0"], &["first"])];
-    let mut world = World::with(sets, json!({}));
-    world.settle();
+    let mut world = World::with(sets, json!({})).at_rest();
     world.finish();
     for lacking in ["a", "b"] {
         let mut world = world.clone();
@@ -197,8 +190,7 @@ fn one_that_goes_while_it_runs_stops_only_what_needs_it() {
     world.settle();
     world.seen.sources.remove(&snippet());
     world.settle();
-    world.finish();
-    world.settle();
+    world.finish().settle();
     assert_eq!(world.condition("Ready"), is("False", "DataSourceNotFound"));
     assert_eq!(world.of_set("compute", "ServiceFirstDeploymentReady"), "True Ready");
     set_snippet(&mut world, "1");
@@ -212,8 +204,7 @@ fn the_hashes_are_of_what_was_there_when_the_runs_were_made() {
     assert_eq!(world.status().config_map_hashes["snippet"], "n1q");
     set_snippet(&mut world, "2");
     assert_eq!(world.settle(), [""; 0], "its service has not begun");
-    world.finish();
-    world.settle();
+    world.finish().settle();
     assert_eq!(world.status().config_map_hashes["snippet"], "n2q");
     set_snippet(&mut world, "3");
     world.run_out(|_, _| "Ok");
@@ -228,10 +219,8 @@ fn the_hashes_are_of_what_was_there_when_the_runs_were_made() {
 fn content_that_changes_between_the_runs_of_one_deployment_counts_as_nothing_deployed() {
     let mut world = with_sources();
     world.settle();
-    world.finish();
-    world.settle();
-    world.finish_with(|_, host| if host == "n1" { "Failed" } else { "Ok" });
-    world.settle();
+    world.finish().settle();
+    world.finish_with(|_, host| if host == "n1" { "Failed" } else { "Ok" }).settle();
     assert_eq!(world.status().config_map_hashes["snippet"], "n1q");
     let mut same = world.clone();
     same.run_out(|_, _| "Ok");
@@ -299,8 +288,7 @@ fn a_service_brings_its_own_runner_image() {
     });
     world.seen.services.extend([service("second", &spec)]);
     world.settle();
-    world.finish();
-    world.settle();
+    world.finish().settle();
     let image = |service: &str| world.run(service).spec.image.as_deref();
     assert_eq!((image("first"), image("second")), (None, Some("registry.example/runner:1")));
 }

@@ -51,15 +51,11 @@ fn a_limit_leaves_out_hosts_that_have_no_machine() {
 
 #[test]
 fn no_further_run_is_made_for_a_host_whose_machine_goes_meanwhile() {
-    let mut world = World::bare(json!({}), &["n0", "n1"]);
-    world.settle();
+    let mut world = World::bare(json!({}), &["n0", "n1"]).at_rest();
     world.provision("n1", false);
-    world.finish();
-    let writes = world.settle();
-    assert!(writes.contains(&"run second on n0".to_owned()), "{writes:?}");
+    assert!(world.finish().settle().contains(&"run second on n0".to_owned()));
     assert_eq!(world.condition("InputReady"), is("False", "MachinesNotReady"));
-    world.finish();
-    world.settle();
+    world.finish().settle();
     assert!(!world.is_over());
     world.provision("n1", true);
     assert!(world.settle().contains(&"run second on n1".to_owned()));
@@ -68,14 +64,12 @@ fn no_further_run_is_made_for_a_host_whose_machine_goes_meanwhile() {
 
 #[test]
 fn nothing_runs_on_another_system_before_the_node_is_described_with_it() {
-    let mut world = World::bare(json!({}), &["n0", "n1"]);
-    world.settle();
+    let mut world = World::bare(json!({}), &["n0", "n1"]).at_rest();
     world.edit("compute", |it| {
         let machine = it.status.as_mut().unwrap().machines.get_mut("n1").unwrap();
         machine.installation = Some("another".into());
     });
-    world.finish();
-    assert_eq!(runs(&world.settle()), ["run second on n0"]);
+    assert_eq!(runs(&world.finish().settle()), ["run second on n0"]);
     assert_eq!(world.condition("InputReady"), is("False", "MachinesNotReady"));
     let machine = world.seen.node_sets["compute"].status.as_ref().unwrap().machines["n1"].clone();
     world.with_node("compute", "n1", |it| it.status.as_mut().unwrap().machine = Some(machine));

@@ -30,8 +30,7 @@ fn node_sets_go_on_beside_each_other() {
 fn a_service_for_all_node_sets_has_one_run_on_all_hosts() {
     let mut world = two(json!({}));
     world.settle();
-    world.finish();
-    assert!(world.settle().contains(&"run everywhere on a0,a1,b0".to_owned()));
+    assert!(world.finish().settle().contains(&"run everywhere on a0,a1,b0".to_owned()));
     let run = world.run("everywhere");
     let hosts: Vec<&str> = run.spec.hosts.iter().map(|it| it.name.as_str()).collect();
     assert_eq!(hosts, ["a0", "a1", "b0"]);
@@ -60,8 +59,7 @@ fn a_service_for_all_node_sets_leaves_out_hosts_that_are_terminating() {
     leaving.spec.leaving = Some(true);
     world.seen.nodes.get_mut("a").unwrap().insert("a9".into(), Arc::new(leaving));
     world.settle();
-    world.finish();
-    assert!(world.settle().contains(&"run everywhere on a0,a1,b0".to_owned()));
+    assert!(world.finish().settle().contains(&"run everywhere on a0,a1,b0".to_owned()));
     let run = world.run("everywhere");
     assert_eq!(run.spec.hosts.len(), 3);
     assert_eq!(run.spec.extra_vars["edpm_override_hosts"], "all:!a9");
@@ -79,10 +77,8 @@ fn a_service_for_all_waits_until_each_host_has_come_to_it_or_has_failed_for_good
     world.finish_with(fails);
     let is_made = |it: &Vec<String>| it.iter().any(|it| it.starts_with("run everywhere"));
     assert!(!is_made(&world.settle()), "a1 is tried again");
-    world.sleep(60);
-    assert!(!is_made(&world.settle()));
-    world.finish_with(fails);
-    assert!(world.settle().contains(&"run everywhere on a0,b0".to_owned()));
+    assert!(!is_made(&world.sleep(60).settle()));
+    assert!(world.finish_with(fails).settle().contains(&"run everywhere on a0,b0".to_owned()));
     world.run_out(fails);
     assert_eq!(world.condition("Ready"), is("False", "BackoffLimitExceeded"));
     // The other node set is done.
@@ -98,19 +94,15 @@ fn what_fails_on_hosts_of_another_node_set_counts_there_and_is_tried_again_for_t
     };
     let mut world = two(json!({ "backoffLimit": 1 }));
     world.settle();
-    world.finish();
-    world.settle();
-    world.finish_with(fails);
-    world.settle();
+    world.finish().settle();
+    world.finish_with(fails).settle();
     // The others continue, and this one is retried; the play targets all of them each time.
     assert_eq!(world.run("second").spec.hosts.len(), 2);
     assert_eq!(world.condition("Ready"), is("False", "TaskFailed"));
     let failure = world.status().failures[0].clone();
     assert_eq!((failure.node_set, failure.host), ("b".into(), "b0".into()));
-    world.finish_with(fails);
-    world.settle();
-    world.sleep(60);
-    assert!(world.settle().contains(&"run everywhere on b0".to_owned()));
+    world.finish_with(fails).settle();
+    assert!(world.sleep(60).settle().contains(&"run everywhere on b0".to_owned()));
     assert_eq!(world.seen.runs.last().unwrap().spec.hosts.len(), 3);
     let mut healed = world.clone();
     healed.succeeds();
@@ -251,8 +243,7 @@ fn a_deployment_whose_status_no_object_holds_is_refused_with_the_way_out() {
 
 #[test]
 fn an_edit_of_a_node_set_changes_nothing_that_has_begun() {
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::new().at_rest();
     world.edit("compute", |it| {
         it.metadata.generation = Some(2);
         it.spec.services = vec!["third".into()];
@@ -272,22 +263,19 @@ fn an_edit_of_a_node_set_changes_nothing_that_has_begun() {
 
 #[test]
 fn a_host_that_moves_is_reached_until_the_end_where_the_inventory_has_it() {
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::new().at_rest();
     let before = world.run("first").spec.hosts.clone();
     world.edit("compute", |it| {
         let node = it.spec.nodes.get_mut("n0").unwrap();
         node.ansible.as_mut().unwrap().ansible_host = Some("192.0.2.251".into());
     });
-    world.finish();
-    world.settle();
+    world.finish().settle();
     assert_eq!(world.run("second").spec.hosts, before);
 }
 
 #[test]
 fn a_host_that_is_taken_out_of_its_node_set_holds_nobody() {
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::new().at_rest();
     world.edit("compute", |it| {
         it.spec.nodes.remove("n1");
     });
@@ -298,8 +286,7 @@ fn a_host_that_is_taken_out_of_its_node_set_holds_nobody() {
 
 #[test]
 fn a_node_set_that_takes_the_name_of_another_one_is_told_and_not_touched() {
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::new().at_rest();
     world.finish();
     world.edit("compute", |it| it.metadata.uid = Some("another".into()));
     assert_eq!(world.settle(), ["status"]);
@@ -314,10 +301,8 @@ fn a_node_set_that_takes_the_name_of_another_one_is_told_and_not_touched() {
 fn a_node_set_that_goes_when_its_hosts_are_done_holds_nothing() {
     let sets =
         vec![node_set("x", &["x0"], &["first"]), node_set("y", &["y0"], &["first", "second"])];
-    let mut world = World::with(sets, json!({}));
-    world.settle();
-    world.finish();
-    world.settle();
+    let mut world = World::with(sets, json!({})).at_rest();
+    world.finish().settle();
     world.seen.node_sets.remove("x");
     world.succeeds();
 }

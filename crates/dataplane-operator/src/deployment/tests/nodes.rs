@@ -49,8 +49,7 @@ fn a_host_whose_node_cannot_be_made_or_goes_takes_no_part_and_the_others_do() {
     let now = Time(deleted.now);
     deleted.with_node("compute", "n1", |it| it.metadata.deletion_timestamp = Some(now));
     for mut world in [refused, leaving, deleted] {
-        let writes = world.run_out(|_, _| "Ok");
-        assert!(writes.contains(&"run first on n0".to_owned()), "{writes:?}");
+        assert!(world.run_out(|_, _| "Ok").contains(&"run first on n0".to_owned()));
         assert_eq!(world.condition("Ready"), is("True", "Ready"));
     }
     // Nothing would be run, and that would be a success.
@@ -74,7 +73,7 @@ fn a_host_that_goes_or_becomes_another_one_meanwhile_takes_no_part_any_more() {
     };
     let goes: [(bool, &dyn Fn(&mut World)); 5] = [
         (true, &|world| world.with_node("compute", "n1", |it| it.spec.leaving = Some(true))),
-        (false, &|world| world.edit("compute", |it| drop(it.spec.nodes.remove("n1")))),
+        (false, &|world| _ = world.edit("compute", |it| drop(it.spec.nodes.remove("n1")))),
         (true, &|world| world.lose_nodes(&["n1"])),
         (true, &|world| {
             world.lose_nodes(&["n1"]);
@@ -82,15 +81,13 @@ fn a_host_that_goes_or_becomes_another_one_meanwhile_takes_no_part_any_more() {
         }),
         (true, &|world| machine(world, 0)),
     ];
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::new().at_rest();
     world.sleep(60);
     world.finish();
     for (is_listed, goes) in goes {
         let mut world = world.clone();
         goes(&mut world);
-        let writes = world.run_out(|_, _| "Ok");
-        assert_eq!(runs(&writes), ["run second on n0"]);
+        assert_eq!(runs(&world.run_out(|_, _| "Ok")), ["run second on n0"]);
         if is_listed {
             assert_eq!(world.condition("Ready"), is("False", "BackoffLimitExceeded"));
             let lost = "1 of 2 hosts have failed for good. These were taken out or made anew since it \
@@ -117,8 +114,7 @@ fn a_deployment_whose_hosts_were_all_made_anew_fails_once_its_runs_have_ended() 
     world.without_nodes.clear();
     world.settle();
     assert!(!world.is_over(), "its run is at work on the host");
-    world.finish();
-    world.settle();
+    world.finish().settle();
     assert_eq!(world.condition("Ready"), is("False", "BackoffLimitExceeded"));
     assert!(world.is_over() && world.status().node_set_hashes.is_empty());
 }

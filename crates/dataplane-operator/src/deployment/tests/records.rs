@@ -3,21 +3,10 @@
 use super::*;
 
 #[test]
-fn a_redeployment_costs_each_host_two_writes() {
-    let spec = json!({ "maxUnavailable": "50%" });
-    let mut world = World::deployed(4, &["first", "second", "third"], spec);
-    world.succeeds();
-    assert_eq!(world.node_writes, 8);
-    let deployment = world.node("n000").deployment.as_ref().unwrap();
-    assert_eq!((deployment.uid.as_str(), deployment.attempt), ("edpm", 2), "one after the other");
-}
-
-#[test]
 fn each_failure_and_each_retry_is_recorded_and_counted() {
     let mut world = World::deployed(1, &["first", "second"], json!({ "backoffLimit": 1 }));
     world.settle();
-    world.finish_with(|_, _| "Failed");
-    world.settle();
+    world.finish_with(|_, _| "Failed").settle();
     let record = world.record("n000", "first").unwrap();
     assert_eq!((record.state, record.attempt), (RunState::Failed, 1));
     assert_eq!((record.failures, record.reason.as_deref()), (1, Some("TaskFailed")));
@@ -27,15 +16,13 @@ fn each_failure_and_each_retry_is_recorded_and_counted() {
         (deployment.state, deployment.attempt)
     };
     assert_eq!(attempt(&world), (HostState::Deploying, 2), "it is tried again");
-    world.sleep(16);
-    world.settle();
+    world.sleep(16).settle();
     assert_eq!(attempt(&world), (HostState::Deploying, 3));
     assert_eq!(world.record("n000", "first").unwrap().attempt, 2);
     world.run_out(|_, _| "Failed");
     assert_eq!(attempt(&world), (HostState::Failed, 3));
     // The next one counts its own attempts from the first, and the host's go on.
-    let mut next = world.next("next");
-    next.settle();
+    let mut next = world.next("next").at_rest();
     assert_eq!(attempt(&next), (HostState::Deploying, 4));
     assert_eq!(next.record("n000", "first").unwrap().attempt, 1);
     next.succeeds();
@@ -50,8 +37,7 @@ fn a_deployment_after_one_that_failed_or_was_broken_off_is_a_correction() {
         (HostState::Deployed, 0),
     ] {
         let mut world = World::deployed(1, &["first", "second"], json!({}));
-        world.was(state, &["n000"]);
-        world.settle();
+        world.was(state, &["n000"]).settle();
         let recorded = ["first", "second"].map(|it| world.record("n000", it).unwrap().failures);
         assert_eq!(recorded, [failures; 2], "{state:?}");
         assert_eq!(world.status().failures.len(), 0);
@@ -109,15 +95,12 @@ fn only_a_deployment_of_every_task_and_service_brings_a_host_to_the_node_sets_in
 #[test]
 fn a_deployment_that_is_deleted_leaves_hosts_failed_or_as_they_were() {
     let spec = json!({ "maxUnavailable": 2 });
-    let mut world = World::deployed(3, &["first", "second"], spec);
-    world.settle();
+    let mut world = World::deployed(3, &["first", "second"], spec).at_rest();
     world.finish_with(|_, host| if host == "n000" { "Failed" } else { "Ok" });
     assert_eq!(runs(&world.settle()), ["run second on n001"]);
-    world.terminate();
-    world.settle();
+    world.terminate().settle();
     assert!(!world.is_gone);
-    world.finish();
-    world.settle();
+    world.finish().settle();
     assert!(world.is_gone);
     let states = ["n000", "n001", "n002"].map(|it| world.host_state(it));
     assert_eq!(states, [HostState::Failed, HostState::Deployed, HostState::Deployed]);
@@ -147,8 +130,7 @@ fn whatever_becomes_of_its_records_nothing_runs_again_once_every_service_has_run
     assert_eq!(forgotten.settle().iter().filter(|it| *it != "status").count(), 0);
     // A younger one has begun with both hosts.
     world.sleep(600);
-    let mut younger = world.next("younger");
-    younger.settle();
+    let younger = world.next("younger").at_rest();
     assert_eq!(younger.carried.len(), 2);
     world.seen.nodes = younger.seen.nodes.clone();
     assert_eq!(world.settle(), ["status", "release"]);

@@ -522,8 +522,7 @@ fn a_host_that_another_node_set_has_too_is_handed_over_as_it_is() {
     of_before.name = "before".into();
     of_before.uid = "before".into();
     after.seen.nodes.own.insert("n1".into(), Arc::new(node));
-    let writes = after.settle_nodes();
-    assert_eq!(writes, ["status n1"]);
+    assert_eq!(after.settle_nodes(), ["status n1"]);
     assert_eq!(after.states(), [HostState::Deployed]);
     assert_eq!(left_by_deployments(&after, "n1"), as_it_was, "it counts as in service");
     assert_eq!(
@@ -610,8 +609,7 @@ fn after_a_restore_the_nodes_follow_the_new_node_set_and_nothing_is_deployed() {
     for name in ["n0", "n1"] {
         world.with_node(name, |it| it.status = None);
     }
-    let writes = world.settle_nodes();
-    assert_eq!(writes, ["apply n0", "apply n1", "status n0", "status n1"]);
+    assert_eq!(world.settle_nodes(), ["apply n0", "apply n1", "status n0", "status n1"]);
     assert_eq!(world.seen.nodes.own["n0"].labels()[NODE_SET_UID], "new");
     assert_eq!(world.node("n0").observed_node_set.as_ref().unwrap().uid, "new");
     assert_eq!(world.states(), [HostState::Undeployed; 2]);

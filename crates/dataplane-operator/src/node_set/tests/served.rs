@@ -203,15 +203,13 @@ impl World {
 #[test]
 fn a_host_is_deployed_at_the_addresses_that_were_reserved_for_it() {
     let mut world = World::on_networks();
-    let first = world.settle();
-    assert_eq!(first[..2], ["apply IPSet n0", "apply IPSet n1.example.org"]);
+    assert_eq!(world.settle()[..2], ["apply IPSet n0", "apply IPSet n1.example.org"]);
     assert_eq!(world.condition("NodeSetIPReservationReady"), is("False", "Reserving"));
     assert_eq!(world.condition("SetupReady"), is("False", "NotServedYet"));
     world.says("SetupReady", &["2 of 2 hosts"]);
     assert!(world.seen.inventory.is_none(), "no play may run at half an address");
 
-    let second = world.reserve().settle();
-    assert_eq!(second[0], "apply DNSData compute");
+    assert_eq!(world.reserve().settle()[0], "apply DNSData compute");
     assert_eq!(world.condition("NodeSetIPReservationReady"), is("True", "Reserved"));
     assert_eq!(world.condition("NodeSetDNSDataReady"), is("False", "Naming"));
     assert!(world.seen.inventory.is_none());
@@ -297,8 +295,7 @@ fn what_a_host_had_is_given_back_when_it_goes_and_all_of_it_when_there_are_no_ne
     assert!(world.status()["allIPs"].get("n1.example.org").is_none());
     world.edit("/nodeTemplate/networks", json!([]));
     world.seen.infra.is_used = false;
-    let writes = world.settle();
-    assert_eq!(writes[..2], ["delete IPSet n0", "delete DNSData compute"]);
+    assert_eq!(world.settle()[..2], ["delete IPSet n0", "delete DNSData compute"]);
     assert_eq!(world.condition("NodeSetIPReservationReady"), is("True", "NotRequired"));
     assert!(world.status().get("allIPs").is_none());
 }
@@ -514,8 +511,7 @@ fn a_renewed_certificate_is_named_and_nothing_is_asked_anew() {
         "{}",
         world.message("UpToDate")
     );
-    let writes = world.issue("2").settle();
-    assert_eq!(writes[0], "apply Secret compute-web-default-certs-0");
+    assert_eq!(world.issue("2").settle()[0], "apply Secret compute-web-default-certs-0");
     assert_eq!(world.condition("UpToDate"), is("False", "InputsChanged"));
     world.says("UpToDate", &["Secret compute-web-default-certs-0 of service install"]);
     world.holds([("Ready", "True", "Ready"), ("SetupReady", "True", "Ready")]);

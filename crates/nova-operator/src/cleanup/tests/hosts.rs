@@ -67,8 +67,7 @@ fn what_does_not_heal_by_itself_is_not_tried_again() {
     for result in ["Failed", "NotReached"] {
         let mut world = World::new();
         world.delete_node(false).settle();
-        let writes = world.end(result).settle();
-        assert_eq!(n_cleanups(&writes), 0);
+        assert_eq!(n_cleanups(&world.end(result).settle()), 0);
         assert!(world.node.is_none() && world.compute.is_none());
         assert_eq!(world.leftovers(), [("n0.example.org".to_owned(), false)]);
     }
@@ -196,8 +195,7 @@ fn a_host_that_nobody_can_reach_any_more_is_told_and_keeps_nothing() {
         world.take_all(&plan.steps);
         assert_eq!(reason(&world, "HostCleaned"), "HostNotCleaned");
         assert!(message(&world).contains(words), "{}", message(&world));
-        let writes = world.settle();
-        assert_eq!(n_cleanups(&writes), 0);
+        assert_eq!(n_cleanups(&world.settle()), 0);
         assert_eq!(world.leftovers(), [("n0.example.org".to_owned(), false)]);
     }
 }
@@ -277,8 +275,7 @@ fn a_clean_up_that_is_refused_is_told_and_heals() {
     world.take_all(&telling.steps);
     assert_eq!(reason(&world, "Ready"), "Forbidden");
     assert!(message(&world).contains("exceeded quota: q"), "{}", message(&world));
-    let writes = world.settle();
-    assert_eq!(n_cleanups(&writes), 1);
+    assert_eq!(n_cleanups(&world.settle()), 1);
     assert_eq!(reason(&world, "HostCleaned"), "CleaningHost");
     world.end("Ok").settle();
     assert_eq!(world.leftovers(), [("n0.example.org".to_owned(), true)]);

@@ -533,8 +533,7 @@ fn guests_on_the_host_hold_the_compute_whatever_nova_says_and_are_looked_for_aga
     world.delete_node(false);
     let mut pauses = Vec::new();
     for attempt in 1..7 {
-        let writes = world.settle();
-        assert_eq!(n_cleanups(&writes), 1, "{attempt}");
+        assert_eq!(n_cleanups(&world.settle()), 1, "{attempt}");
         end_with_guests(&mut world, PLAY);
         assert_eq!(n_cleanups(&world.settle()), 0, "{attempt}");
         assert!(matches!(order(&world), Some(HostOrder::DrainForRemoval(..))), "stays disabled");

@@ -44,8 +44,7 @@ fn a_running_and_a_failed_deployment_keep_both_and_a_completed_one_the_newer() {
     let mut world = world.deploy();
     assert_eq!(world.credentials(), ["a"]);
     world.rotate("b");
-    let writes = world.settle();
-    assert_eq!(writes[..4], ["files", "status", "hold RabbitMQUser b", "run nova"]);
+    assert_eq!(world.settle()[..4], ["files", "status", "hold RabbitMQUser b", "run nova"]);
     assert_eq!(world.credentials(), ["a", "b"]);
     world.end("Failed").settle();
     assert_eq!(world.credentials(), ["a", "b"]);
