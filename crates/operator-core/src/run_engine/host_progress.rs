@@ -44,11 +44,6 @@ impl HostProgress {
         }
     }
 
-    /// Returns whether the deployment has not begun with the host: no run was created for it.
-    pub fn is_untouched(&self) -> bool {
-        self.done == 0 && self.state == RunState::Pending && self.attempt == 0
-    }
-
     /// Returns whether the deployment before failed on the host and this one is not finished there.
     pub fn is_corrected(&self) -> bool {
         !self.is_done() && self.failures > 0 && self.reason.is_none()
@@ -119,6 +114,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::run_engine::host_key::HostKeyTrust;
     use crate::run_engine::retry::Retries;
     use crate::run_engine::run::SERVICE_LABEL;
     use crate::run_engine::test_runs::{attempt, ended, record, run};
@@ -167,9 +163,8 @@ mod tests {
             recorded,
             has_moved: false,
             ssh_key: ("key", "1"),
-            trusted: "word",
-            accept: None,
-            take_over: "kubectl annotate x take-over=",
+            trust: &HostKeyTrust::default(),
+            namespace: None,
             retries: Retries::Limited { attempts: 3, way_on: "another one" },
         };
         let sequence = service_sequence::evaluate(&host, &runs, Timestamp::UNIX_EPOCH);
@@ -179,7 +174,8 @@ mod tests {
 
     #[test]
     fn a_host_of_which_nothing_is_recorded_is_untouched_until_it_may_begin() {
-        assert!(progress(&[], &[], false).is_untouched());
+        let held = progress(&[], &[], false);
+        assert_eq!((held.done, held.state, held.attempt), (0, RunState::Pending, 0));
         let begins = progress(&[], &[], true);
         assert_eq!((begins.done, begins.state, begins.attempt), (0, RunState::Pending, 1));
     }
@@ -222,7 +218,6 @@ mod tests {
             let at = HostProgress::of(&records[..n_recorded], NAMES.len());
             prop_assert_eq!(at.done, n_done.min(n_recorded));
             prop_assert_eq!(at.is_done(), n_done == NAMES.len() && n_recorded == NAMES.len());
-            prop_assert_eq!(at.is_untouched(), n_recorded == 0);
             let is_recorded = n_done < n_recorded;
             prop_assert_eq!(at.is_failing(), is_recorded && reason.is_some());
             prop_assert_eq!(at.is_corrected(), is_recorded && reason.is_none());
