@@ -186,9 +186,7 @@ fn whole(
     let observed = set.status.as_ref();
     drafts.extend(rejected_write::condition(rejected, set.conditions(), false));
     let good = reasons::READY.condition(READY, "Each host has a machine that runs.");
-    let ready = conditions::ready(&drafts, good);
-    drafts.extend(conditions::kstatus(&ready));
-    drafts.extend([ready, up_to_date]);
+    drafts.extend([conditions::ready(&drafts, good), up_to_date]);
     let generation = set.metadata.generation;
     for (name, drive) in drives {
         // The digest noted on the machine stays as it is there; the status has it with the present

@@ -2,7 +2,7 @@
 
 use api::ansibleee::{Admission, AnsibleEe, AnsibleEeStatus, JobRef, JobStatus};
 use api::conditions::{
-    self, ConditionDraft, READY, append_more_in_parentheses, kstatus, merge_conditions, ready,
+    self, ConditionDraft, READY, append_more_in_parentheses, merge_conditions, ready,
 };
 use api::fault::Fault;
 use jiff::Timestamp;
@@ -91,10 +91,7 @@ fn with_conditions(
     now: Timestamp,
 ) -> AnsibleEeStatus {
     let good = reasons::READY.condition(READY, job.message.clone());
-    let summary = ready(&[input.clone(), job.clone()], good);
-    let mut conditions = vec![input, job];
-    conditions.extend(kstatus(&summary));
-    conditions.push(summary);
+    let mut conditions = vec![ready([&input, &job], good), input, job];
     conditions.extend(key_checks::condition(&run.spec, unchecked));
     status.conditions =
         merge_conditions(run.conditions(), conditions, status.observed_generation, now);

@@ -34,9 +34,7 @@ pub fn step(seen: &Seen<'_>, rejected: Option<&RejectedWrite>, now: Timestamp) -
     let is_deployed = deployment.holds() && nodes.total > 0;
     let mut all: Vec<ConditionDraft> =
         [Some(setup(seen)), rejected, Some(deployment)].into_iter().flatten().collect();
-    let ready = conditions::ready(&all, good);
-    all.extend(conditions::kstatus(&ready));
-    all.extend([ready, orphaned(seen)]);
+    all.extend([conditions::ready(&all, good), orphaned(seen)]);
     let desired = DataPlaneStatus {
         observed_generation: data_plane.metadata.generation,
         conditions: merge_conditions(

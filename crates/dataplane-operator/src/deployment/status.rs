@@ -164,10 +164,7 @@ impl Evaluation<'_> {
         let is_over = self.end() != End::Open;
         let of_end = [DEPLOYMENT_READY, READINESS_GATES_READY];
         let counts = |it: &&ConditionDraft| !is_over || of_end.contains(&it.type_.as_str());
-        let blocking: Vec<ConditionDraft> = all.iter().filter(counts).cloned().collect();
-        let ready = conditions::ready(&blocking, good);
-        all.extend(conditions::kstatus(&ready));
-        all.push(ready);
+        all.push(conditions::ready(all.iter().filter(counts), good));
         all
     }
 

@@ -90,15 +90,21 @@ pub fn with_deployment(
     let mut drafts: Vec<ConditionDraft> = others.map(ConditionDraft::repeated).collect();
     drafts.push(deployment(set, &next));
     drafts.extend(is_up_to_date.then(brought));
-    drafts.extend(summary(node, set, &drafts));
+    drafts.push(summary(node, set, &drafts));
     let generation = node.metadata.generation;
     NodeStatus { conditions: merge_conditions(recorded, drafts, generation, now), ..status }
 }
 
-/// Returns `Ready`, and kstatus' condition, of a node with these other conditions.
+/// Returns the `Ready` of a node that is deployed.
+pub fn is_ready(node: &Node) -> ConditionDraft {
+    let text = format!("OpenStackDataPlaneNode {} is deployed.", node.name_any());
+    reasons::role::READY.condition(READY, text)
+}
+
+/// Returns `Ready` of a node with these other conditions.
 ///
 /// A host that needs no deployment stays ready when an input of a deployment goes missing.
-pub fn summary(node: &Node, set: &NodeSet, drafts: &[ConditionDraft]) -> Vec<ConditionDraft> {
+pub fn summary(node: &Node, set: &NodeSet, drafts: &[ConditionDraft]) -> ConditionDraft {
     let is_deployed = drafts.iter().any(|it| it.type_ == DEPLOYMENT_READY && it.holds());
     let keeps_ready = is_deployed && has_stood(node, set);
     let counts = |it: &&ConditionDraft| match it.type_.as_str() {
@@ -106,10 +112,7 @@ pub fn summary(node: &Node, set: &NodeSet, drafts: &[ConditionDraft]) -> Vec<Con
         INPUT_READY => !keeps_ready,
         _ => false,
     };
-    let blocking: Vec<ConditionDraft> = drafts.iter().filter(counts).cloned().collect();
-    let good = format!("OpenStackDataPlaneNode {} is deployed.", node.name_any());
-    let ready = conditions::ready(&blocking, reasons::role::READY.condition(READY, good));
-    conditions::kstatus(&ready).into_iter().chain([ready]).collect()
+    conditions::ready(drafts.iter().filter(counts), is_ready(node))
 }
 
 /// Returns whether the node was ready at the node set's present generation.

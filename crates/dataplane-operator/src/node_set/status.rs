@@ -165,10 +165,9 @@ fn conditions(
     let is_blocking = |it: &&ConditionDraft| {
         !is_deployed || !missing.contains(&it.type_.as_str()) || it.type_ == INPUT_READY && !stands
     };
-    let blocking: Vec<ConditionDraft> = drafts.iter().filter(is_blocking).cloned().collect();
     let good = format!("OpenStackDataPlaneNodeSet {name} is deployed.");
-    let ready = conditions::ready(&blocking, reasons::node_set::READY.condition(READY, good));
-    drafts.extend(conditions::kstatus(&ready));
+    let good = reasons::node_set::READY.condition(READY, good);
+    let ready = conditions::ready(drafts.iter().filter(is_blocking), good);
     let of_services = service_inputs(&resolved.service_faults);
     drafts.extend([ready, up_to_date(seen, resolved), service_account(), of_services]);
     let shared = resolved.shared_keys.as_ref();

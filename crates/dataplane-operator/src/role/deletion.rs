@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use api::baremetal::BaremetalSet;
 use api::conditions::{
-    self, Condition, ConditionDraft, READY, RECONCILING, STALLED, first_names, merge_conditions,
+    Condition, ConditionDraft, READY, RECONCILING, STALLED, first_names, merge_conditions,
 };
 use api::dataplane::condition_types::BAREMETAL_READY;
 use api::dataplane::{HostMachine, NodeStatus, Role, RoleStatus};
@@ -190,7 +190,6 @@ fn settled(
     let anew = [draft.type_.as_str(), WRITES_ACCEPTED, READY, RECONCILING, STALLED];
     let stands = previous.iter().filter(|it| !anew.contains(&it.type_.as_str()));
     let mut drafts: Vec<ConditionDraft> = stands.map(ConditionDraft::repeated).collect();
-    drafts.extend(conditions::kstatus(&ready));
     drafts.extend(rejected.cloned());
     drafts.extend([draft, ready]);
     merge_conditions(previous, drafts, generation, now)

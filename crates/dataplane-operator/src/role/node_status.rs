@@ -17,6 +17,7 @@ use crate::conditions::input;
 use crate::host::conflicts::shared_keys::HOST_KEY_UNIQUE;
 use crate::host::inputs;
 use crate::host::machines::set;
+use crate::host::node_conditions::is_ready;
 use crate::host::services::lack_services;
 use crate::host::status::own;
 use crate::reasons;
@@ -76,14 +77,10 @@ pub fn node_findings<'a>(
         // A node without a role reports the rejection itself.
         drafts.extend(rejection.cloned());
     }
-    let blocking: Vec<ConditionDraft> =
-        drafts.iter().filter(|it| !keeps_ready || it.type_ != INPUT_READY).cloned().collect();
-    let good = reasons::role::READY
-        .condition(READY, format!("OpenStackDataPlaneNode {} is deployed.", host.node.name_any()));
-    let ready = conditions::ready(&blocking, good);
+    let counts = |it: &&ConditionDraft| !keeps_ready || it.type_ != INPUT_READY;
+    let ready = conditions::ready(drafts.iter().filter(counts), is_ready(host.node));
     let up_to_date = up_to_date(&evaluated);
     let mut all = drafts;
-    all.extend(conditions::kstatus(&ready));
     all.extend([ready.clone(), up_to_date.clone(), setup(host)]);
     let shared = host.shared_key.as_ref();
     all.extend(shared.map(|it| reasons::inputs::HOST_KEY_SHARED.condition(HOST_KEY_UNIQUE, it)));

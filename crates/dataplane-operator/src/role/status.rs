@@ -60,14 +60,11 @@ pub fn role_step(
     let input = input(&[of_services.as_slice(), &resolved.ssh_faults].concat());
     let mut all: Vec<ConditionDraft> =
         [Some(input), rejection, Some(nodes)].into_iter().flatten().collect();
-    let blocking: Vec<ConditionDraft> = all.iter().filter(is_blocking).cloned().collect();
-    let ready = conditions::ready(&blocking, good);
+    all.push(conditions::ready(all.iter().filter(is_blocking), good));
     // They are run all the same, for the image may have been extended under its name.
     let services = seen.listed().iter().filter_map(|it| seen.services.get(it));
     let lacking: Vec<Problem> = services.filter_map(|it| not_included(it, seen.runner)).collect();
     all.extend((!lacking.is_empty()).then(|| service_inputs(&lacking)));
-    all.extend(conditions::kstatus(&ready));
-    all.push(ready);
     all.push(setup_of_all(hosts));
     all.extend(data_plane(seen.data_plane.is_some(), role));
     let names = seen.nodes.iter().filter_map(|it| it.metadata.name.as_ref());

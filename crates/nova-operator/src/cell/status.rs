@@ -87,9 +87,7 @@ pub fn conditions(
     let name = seen.cell.name_any();
     let text = format!("NovaCell {name} can be used: its message bus and Keystone answer.");
     let mut all = vec![input, message_bus, keystone];
-    let ready = conditions::ready(&all, reasons::cell::READY.condition(READY, text));
-    all.extend(conditions::kstatus(&ready));
-    all.push(ready);
+    all.push(conditions::ready(&all, reasons::cell::READY.condition(READY, text)));
     all.extend(is_terminating(&*seen.cell).then(|| held(seen)));
     all
 }

@@ -41,7 +41,6 @@ pub fn step(
         ready = ready.with_severity(Severity::Info);
     }
     let mut all = steps.to_vec();
-    all.extend(conditions::kstatus(&ready));
     all.push(ready);
     let mut expected = observed.cloned().unwrap_or_default();
     expected.observed_generation = compute.metadata.generation;

@@ -207,7 +207,6 @@ fn conditions(seen: &Observed, evaluated: &Evaluation, now: Timestamp) -> Vec<Co
     let ready = problem.unwrap_or(summary);
     let mut all = vec![cell, deployment, cell_matches(seen)];
     all.extend(evaluated.rejection.clone());
-    all.extend(conditions::kstatus(&ready));
     all.push(ready);
     all.extend(evaluated.health.conditions.iter().cloned());
     all.extend(evaluated.health.drained.clone());

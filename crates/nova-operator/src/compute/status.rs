@@ -159,7 +159,6 @@ fn conditions(seen: &Observed, evaluated: &Evaluation) -> Vec<ConditionDraft> {
     } else {
         conditions::ready(&all, good)
     };
-    all.extend(conditions::kstatus(&ready));
     all.extend([
         ready,
         up_to_date(seen, evaluated),

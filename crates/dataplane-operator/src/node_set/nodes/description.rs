@@ -130,7 +130,7 @@ impl Known<'_> {
         let machine = of_host::machine(seen, resolved, name, address.unwrap_or_default());
         let deployment = node_conditions::deployment(&seen.set, memory);
         let mut drafts = vec![machine, of_set.input.clone(), deployment];
-        drafts.extend(node_conditions::summary(node, &seen.set, &drafts));
+        drafts.push(node_conditions::summary(node, &seen.set, &drafts));
         let up_to_date = of_host::up_to_date(resolved, of_set, node, memory);
         drafts.extend([up_to_date, of_set.setup.clone()]);
         drafts.extend(of_host::host_key_checks(seen, host));
