@@ -10,8 +10,6 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 use operator_core::finalizers::is_terminating;
 use operator_core::node_set_host::{Host as Described, taken_out};
-use operator_core::run_engine::host_key::accept_command;
-use operator_core::run_engine::host_owner::take_over_command;
 use operator_core::run_engine::host_progress::{HostProgress, current};
 use operator_core::run_engine::outcome::FailureReason;
 use operator_core::run_engine::retry::Retries;
@@ -142,7 +140,6 @@ impl OfSet<'_> {
     /// Evaluates a host with its node and its description in the node set.
     fn host(&self, name: &str, known: Option<(&Arc<Node>, Described<'_>)>) -> EvaluatedHost {
         let Self { seen, schedule, offers, now, .. } = self;
-        let namespace = &seen.namespace;
         let (node, found) = known.unzip();
         let address = schedule.addresses.get(name);
         let found = found.map(|it| if let Some(address) = address { it.at(address) } else { it });
@@ -151,7 +148,6 @@ impl OfSet<'_> {
         let known = known.map(|((set, node), it)| SshHost::of_entry(set, Some(node), ssh, it));
         let trust = known.map(|it| it.trust(offers)).unwrap_or_default();
         let secret = self.node_set.map(|it| &it.spec.node_template.ansible_ssh_private_key_secret);
-        let accept = trust.is_learned.then(|| accept_command(namespace, name));
         let has_begun = node.is_some_and(|it| is_ours(seen, it));
         let recorded = self.recorded(node, has_begun);
         let attempts = i64::from(seen.deployment.spec.backoff_limit) + 1;
@@ -164,9 +160,8 @@ impl OfSet<'_> {
                 secret.map(String::as_str).unwrap_or_default(),
                 ssh.map(|it| it.version.as_str()).unwrap_or_default(),
             ),
-            trusted: &trust.token(),
-            accept: accept.as_deref(),
-            take_over: &take_over_command(namespace, &format!("openstackdataplanenode/{name}")),
+            trust: &trust,
+            namespace: Some(&seen.namespace),
             retries: Retries::Limited { attempts, way_on: WAY_ON },
         };
         let (sequence, runs) = schedule.evaluate(&host, *now);

@@ -3,8 +3,6 @@
 use api::dataplane::{Node, RunState, ServiceRun};
 use jiff::Timestamp;
 use kube::ResourceExt;
-use operator_core::run_engine::host_key::accept_command;
-use operator_core::run_engine::host_owner::take_over_command;
 use operator_core::run_engine::retry::Retries;
 use operator_core::run_engine::rollout::{RolloutCounts, RolloutState, named};
 use operator_core::run_engine::service_sequence::{self, NeededRun, ServiceSequence, has_begun};
@@ -148,19 +146,16 @@ pub fn evaluate<'a>(
 
 fn sequence(host: &ResolvedHost<'_>, runs: &[Run<'_>], now: Timestamp) -> ServiceSequence {
     let (name, namespace) = (&host.effective.name, host.node.namespace().unwrap_or_default());
-    let accept = host.trust.is_learned.then(|| accept_command(&namespace, name));
     let ssh_secret = host.effective.ssh_secret.as_deref().unwrap_or_default();
     let ssh_version = host.ssh.map(|it| it.version.as_str()).unwrap_or_default();
-    let object = format!("openstackdataplanenode/{name}");
     let host = Host {
         name,
         desired: &host.desired,
         recorded: recorded_services(host.node),
         has_moved: host.has_moved,
         ssh_key: (ssh_secret, ssh_version),
-        trusted: &host.trust.token(),
-        accept: accept.as_deref(),
-        take_over: &take_over_command(&namespace, &object),
+        trust: &host.trust,
+        namespace: Some(&namespace),
         retries: Retries::Healing(&redeploy::redeploy_command(host.node)),
     };
     service_sequence::evaluate(&host, runs, now)
