@@ -79,9 +79,9 @@ fn hosts_go_one_after_the_other_each_from_its_permission_until_that_is_taken_bac
 
 #[test]
 fn a_host_on_which_not_all_has_succeeded_may_serve_all_the_same_and_a_new_one_does_not() {
-    let states =
+    let before =
         [HostState::Deployed, HostState::Failed, HostState::Undeployed, HostState::Deploying];
-    for state in states.into_iter().map(Some).chain([None]) {
+    for state in before.into_iter().map(Some).chain([None]) {
         let waits = state.is_some();
         let mut world = restricted(1, json!({ "maxUnavailable": 1 }));
         world.with_node("compute", "n000", |it| {
