@@ -23,6 +23,7 @@ fn status(text: &str) -> Step {
     Step { target: target("a"), write, reason: "of the test".into() }
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "`Decide` is given a reference")]
 fn decide_two(_seen: &(), rejected: Option<&RejectedWrite>, _now: Timestamp) -> Plan {
     let mut steps = vec![status("good")];
     steps.extend(rejected.map(|it| status(&it.message)));
@@ -118,6 +119,7 @@ impl Ordering {
     }
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "`Decide` is given a reference")]
 fn decide_ordering(
     seen: &bool,
     rejected: Option<&RejectedWrite>,

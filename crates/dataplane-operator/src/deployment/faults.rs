@@ -7,7 +7,7 @@ use std::slice;
 use api::conditions::{self, ConditionStatus};
 use api::dataplane::condition_types::{INPUT_READY, NODE_SET_PROVISION_READY, SETUP_READY};
 use api::dataplane::node_section::DEFAULT_BATCH_SIZE;
-use api::dataplane::{DeploymentNodeSet, NodeSet, Service};
+use api::dataplane::{DeploymentNodeSet, Node, NodeSet, Service};
 use api::problem::Problem;
 use kube::{Resource as _, ResourceExt};
 use operator_core::data_sources::{NamedSource, sources_of};
@@ -122,7 +122,7 @@ pub fn of_nodes(
     hosts: impl Iterator<Item = String>,
 ) -> Option<Problem> {
     seen.node_sets.get(name)?;
-    let has_none = |it: &String| seen.node(name, it).is_none_or(|it| it.is_leaving());
+    let has_none = |it: &String| seen.node(name, it).is_none_or(Node::is_leaving);
     let open: Vec<String> = hosts.filter(has_none).collect();
     if open.is_empty() {
         return None;

@@ -24,7 +24,7 @@ type Counted<'a> = (&'a NodeSetPart, &'a EvaluatedHost, RolloutState);
 pub fn blocked_by_budget(seen: &Observed, parts: &[NodeSetPart], now: Timestamp) -> Blocked {
     let all = rollout_states(seen, parts);
     let trying = all.iter().filter(|it| is_tried(seen, it)).count();
-    let counts = RolloutCounts::of(all.iter().map(|it| counted(it))).with_trying(trying);
+    let counts = RolloutCounts::of(all.iter().map(counted)).with_trying(trying);
     let mut limits = seen.deployment.spec.limits();
     // Where a host is disturbed only with permission, a bad change must reach as few as possible.
     limits.pause_on_failure |= disruption::first_restricted(parts).is_some();

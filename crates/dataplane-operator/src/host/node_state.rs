@@ -21,7 +21,11 @@ pub fn host_state(node: &Node) -> HostState {
         HostState::Deployed if !is_deployed => HostState::Undeployed,
         HostState::Deploying if last.partial && is_deployed => HostState::Deployed,
         HostState::Deploying if last.partial => HostState::Undeployed,
-        state => state,
+        HostState::Undeployed
+        | HostState::Deploying
+        | HostState::Deployed
+        | HostState::Failed
+        | HostState::Terminating => last.state,
     }
 }
 

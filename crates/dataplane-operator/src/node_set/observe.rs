@@ -195,7 +195,7 @@ fn services(
     let mut lent = Found::lent(caches.known_services(), namespace, all, &set.spec.services);
     unreadable.append(&mut lent.unreadable);
     let certificate_sources = lent.services;
-    Observed { services, brought, certificate_sources, unreadable, ..Observed::default() }
+    Observed { services, unreadable, brought, certificate_sources, ..Observed::default() }
 }
 
 /// Returns the unreadable deployments of the namespace that the node set has already merged, or

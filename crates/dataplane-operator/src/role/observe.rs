@@ -254,12 +254,11 @@ fn names_networks(role: Option<&Role>, nodes: &[Arc<Node>]) -> bool {
         || nodes.iter().any(|it| !it.spec.network_attachments.is_empty())
 }
 
+/// A role, if there is one, and its nodes.
+type Members = (Option<Arc<Role>>, Vec<Arc<Node>>);
+
 /// Returns the role, if the group has one, and its nodes.
-fn members(
-    caches: &Caches,
-    namespace: &str,
-    group: &NodeGroup,
-) -> Result<(Option<Arc<Role>>, Vec<Arc<Node>>)> {
+fn members(caches: &Caches, namespace: &str, group: &NodeGroup) -> Result<Members> {
     Ok(match group {
         NodeGroup::Role(name) => {
             let key = Key::new(namespace, name);

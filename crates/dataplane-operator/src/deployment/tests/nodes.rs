@@ -61,6 +61,9 @@ fn a_host_whose_node_cannot_be_made_or_goes_takes_no_part_and_the_others_do() {
     assert!(!world.is_over());
 }
 
+/// Whether its entry still stands, and what becomes of a host.
+type Going<'a> = (bool, &'a dyn Fn(&mut World));
+
 #[test]
 fn a_host_that_goes_or_becomes_another_one_meanwhile_takes_no_part_any_more() {
     let machine = |world: &mut World, installed: i64| {
@@ -71,7 +74,7 @@ fn a_host_that_goes_or_becomes_another_one_meanwhile_takes_no_part_any_more() {
             it.status.as_mut().unwrap().machine = serde_json::from_value(machine).unwrap();
         });
     };
-    let goes: [(bool, &dyn Fn(&mut World)); 5] = [
+    let goes: [Going<'_>; 5] = [
         (true, &|world| world.with_node("compute", "n1", |it| it.spec.leaving = Some(true))),
         (false, &|world| _ = world.edit("compute", |it| drop(it.spec.nodes.remove("n1")))),
         (true, &|world| world.lose_nodes(&["n1"])),

@@ -156,7 +156,7 @@ impl Claim {
             }
             for host in self.hosts.iter_mut().filter(|it| it.name == name) {
                 host.shared = accepted(node.annotations().get(ACCEPT_SHARED));
-                host.scope = own_scope(&**node).unwrap_or(&self.scope).to_owned();
+                own_scope(&**node).unwrap_or(&self.scope).clone_into(&mut host.scope);
                 host.key = status.and_then(|it| HostKey::parse(it.host_key.as_deref()?));
                 host.is_reached =
                     reached.is_some() && (host.is_terminating || host.address == reached);

@@ -6,8 +6,8 @@ use operator_core::node_set_host::prefix;
 
 use super::nodes::merged;
 use super::*;
-use crate::host::node_state::hash_of;
 use crate::host::node_conditions::with_deployment;
+use crate::host::node_state::hash_of;
 
 impl World {
     /// Adds a deployment that has begun, or lets one go on; `hosts` are name, number of finished
