@@ -89,8 +89,14 @@ impl Record<'_> {
         if !host.has_begun && !begins {
             return recorded.cloned();
         }
-        let state = self.state();
         let same = recorded.filter(|_| host.has_begun);
+        // What was recorded with an end stands until a run is due: other nodes may be seen as before, or
+        // the deployment may linger in its deletion.
+        let ended = same.filter(|it| it.state != HostState::Deploying && !host.sequence.is_due());
+        let state = match (self.state(), ended) {
+            (HostState::Deploying, Some(ended)) => ended.state,
+            (state, _) => state,
+        };
         let entered = same.filter(|it| it.state == state);
         let is_begin = state == HostState::Deploying && entered.is_none();
         let is_attempt = same.is_none() || is_begin || self.is_tried_again();
