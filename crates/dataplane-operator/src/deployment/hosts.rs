@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use api::conditions::find;
 use api::dataplane::condition_types::NODES_ACCEPTED;
-use api::dataplane::{Deployment, HostState, Node, NodeDeployment, NodeSet};
+use api::dataplane::{Deployment, HostState, Node, NodeDeployment, NodeSet, ServiceRun};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::data_sources::SourceRef;
@@ -13,6 +13,7 @@ use operator_core::run_engine::limit;
 use operator_runtime::source_cache::Digests;
 
 use crate::deployment::observed::Observed;
+use crate::host::node_state::hash_of;
 
 /// Returns the hosts of a node set by their inventory names.
 pub fn by_name(node_set: &NodeSet) -> BTreeMap<String, Host<'_>> {
@@ -25,10 +26,16 @@ pub fn in_service(node: &Node) -> bool {
 }
 
 /// Returns whether a host may serve: it is in service, or another deployment has begun there, of which
-/// some services may have succeeded.
+/// some services may have succeeded; once this one is there, their records say so.
 pub fn may_serve(seen: &Observed, node: &Node) -> bool {
     let is_over = |it: &NodeDeployment| it.state != HostState::Deploying || !is_ours(seen, node);
-    in_service(node) || last_deployment(node).is_some_and(is_over)
+    let uid = seen.deployment.uid().unwrap_or_default();
+    let is_anothers = |it: &ServiceRun| {
+        it.deployed_hash.as_ref().is_some_and(|own| *own != hash_of(&uid, &it.name))
+    };
+    in_service(node)
+        || last_deployment(node).is_some_and(is_over)
+        || node.status.iter().flat_map(|it| &it.services).any(is_anothers)
 }
 
 /// Returns the deployment that is at a host, or was last.

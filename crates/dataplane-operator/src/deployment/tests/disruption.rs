@@ -94,12 +94,15 @@ fn a_host_on_which_not_all_has_succeeded_may_serve_all_the_same_and_a_new_one_do
                 ..status.deployment.clone().unwrap()
             };
             status.deployment = state.map(partial);
+            status.services.retain(|_| waits);
         });
         let n_runs = runs(&world.settle()).len();
         let expected: &[&str] = if waits { &["n000"] } else { &[] };
         assert_eq!((world.awaiting(), n_runs == 0), (expected.to_vec(), waits), "{state:?}");
         world.allow(&["n000"]).settle();
         assert_eq!(world.is_drained("first"), waits, "{state:?}");
+        world.finish().settle();
+        assert_eq!(world.is_drained("second"), waits, "{state:?}");
     }
 }
 
@@ -204,10 +207,22 @@ fn a_correction_is_drained_where_the_change_before_it_failed_and_nowhere_else() 
 
 #[test]
 fn a_service_for_all_and_what_leads_to_it_wait_for_no_permission() {
+    wait_for_no_permission(HostState::Deployed);
+    // Where not all has ever succeeded, guests may run all the same.
+    wait_for_no_permission(HostState::Failed);
+}
+
+fn wait_for_no_permission(before: HostState) {
     let compute = node_set("compute", &["n000", "n001"], &["first", "everywhere", "second"]);
     let other = node_set("other", &["x0"], &["third"]);
     let mut world = World::with(vec![compute, other], json!({}));
-    world.was(HostState::Deployed, &["n000", "n001", "x0"]);
+    world.was(before, &["n000", "n001", "x0"]);
+    for (set, host) in [("compute", "n000"), ("compute", "n001"), ("other", "x0")] {
+        world.with_node(set, host, |it| {
+            let status = it.status.as_mut().unwrap();
+            status.deployed_config_hash.take_if(|_| before == HostState::Failed);
+        });
+    }
     world.allow(&[]);
     assert_eq!(runs(&world.hold("other", &[(HOLDER, &[])]).settle()), ["run first on n000"]);
     let cause = "1 of 1 hosts of OpenStackDataPlaneNodeSet other wait until the other node sets \
