@@ -186,7 +186,7 @@ fn belongs_to_deployment(seen: &Observed) -> bool {
         Some(HostState::Deploying) => is_disabled_by_rollout(seen) || is_allowed(seen),
         // It may have failed before nova was read again.
         Some(HostState::Failed) => {
-            drains && (is_disabled_by_rollout(seen) || may_be_disabled(seen))
+            drains && disabled(seen).map_or_else(|| may_be_disabled(seen), is_of_rollout)
         }
         Some(HostState::Undeployed | HostState::Deployed | HostState::Terminating) | None => false,
     }
