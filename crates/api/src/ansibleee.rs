@@ -11,8 +11,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::shared::{AnyMap, MAX_EXTRA_MOUNTS, VolMounts, any_map};
-use crate::conditions::{Condition, truncated};
+use crate::conditions::{Condition, has_conditions, truncated};
 use crate::facts;
+
+has_conditions!(AnsibleEe);
 
 /// The longest deadline of a run, in seconds: a week.
 pub const MAX_DEADLINE: i64 = 604_800;

@@ -116,7 +116,10 @@ impl ConditionDraft {
 ///
 /// The drafts are in the order in which things happen, so of equally bad ones the first blocks the
 /// others.
-pub fn ready(findings: &[ConditionDraft], good: ConditionDraft) -> ConditionDraft {
+pub fn ready<'a>(
+    findings: impl IntoIterator<Item = &'a ConditionDraft>,
+    good: ConditionDraft,
+) -> ConditionDraft {
     let badness = |it: &ConditionDraft| match (it.status, it.severity) {
         (ConditionStatus::False, Some(Severity::Error)) => 0,
         (ConditionStatus::False, Some(Severity::Warning)) => 1,
@@ -124,7 +127,7 @@ pub fn ready(findings: &[ConditionDraft], good: ConditionDraft) -> ConditionDraf
         (ConditionStatus::Unknown, _) => 3,
         (ConditionStatus::True, _) => 4,
     };
-    match findings.iter().min_by_key(|it| badness(it)) {
+    match findings.into_iter().min_by_key(|it| badness(it)) {
         Some(worst) if !worst.holds() => worst.clone().with_type(READY),
         _ => good.with_type(READY),
     }
@@ -134,7 +137,7 @@ pub fn ready(findings: &[ConditionDraft], good: ConditionDraft) -> ConditionDraf
 ///
 /// It is `Stalled` when the user is needed, `Reconciling` when the operator continues by itself,
 /// and `None` when ready.
-pub fn kstatus(ready: &ConditionDraft) -> Option<ConditionDraft> {
+fn kstatus(ready: &ConditionDraft) -> Option<ConditionDraft> {
     let type_ = match (ready.status, ready.severity) {
         (ConditionStatus::True, _) => return None,
         (ConditionStatus::False, Some(Severity::Error)) => STALLED,
@@ -145,7 +148,8 @@ pub fn kstatus(ready: &ConditionDraft) -> Option<ConditionDraft> {
     Some(extra)
 }
 
-/// Merges drafts into the list to write: `Ready` first, the others sorted by type.
+/// Merges drafts into the list to write: `Ready` first, the others sorted by type. That of kstatus
+/// which goes with `Ready` is added.
 ///
 /// The transition time is kept if `status` did not change. Conditions of `previous` that are not
 /// among the drafts are dropped: each field manager writes only its own.
@@ -155,8 +159,10 @@ pub fn merge_conditions(
     generation: Option<i64>,
     now: Timestamp,
 ) -> Vec<Condition> {
+    let extra = findings.iter().find(|it| it.type_ == READY).and_then(kstatus);
     let mut settled: Vec<Condition> = findings
         .into_iter()
+        .chain(extra)
         .map(|it| {
             let before = previous.iter().find(|old| old.type_ == it.type_);
             let since = match before {
@@ -177,6 +183,19 @@ pub fn merge_conditions(
     settled.sort_by(|a, b| (a.type_ != READY, &a.type_).cmp(&(b.type_ != READY, &b.type_)));
     settled
 }
+
+/// Gives kinds of objects a method that returns the conditions of their status.
+macro_rules! has_conditions {
+    ($($kind:ident),+) => {$(
+        impl $kind {
+            /// Returns the conditions of its status: none while it has no status.
+            pub fn conditions(&self) -> &[$crate::conditions::Condition] {
+                self.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
+            }
+        }
+    )+};
+}
+pub(crate) use has_conditions;
 
 /// Returns the condition of that type, if any.
 pub fn find<'a>(conditions: &'a [Condition], type_: &str) -> Option<&'a Condition> {

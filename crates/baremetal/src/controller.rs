@@ -12,11 +12,9 @@ use kube::ResourceExt;
 use operator_core::data_sources::SourceRef;
 use operator_core::finalizers::is_terminating;
 use operator_core::object_key::Key;
-use operator_core::plan::Plan;
-use operator_core::rejected_write::RejectedWrite;
 use operator_runtime::api::Api;
 use operator_runtime::cache::Cache;
-use operator_runtime::controller::Controller;
+use operator_runtime::controller::{Controller, Decide};
 use operator_runtime::error::Result;
 use operator_runtime::source_cache::SourceCache;
 
@@ -53,8 +51,48 @@ impl Controller for BaremetalSets {
 
     const NAME: &'static str = "baremetal-set";
 
+    const DECIDE: Decide<Observed> = decide::decide;
+
     async fn observe(&self, key: &Key) -> Result<Option<Observed>> {
-        observe(&self.caches, key).await
+        let caches = &self.caches;
+        let found = caches.sets.get(key);
+        let Some(set) = found.filter(|it| !is_terminating(&**it) || is_ours(it)) else {
+            caches.sources.depends(Self::NAME, key, BTreeSet::new());
+            caches.pool.leave(&key.to_string());
+            return Ok(None);
+        };
+        let named = config_drive::from_baremetal_set::secrets(&set.spec, &key.namespace);
+        let named: BTreeSet<&str> = named.into_iter().chain(list_nodes::secrets(&set)).collect();
+        let source = |it: &str| SourceRef::secret(&key.namespace, it);
+        // Registered before reading, so that a change in between enqueues the set again.
+        let made = metal3::writes::of_hosts(&set);
+        let of_metal3 = made.into_iter().map(|it| SourceRef { kind: SourceKind::Secret, key: it });
+        caches.sources.depends(
+            Self::NAME,
+            key,
+            named.iter().map(|it| source(it)).chain(of_metal3).collect(),
+        );
+        let mut secrets = Secrets::new();
+        for name in named {
+            let content = caches.sources.content(&caches.api, &source(name)).await?;
+            secrets.extend(content.map(|it| (name.to_owned(), it)));
+        }
+        let is_near =
+            |it: &Arc<BaremetalSet>| it.namespace() == set.namespace() && it.uid() != set.uid();
+        let neighbours = caches.sets.all().into_iter().filter(is_near).collect();
+        let mut seen = Observed::new(Arc::clone(&set), &secrets, neighbours);
+        seen.keys = caches.sources.keys().clone();
+        if let Some(ironic) = set.spec.ironic.as_ref().filter(|_| seen.is_of_ironic()) {
+            seen.machines = list_nodes::list_nodes(&caches.pool, &set, ironic, &secrets).await;
+            caches.recall(&mut seen);
+        }
+        if !seen.is_of_ironic() {
+            seen.metal3 = caches.metal3.list_hosts(&caches.api, &set).await?;
+        }
+        if is_terminating(&*set) && matches!(seen.machines, Err(Unseen::NoSecret { .. })) {
+            seen.is_abandoned = caches.api.is_namespace_terminating(&key.namespace).await?;
+        }
+        Ok(Some(seen))
     }
 
     async fn query_external(&self, seen: &mut Observed, now: Timestamp) {
@@ -72,10 +110,6 @@ impl Controller for BaremetalSets {
         self.caches.pauses.note(&IronicScope::of(&seen.set), asked, now);
         self.caches.recall(seen);
     }
-
-    fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
-        decide::decide(seen, rejected, now)
-    }
 }
 
 impl Caches {
@@ -88,48 +122,6 @@ impl Caches {
 
 fn user(seen: &Observed) -> Key {
     Key::of(&*seen.set)
-}
-
-/// Reads a set; `None` if it does not exist, or is being deleted and never had a machine.
-async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
-    let found = caches.sets.get(key);
-    let Some(set) = found.filter(|it| !is_terminating(&**it) || is_ours(it)) else {
-        caches.sources.depends(BaremetalSets::NAME, key, BTreeSet::new());
-        caches.pool.leave(&key.to_string());
-        return Ok(None);
-    };
-    let named = config_drive::from_baremetal_set::secrets(&set.spec, &key.namespace);
-    let named: BTreeSet<&str> = named.into_iter().chain(list_nodes::secrets(&set)).collect();
-    let source = |it: &str| SourceRef::secret(&key.namespace, it);
-    // Registered before reading, so that a change in between enqueues the set again.
-    let made = metal3::writes::of_hosts(&set);
-    let of_metal3 = made.into_iter().map(|it| SourceRef { kind: SourceKind::Secret, key: it });
-    caches.sources.depends(
-        BaremetalSets::NAME,
-        key,
-        named.iter().map(|it| source(it)).chain(of_metal3).collect(),
-    );
-    let mut secrets = Secrets::new();
-    for name in named {
-        let content = caches.sources.content(&caches.api, &source(name)).await?;
-        secrets.extend(content.map(|it| (name.to_owned(), it)));
-    }
-    let is_near =
-        |it: &Arc<BaremetalSet>| it.namespace() == set.namespace() && it.uid() != set.uid();
-    let neighbours = caches.sets.all().into_iter().filter(is_near).collect();
-    let mut seen = Observed::new(Arc::clone(&set), &secrets, neighbours);
-    seen.keys = caches.sources.keys().clone();
-    if let Some(ironic) = set.spec.ironic.as_ref().filter(|_| seen.is_of_ironic()) {
-        seen.machines = list_nodes::list_nodes(&caches.pool, &set, ironic, &secrets).await;
-        caches.recall(&mut seen);
-    }
-    if !seen.is_of_ironic() {
-        seen.metal3 = caches.metal3.list_hosts(&caches.api, &set).await?;
-    }
-    if is_terminating(&*set) && matches!(seen.machines, Err(Unseen::NoSecret { .. })) {
-        seen.is_abandoned = caches.api.is_namespace_terminating(&key.namespace).await?;
-    }
-    Ok(Some(seen))
 }
 
 fn is_ours(set: &BaremetalSet) -> bool {

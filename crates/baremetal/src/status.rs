@@ -184,12 +184,9 @@ fn whole(
 ) -> Option<Write> {
     let set = &*seen.set;
     let observed = set.status.as_ref();
-    let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
-    drafts.extend(rejected_write::condition(rejected, &previous, false));
+    drafts.extend(rejected_write::condition(rejected, set.conditions(), false));
     let good = reasons::READY.condition(READY, "Each host has a machine that runs.");
-    let ready = conditions::ready(&drafts, good);
-    drafts.extend(conditions::kstatus(&ready));
-    drafts.extend([ready, up_to_date]);
+    drafts.extend([conditions::ready(&drafts, good), up_to_date]);
     let generation = set.metadata.generation;
     for (name, drive) in drives {
         // The digest noted on the machine stays as it is there; the status has it with the present
@@ -202,7 +199,7 @@ fn whole(
     }
     let desired = BaremetalSetStatus {
         observed_generation: generation,
-        conditions: merge_conditions(&previous, drafts, generation, now),
+        conditions: merge_conditions(set.conditions(), drafts, generation, now),
         baremetal_hosts: hosts,
         applied: seen.applied().cloned(),
     };
@@ -212,9 +209,8 @@ fn whole(
             renewal.of_some(host.config_drive_hash.as_mut(), drive);
         }
     }
-    let conditions = (previous.as_slice(), desired.conditions.as_slice());
     let way_on = "A machine gets a new config drive when it is redeployed.";
-    renewal.step(Target::of(set), observed, (&desired, &renewed), conditions, way_on)
+    renewal.step(Target::of(set), observed, (&desired, &renewed), way_on)
 }
 
 /// What keeps a host from being ready.

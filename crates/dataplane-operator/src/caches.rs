@@ -25,12 +25,13 @@ use crate::default_services::DefaultServices;
 use crate::endpoints::build::LABEL;
 use crate::host::attachments::Attachments;
 use crate::host::conflicts::ClaimCaches;
+use crate::host::last_look::LAST_LOOK;
 use crate::host::machines::observe::Machines;
 use crate::indexes::{
     BY_HOST_KEY, BY_LABEL, BY_NAMESPACE, BY_NODE_SET, BY_OWNER, BY_ROLE_LABEL, addresses_with_keys,
     namespace_of, node_sets_of, owner_of,
 };
-use crate::node_set::certificates::node_set_of;
+use crate::node_set::certificate_bundles::node_set_of;
 use crate::node_set::external_apis::ExternalApis;
 use crate::role::certificates::role_of_secret;
 
@@ -148,6 +149,17 @@ impl Caches {
     /// Returns what [`Found`](crate::default_services::Found) is looked up with: all services, and the content of the default ones.
     pub fn known_services(&self) -> (&Cache<Service>, &DefaultServices) {
         (&self.services, &self.defaults)
+    }
+
+    /// Returns the runs that look for guests on the hosts of the nodes with these UIDs.
+    pub fn looks(
+        &self,
+        namespace: &str,
+        uids: impl IntoIterator<Item = String>,
+    ) -> Vec<Arc<AnsibleEe>> {
+        let keys = uids.into_iter().map(|it| Key::new(namespace, it));
+        let runs = keys.flat_map(|it| self.runs.indexed(BY_OWNER, &it));
+        runs.filter(|it| it.labels().contains_key(LAST_LOOK)).collect()
     }
 
     /// Returns the runs to which a host at one of the addresses presented its ssh host key, each

@@ -1,7 +1,7 @@
 //! What the conditions of several kinds share: the one of inputs, and texts that name the first of
 //! many objects.
 
-use api::conditions::{ConditionDraft, Severity, shortened};
+use api::conditions::{ConditionDraft, Reason, Severity, shortened};
 use api::dataplane::condition_types::SERVICE_INPUTS_READY;
 use api::problem::Problem;
 use baremetal::status::INPUT_READY;
@@ -10,22 +10,30 @@ use crate::reasons;
 
 /// Returns the `InputReady` condition: an error if any problem needs an edit, else a warning.
 pub fn input(problems: &[Problem]) -> ConditionDraft {
-    let Some(worst) = Problem::worst(problems) else {
-        let text = "Every input is there.";
-        return reasons::inputs::INPUT_COMPLETE.condition(INPUT_READY, text);
-    };
-    worst.reason.condition(INPUT_READY, problem_texts(problems))
+    let good = &reasons::inputs::INPUT_COMPLETE;
+    input_condition(INPUT_READY, good, problems, "Every input is there.")
 }
 
 /// Returns the condition for what the listed services lack: a warning, for other services may be
 /// deployed meanwhile.
 pub fn service_inputs(problems: &[Problem]) -> ConditionDraft {
+    let (good, text) =
+        (&reasons::inputs::SERVICE_INPUTS_COMPLETE, "Every input of the listed services is there.");
+    let draft = input_condition(SERVICE_INPUTS_READY, good, problems, text);
+    if draft.holds() { draft } else { draft.with_severity(Severity::Warning) }
+}
+
+/// Returns the condition for these faults; those that need an edit determine severity and reason.
+pub fn input_condition(
+    type_: &str,
+    good: &Reason,
+    problems: &[Problem],
+    good_text: &str,
+) -> ConditionDraft {
     let Some(worst) = Problem::worst(problems) else {
-        let text = "Every input of the listed services is there.";
-        return reasons::inputs::SERVICE_INPUTS_COMPLETE.condition(SERVICE_INPUTS_READY, text);
+        return good.condition(type_, good_text);
     };
-    let draft = worst.reason.condition(SERVICE_INPUTS_READY, problem_texts(problems));
-    draft.with_severity(Severity::Warning)
+    worst.reason.condition(type_, problem_texts(problems))
 }
 
 /// The length limit of a message about several problems.
@@ -33,7 +41,7 @@ const MESSAGES: usize = 2000;
 
 /// Joins the messages of problems, each once and each as a whole, as far as they fit, and says how
 /// many more there are. The worst one comes first.
-pub fn problem_texts(problems: &[Problem]) -> String {
+fn problem_texts(problems: &[Problem]) -> String {
     let mut texts: Vec<&str> = Vec::new();
     for it in Problem::worst(problems).into_iter().chain(problems) {
         if !texts.contains(&it.message.as_str()) {

@@ -13,6 +13,7 @@ use api::dataplane::service::{DEFAULT_SERVICE_LABEL, ReadinessGate};
 use api::yaml;
 use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt;
+use operator_core::certificates::certificate_sources;
 use operator_core::hash;
 use operator_core::object_key::Key;
 use operator_core::plan::{EventDraft, Step, Target, Write};
@@ -103,6 +104,23 @@ impl Found {
         let mut found = Self::default();
         found.lookup(services, namespace, names);
         found
+    }
+
+    /// Returns, for those of these services that define no certificates, the service whose certificates
+    /// they use; `listed` are the services of their hosts.
+    pub fn lent<'a>(
+        known: (&Cache<Service>, &DefaultServices),
+        namespace: &str,
+        services: impl IntoIterator<Item = (&'a String, &'a Arc<Service>)>,
+        listed: &[String],
+    ) -> Self {
+        let mut lent = Self::default();
+        let get = |name: &str| {
+            lent.lookup(known, namespace, [name.to_owned()]);
+            lent.services.get(name).cloned()
+        };
+        let services = certificate_sources(services, listed, get);
+        Self { services, ..lent }
     }
 
     /// Adds those of the named services that exist.

@@ -1,9 +1,8 @@
 //! A deployment of node sets, which runs each service once on each host and reports the progress.
 //!
-//! It owns its runs and its own status. Each node set derives its own conditions from that status.
+//! It owns its runs, its own status, and on each node what it records of the host.
 
 pub mod build;
-pub mod concurrent_deployments;
 pub mod decide;
 pub mod disruption;
 pub mod evaluate;
@@ -13,10 +12,11 @@ pub mod finalizer;
 pub mod gates;
 pub mod hosts;
 pub mod messages;
+pub mod node_records;
 pub mod node_set_part;
 pub mod observe;
 pub mod observed;
-pub mod progress_batching;
+pub mod order;
 pub mod rollout;
 pub mod service_schedule;
 pub mod services;

@@ -10,7 +10,6 @@ pub mod condition_catalog;
 pub mod conditions;
 pub mod controller_names;
 pub mod controller_ref;
-pub(crate) mod controllers;
 pub mod data_plane;
 pub mod default_services;
 pub mod deployment;

@@ -1,10 +1,10 @@
 //! A node set: its inventory, what is deployed on each of its hosts, and what has changed since.
 //!
-//! It creates no runs. Deployments do, and the node set follows their statuses.
+//! It creates no runs. Deployments do, and record on its nodes what they have done; the node set sums
+//! that up.
 
 pub mod build;
 pub mod certificate_bundles;
-pub mod certificates;
 pub mod decide;
 pub mod deployment_history;
 pub mod dns;
@@ -23,7 +23,6 @@ pub mod machine_request;
 pub mod nodes;
 pub mod observe;
 pub mod observed;
-pub mod published_hashes;
 pub mod resolve;
 pub mod status;
 pub mod terminating;

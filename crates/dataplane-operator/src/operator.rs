@@ -24,11 +24,14 @@ use operator_runtime::workqueue::WorkQueue;
 use crate::admission::{self, AdmissionCaches};
 use crate::caches::{Caches, Settings};
 use crate::collection::RunnerImage;
-use crate::controllers::{DataPlanes, Deployments, NodeGroups, NodeSets};
+use crate::data_plane::observe::DataPlanes;
 use crate::default_services::{DefaultGate, DefaultServices};
+use crate::deployment::observe::Deployments;
 use crate::host::conflicts::ClaimCaches;
-use crate::host::machines::observed::CRD_POLL_INTERVAL;
-use crate::service::Services;
+use crate::host::machines::request::CRD_POLL_INTERVAL;
+use crate::node_set::observe::NodeSets;
+use crate::role::observe::NodeGroups;
+use crate::service::observe::Services;
 use crate::{data_plane, deployment, node_set, role, service};
 
 pub use rules::{DEFINITIONS, RULES};

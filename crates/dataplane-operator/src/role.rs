@@ -24,7 +24,6 @@ pub mod provisioning;
 pub mod redeploy;
 pub mod resolve;
 pub mod resolved;
-pub mod rollout;
 pub mod secret_vars;
 pub mod status;
 

@@ -122,7 +122,7 @@ fn deployments<'a>(host: &Host<'a>, stage: &Stage<'a>) -> Vec<Group<'a>> {
     let group = |it: &'a Deployment| Group {
         kind: DEPLOYMENT,
         name: place(it).1,
-        conditions: Some(it.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()),
+        conditions: Some(it.conditions()),
     };
     stage.deployment.into_iter().chain(waiting).map(group).collect()
 }

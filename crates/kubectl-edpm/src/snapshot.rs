@@ -147,9 +147,10 @@ impl<'a> Index<'a> {
         let of_role = |(name, found): (&'a str, Option<&'a Role>)| Group {
             kind: "OpenStackDataPlaneRole",
             name,
-            conditions: found.map(of_role),
+            conditions: found.map(Role::conditions),
         };
-        let of_set = |name| Group { kind: NODE_SET, name, conditions: node_set.map(of_node_set) };
+        let of_set =
+            |name| Group { kind: NODE_SET, name, conditions: node_set.map(NodeSet::conditions) };
         Host {
             namespace,
             name,
@@ -186,10 +187,7 @@ impl<'a> Index<'a> {
             below: (!cell.is_empty()).then(|| Group {
                 kind: "NovaCell",
                 name: cell,
-                conditions: of_cell.map(|it| match &it.status {
-                    Some(status) => status.conditions.as_slice(),
-                    None => &[],
-                }),
+                conditions: of_cell.map(|it| it.conditions()),
             }),
         }
     }
@@ -254,12 +252,4 @@ fn nova_to_come(node: &Node) -> Option<Stage<'_>> {
 
 fn recorded(services: Option<&Vec<ServiceRun>>) -> Cow<'_, [ServiceRun]> {
     Cow::Borrowed(services.map(Vec::as_slice).unwrap_or_default())
-}
-
-fn of_role(role: &Role) -> &[Condition] {
-    role.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
-}
-
-fn of_node_set(node_set: &NodeSet) -> &[Condition] {
-    node_set.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
 }

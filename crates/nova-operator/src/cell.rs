@@ -32,11 +32,9 @@ pub use probes::Probes;
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use operator_core::object_key::Key;
-use operator_core::plan::{Order, Plan};
-use operator_core::rejected_write::RejectedWrite;
-use operator_runtime::controller::Controller;
+use operator_core::plan::Order;
+use operator_runtime::controller::{Controller, Decide};
 use operator_runtime::error::Result;
 
 use crate::caches::Caches;
@@ -61,18 +59,13 @@ impl Controller<OrderOfHost> for CellHealth {
 
     const NAME: &'static str = CELL;
 
+    const DECIDE: Decide<WithFindings<Observed>, OrderOfHost> =
+        |seen, rejected, now| decide(&with_progress(&seen.seen, &seen.found), rejected, now);
+
     async fn observe(&self, key: &Key) -> Result<Option<WithFindings<Observed>>> {
         let seen = observe::observe(&self.caches, &self.probes, key).await?;
         let found = || self.orders.as_ref().map(|it| it.findings(key)).unwrap_or_default();
         Ok(seen.map(|seen| WithFindings { seen, found: found() }))
-    }
-
-    fn decide(
-        seen: &WithFindings<Observed>,
-        rejected: Option<&RejectedWrite>,
-        now: Timestamp,
-    ) -> Plan<OrderOfHost> {
-        decide(&with_progress(&seen.seen, &seen.found), rejected, now)
     }
 
     fn give_orders(&self, key: &Key, orders: &[Order<OrderOfHost>]) {

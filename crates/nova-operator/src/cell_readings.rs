@@ -16,11 +16,8 @@ pub use observed::Observed;
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use operator_core::object_key::Key;
-use operator_core::plan::Plan;
-use operator_core::rejected_write::RejectedWrite;
-use operator_runtime::controller::Controller;
+use operator_runtime::controller::{Controller, Decide};
 use operator_runtime::error::Result;
 
 use crate::caches::Caches;
@@ -53,11 +50,9 @@ impl Controller for CellReadings {
 
     const NAME: &'static str = CELL_READINGS;
 
+    const DECIDE: Decide<Observed> = |seen, _, _| decide(seen);
+
     async fn observe(&self, key: &Key) -> Result<Option<Observed>> {
         observe::observe(&self.sources, &self.monitor, &self.reported, key).await
-    }
-
-    fn decide(seen: &Observed, _rejected: Option<&RejectedWrite>, _now: Timestamp) -> Plan {
-        decide(seen)
     }
 }

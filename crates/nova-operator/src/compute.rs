@@ -44,7 +44,7 @@ use operator_core::finalizers::is_terminating;
 use operator_core::object_key::Key;
 use operator_core::plan::{Order, Plan};
 use operator_core::rejected_write::RejectedWrite;
-use operator_runtime::controller::Controller;
+use operator_runtime::controller::{Controller, Decide};
 use operator_runtime::error::Result;
 
 use crate::caches::Caches;
@@ -68,10 +68,28 @@ pub struct ComputeDeployment {
     pub orders: Option<Arc<NovaOrders>>,
 }
 
+/// Decides on a compute that stays, or goes.
+fn decide_on(
+    seen: &WithFindings<Seen>,
+    rejected: Option<&RejectedWrite>,
+    now: Timestamp,
+) -> Plan<OrderOfHost> {
+    let found = &seen.found;
+    match &seen.seen {
+        Seen::Present(seen) if seen.compute.is_observed() => {
+            observed_host::decide(&with_progress(seen, found), rejected, now)
+        }
+        Seen::Present(seen) => decide(&with_progress(seen, found), rejected, now),
+        Seen::Ending(seen) => cleanup::decide(&cleanup::with_progress(seen, found), rejected, now),
+    }
+}
+
 impl Controller<OrderOfHost> for ComputeDeployment {
     type Observed = WithFindings<Seen>;
 
     const NAME: &'static str = COMPUTE;
+
+    const DECIDE: Decide<WithFindings<Seen>, OrderOfHost> = decide_on;
 
     async fn observe(&self, key: &Key) -> Result<Option<WithFindings<Seen>>> {
         let caches = &self.caches;
@@ -88,23 +106,6 @@ impl Controller<OrderOfHost> for ComputeDeployment {
         };
         let found = self.orders.as_ref().map(|it| it.findings(key)).unwrap_or_default();
         Ok(Some(WithFindings { seen, found }))
-    }
-
-    fn decide(
-        seen: &WithFindings<Seen>,
-        rejected: Option<&RejectedWrite>,
-        now: Timestamp,
-    ) -> Plan<OrderOfHost> {
-        let found = &seen.found;
-        match &seen.seen {
-            Seen::Present(seen) if seen.compute.is_observed() => {
-                observed_host::decide(&with_progress(seen, found), rejected, now)
-            }
-            Seen::Present(seen) => decide(&with_progress(seen, found), rejected, now),
-            Seen::Ending(seen) => {
-                cleanup::decide(&cleanup::with_progress(seen, found), rejected, now)
-            }
-        }
     }
 
     fn give_orders(&self, key: &Key, orders: &[Order<OrderOfHost>]) {

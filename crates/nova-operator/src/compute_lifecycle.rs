@@ -24,11 +24,8 @@ pub use observed::Observed;
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use operator_core::object_key::Key;
-use operator_core::plan::Plan;
-use operator_core::rejected_write::RejectedWrite;
-use operator_runtime::controller::Controller;
+use operator_runtime::controller::{Controller, Decide};
 use operator_runtime::error::Result;
 
 use crate::caches::Caches;
@@ -50,14 +47,12 @@ impl Controller for ComputeLifecycle {
 
     const NAME: &'static str = "compute-creation";
 
+    const DECIDE: Decide<Observed> = decide;
+
     async fn observe(&self, key: &Key) -> Result<Option<Observed>> {
         let seen = observe::observe(&self.caches, &self.images, key).await?;
         let is_followed = |it: &Observed| it.compute.as_ref().is_some_and(|it| it.is_observed());
         let newest = || self.orders.as_ref()?.newest(key);
         Ok(seen.map(|it| Observed { order: newest().filter(|_| is_followed(&it)), ..it }))
-    }
-
-    fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
-        decide(seen, rejected, now)
     }
 }

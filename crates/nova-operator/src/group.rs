@@ -115,10 +115,9 @@ impl Group {
     /// Returns the conditions in its status.
     pub fn conditions(&self) -> &[Condition] {
         match self {
-            Self::Role(role) => role.status.as_ref().map(|it| it.conditions.as_slice()),
-            Self::NodeSet(set) => set.status.as_ref().map(|it| it.conditions.as_slice()),
+            Self::Role(role) => role.conditions(),
+            Self::NodeSet(set) => set.conditions(),
         }
-        .unwrap_or_default()
     }
 
     /// Whether it is being deleted.

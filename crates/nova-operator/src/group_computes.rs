@@ -15,11 +15,8 @@ pub use observed::Observed;
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use operator_core::object_key::Key;
-use operator_core::plan::Plan;
-use operator_core::rejected_write::RejectedWrite;
-use operator_runtime::controller::Controller;
+use operator_runtime::controller::{Controller, Decide};
 use operator_runtime::error::Result;
 
 use crate::caches::Caches;
@@ -36,13 +33,11 @@ impl Controller for GroupComputes {
 
     const NAME: &'static str = "group-computes";
 
+    const DECIDE: Decide<Observed> = decide;
+
     async fn observe(&self, key: &Key) -> Result<Option<Observed>> {
         let are_counted = self.caches.nova.is_some();
         let group = GroupKey::of_work_key(key);
         Ok(group.and_then(|it| observe::observe(&self.caches.watched(), &it, are_counted)))
-    }
-
-    fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
-        decide(seen, rejected, now)
     }
 }

@@ -25,7 +25,7 @@ use operator_runtime::workqueue::WorkQueue;
 use crate::admission;
 use crate::admission::caches::AdmissionCaches;
 use crate::audit::limits::AuditLimits;
-use crate::audit_runs::AuditRuns;
+use crate::audit_runs::observe::AuditRuns;
 use crate::caches::{Caches, NovaApi};
 use crate::cell::{CellHealth, Probes};
 use crate::cell_readings::CellReadings;
@@ -34,12 +34,12 @@ use crate::compute::ComputeDeployment;
 use crate::compute_lifecycle::ComputeLifecycle;
 use crate::event_mapping::map_events;
 use crate::group_computes::GroupComputes;
-use crate::held_credentials::HeldCredentials;
+use crate::held_credentials::observe::HeldCredentials;
 use crate::images::Images;
 use crate::nova_orders::NovaOrders;
 use crate::queues::Queues;
 use crate::release_cache::Releases;
-use crate::service_keys::ServiceConfig;
+use crate::service_keys::observe::ServiceConfig;
 use crate::shared_caches::SharedCaches;
 
 /// How often it is looked whether the cluster has the definition of users of message buses.

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use api::conditions::Condition;
 use hmac::{Hmac, Mac};
 use serde::Serialize;
 use sha2::Sha256;
@@ -376,14 +375,13 @@ impl Renewal {
         target: Target,
         observed: Option<&S>,
         (kept, renewed): (&S, &S),
-        (previous, next): (&[Condition], &[Condition]),
         way_on: &str,
     ) -> Option<Step> {
-        let kept = status_step(target.clone(), observed, kept, previous, next);
+        let kept = status_step(target.clone(), observed, kept);
         if kept.is_none() && self.lost.is_empty() {
             return None;
         }
-        let mut step = status_step(target, observed, renewed, previous, next)?;
+        let mut step = status_step(target, observed, renewed)?;
         if let Write::Status { notices, .. } = &mut step.write
             && !self.lost.is_empty()
         {

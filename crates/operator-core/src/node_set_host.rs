@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use api::dataplane::{AnsibleOpts, NodeSet, NodeSetHost, NodeSetMachines, NodeSetNode};
+use api::dataplane::{AnsibleOpts, Node, NodeSet, NodeSetHost, NodeSetMachines, NodeSetNode};
 use k8s_openapi::api::core::v1::PodDNSConfig;
+use kube::ResourceExt;
 use serde_json::Value;
 
 use crate::run_engine::connection_vars::{
     CLOUD_USER, HOST_VAR, PORT_VAR, SSH_PORT, plain_host, plain_port,
 };
-use crate::run_engine::host_key::{HostKey, HostKeyTrust};
+use crate::run_engine::host_key::{HostKeyTrust, recorded_trust};
 use crate::run_engine::run_template::HostConnection;
 use crate::run_engine::ssh_secret::SshSecret;
-use crate::{hash, host_address};
 
 /// The control plane network, over which hosts are managed, as variables and statuses name it.
 pub const CTLPLANE: &str = "ctlplane";
@@ -43,11 +43,6 @@ impl Host<'_> {
     /// Returns `host:port`, which identifies the machine; no two owners may share it.
     pub fn address(&self) -> String {
         format!("{}:{}", self.ansible_host, self.ansible_port)
-    }
-
-    /// Returns the first digits of the digest of the canonical address; spelling does not matter.
-    pub fn address_digest(&self) -> String {
-        prefix(&hash::short(&host_address::with_port(&self.ansible_host, self.ansible_port)))
     }
 
     /// Returns the host with its address replaced by `address` (`host:port`).
@@ -107,17 +102,18 @@ pub fn taken_out(set: &NodeSet) -> BTreeMap<&str, &NodeSetHost> {
     found
 }
 
-/// Returns the address (`host:port`) of the host of that inventory name, also while it is
-/// terminating; `None` if it is not known.
-pub fn address_of(set: &NodeSet, host: &str) -> Option<String> {
-    let own = hosts(set).into_iter().find(|it| it.name == host).map(|it| it.address());
-    own.or_else(|| set.status.as_ref()?.terminating_addresses.get(host).cloned())
+/// Returns the address (`host:port`) of a node's host, also while it is leaving; `None` if it is not
+/// known.
+pub fn address_of(set: &NodeSet, node: &Node) -> Option<String> {
+    let name = node.name_any();
+    let own = hosts(set).into_iter().find(|it| it.name == name).map(|it| it.address());
+    own.or_else(|| node.status.as_ref()?.address.clone())
 }
 
-/// Returns the addresses (`host:port`) of all hosts, and of those that are still terminating.
-pub fn addresses(set: &NodeSet) -> Vec<String> {
-    let terminating = set.status.iter().flat_map(|it| it.terminating_addresses.values().cloned());
-    hosts(set).iter().map(Host::address).chain(terminating).collect()
+/// Returns the addresses (`host:port`) of all hosts, and of those whose nodes are `leaving`.
+pub fn addresses<'a>(set: &NodeSet, leaving: impl IntoIterator<Item = &'a Node>) -> Vec<String> {
+    let left = leaving.into_iter().filter_map(|it| it.status.as_ref()?.address.clone());
+    hosts(set).iter().map(Host::address).chain(left).collect()
 }
 
 /// Returns the host's `canonical_hostname`, under which its services register: with the domain of
@@ -195,30 +191,20 @@ pub fn user(set: &NodeSet) -> String {
     provisioned.or_else(own).unwrap_or_else(|| CLOUD_USER.to_owned())
 }
 
-/// Returns the trust in the key of a host, by its inventory name, as the status records it.
+/// Returns how a run connects to a node's host at an address (`host:port`), with the node set's ssh
+/// Secret.
 ///
-/// Nothing is trusted of a host without a recorded key: the user's known hosts or ssh options
-/// decide, or no run has reached it yet.
-pub fn recorded_trust(set: &NodeSet, host: &str) -> HostKeyTrust {
-    let recorded = set.status.as_ref().and_then(|it| it.host_keys.get(host));
-    let key = recorded.and_then(|it| HostKey::parse(it));
-    key.map(|it| HostKeyTrust::learned(Some(it), None, &[])).unwrap_or_default()
-}
-
-/// Returns how a run connects to the host of that inventory name at an address (`host:port`), with
-/// the node set's ssh Secret.
-///
-/// A key that an earlier run learned is scanned again, pinned to that key, until the node set's
-/// status reports it. From then on the inventory contains it; before, ssh uses the run's own file.
+/// A key that an earlier run learned is scanned again, pinned to that key, until the node's status
+/// reports it. From then on the inventory contains it; before, ssh uses the run's own file.
 pub fn connection(
-    set: &NodeSet,
-    (name, address): (&str, &str),
+    node: Option<&Node>,
+    address: String,
     ssh: SshSecret<'_>,
     trust: &HostKeyTrust,
     was_key_refused: bool,
 ) -> HostConnection {
-    let is_in_inventory = recorded_trust(set, name).key == trust.key;
-    HostConnection::new(address.to_owned(), ssh, trust, was_key_refused || !is_in_inventory)
+    let is_in_inventory = node.and_then(|it| recorded_trust(it).key) == trust.key;
+    HostConnection::new(address, ssh, trust, was_key_refused || !is_in_inventory)
 }
 
 /// Returns the control plane's DNS; `None` while the node set's status lacks servers or domain.

@@ -267,6 +267,25 @@ impl Step {
         Self { target, write, reason: because.into() }
     }
 
+    /// Returns a status step that fails with a conflict where the object has changed since it was read
+    /// in that version; any other step stays as it is.
+    #[must_use]
+    pub fn at(mut self, version: Option<String>) -> Self {
+        if let Write::Status { resource_version, .. } = &mut self.write {
+            *resource_version = version;
+        }
+        self
+    }
+
+    /// Returns a status step that reports no transition as an Event: another object's status has it.
+    #[must_use]
+    pub fn without_events(mut self) -> Self {
+        if let Write::Status { notices, .. } = &mut self.write {
+            notices.clear();
+        }
+        self
+    }
+
     /// Deletes an object that was read.
     pub fn delete(target: Target, because: impl Into<String>) -> Self {
         Self { target, write: Write::Delete { resource_version: None }, reason: because.into() }
@@ -289,8 +308,6 @@ pub fn status_step<S: Serialize>(
     target: Target,
     observed: Option<&S>,
     desired: &S,
-    previous: &[Condition],
-    next: &[Condition],
 ) -> Option<Step> {
     let expected = serde_json::to_value(desired).unwrap_or_default();
     let mut seen = observed.map(|it| serde_json::to_value(it).unwrap_or_default());
@@ -302,9 +319,15 @@ pub fn status_step<S: Serialize>(
     if seen.as_ref() == Some(&expected) {
         return None;
     }
-    let notices = transition_events(previous, next);
+    let previous = seen.as_ref().map(conditions).unwrap_or_default();
+    let notices = transition_events(&previous, &conditions(&expected));
     let write = Write::Status { status: expected, resource_version: None, notices };
     Some(Step { target, write, reason: "what was observed differs from the status".into() })
+}
+
+/// Returns the conditions of a status; those that cannot be parsed count as new.
+fn conditions(status: &Value) -> Vec<Condition> {
+    serde_json::from_value(status["conditions"].clone()).unwrap_or_default()
 }
 
 /// Returns the Events of a transition: one per condition with a new cause, and one for becoming
@@ -357,7 +380,7 @@ mod tests {
     fn is_written(seen: Option<&Value>, expected: &Value) -> bool {
         let kind = Kind::of::<api::dataplane::Node>();
         let target = Target { kind, namespace: "ns".into(), name: "n0".into(), uid: None };
-        status_step(target, seen, expected, &[], &[]).is_some()
+        status_step(target, seen, expected).is_some()
     }
 
     #[test]

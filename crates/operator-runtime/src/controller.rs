@@ -22,8 +22,14 @@ use crate::workqueue::WorkQueue;
 /// Time limit of one reconcile; after it the reconcile is cancelled and retried.
 const PASS_DEADLINE: Duration = Duration::from_mins(1);
 
+/// Pause before the next pass over an object of which a written one had changed meanwhile.
+const OUTDATED_PAUSE: Duration = Duration::from_secs(1);
+
 /// Number of keys of one controller that are reconciled concurrently.
 const WORKERS: usize = 8;
+
+/// Makes a plan of what was observed, at a time, given the write that was rejected.
+pub type Decide<S, O = NoOrder> = fn(&S, Option<&RejectedWrite>, Timestamp) -> Plan<O>;
 
 /// The kind-specific part of a controller: it reads the state and decides on it. `O` is what it has
 /// other systems do.
@@ -34,16 +40,16 @@ pub trait Controller<O: Send + Sync + 'static = NoOrder>: Send + Sync + 'static 
     /// Name of the controller in logs and metrics, one word.
     const NAME: &'static str;
 
-    /// Reads the state. Returns `None` when the object is gone and nothing is left to do.
-    fn observe(&self, key: &Key) -> impl Future<Output = Result<Option<Self::Observed>>> + Send;
-
     /// Decides on the observed state. It is pure and total: user mistakes become conditions, never
     /// errors.
     ///
     /// `rejected` is a write of the last decision on the same state that was rejected for good:
     /// quota, permissions, an admission policy, another object with the same name. The plan's
     /// status steps then report it; its other steps are not executed.
-    fn decide(seen: &Self::Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan<O>;
+    const DECIDE: Decide<Self::Observed, O>;
+
+    /// Reads the state. Returns `None` when the object is gone and nothing is left to do.
+    fn observe(&self, key: &Key) -> impl Future<Output = Result<Option<Self::Observed>>> + Send;
 
     /// Sends the requests to systems other than the API server that the decision needs, before the
     /// plan is made and executed, and records their outcome in `_seen`. The default sends none.
@@ -81,7 +87,7 @@ where
     };
     let now = clock::now();
     controller.query_external(&mut seen, now).await;
-    let plan = C::decide(&seen, None, now);
+    let plan = (C::DECIDE)(&seen, None, now);
     controller.keep_orders(key, &plan.orders);
     let Err(PlanStopped { at, error }) = api.carry_out(&plan).await else {
         controller.give_orders(key, &plan.orders);
@@ -99,7 +105,7 @@ where
     }
     if let (Some((reason, words)), Some(step)) = (error.rejection(), plan.all().nth(at)) {
         let rejected = RejectedWrite::of(step, reason, words);
-        let mut report = C::decide(&seen, Some(&rejected), now).only_statuses();
+        let mut report = (C::DECIDE)(&seen, Some(&rejected), now).only_statuses();
         // Writes that already succeeded before the failed one are not repeated.
         report.steps.retain(|step| !plan.all().take(at).any(|done| done == step));
         match api.carry_out(&report).await {
@@ -116,7 +122,7 @@ where
 ///
 /// # Guarantees
 /// A key is processed by one worker at a time. A failed reconcile is retried with exponential
-/// backoff per key.
+/// backoff per key, and one that wrote to an object that had changed meanwhile after a second.
 pub async fn run<C, O>(
     controller: Arc<C>,
     api: Arc<Api>,
@@ -172,7 +178,9 @@ async fn pass<C, O>(
         Ok(Err(error)) => error,
         Err(_) => Error::Timeout { what: format!("reconcile {key}"), after: PASS_DEADLINE },
     };
-    let pause = backoff.failed(key);
+    // Nothing is wrong, so that the pauses do not grow; most often the change itself asks for a pass
+    // before that.
+    let pause = if error.is_outdated() { OUTDATED_PAUSE } else { backoff.failed(key) };
     metrics.reconcile_failed(C::NAME, error.reason());
     if error.is_expected() {
         tracing::debug!(error = error.chain(), ?pause, "an expected error; trying again");

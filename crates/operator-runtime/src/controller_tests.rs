@@ -23,22 +23,25 @@ fn status(text: &str) -> Step {
     Step { target: target("a"), write, reason: "of the test".into() }
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "`Decide` is given a reference")]
+fn decide_two(_seen: &(), rejected: Option<&RejectedWrite>, _now: Timestamp) -> Plan {
+    let mut steps = vec![status("good")];
+    steps.extend(rejected.map(|it| status(&it.message)));
+    let object = Step::apply(target("b"), json!({ "metadata": {} }), "of the test");
+    let look_again = Some(Duration::from_secs(7));
+    steps.push(object);
+    Plan { steps, requeue_after: look_again, ..Plan::default() }
+}
+
 impl Controller for Two {
     type Observed = ();
 
     const NAME: &'static str = "two";
 
+    const DECIDE: Decide<()> = decide_two;
+
     async fn observe(&self, key: &Key) -> Result<Option<()>> {
         Ok((key.name == "a").then_some(()))
-    }
-
-    fn decide(_seen: &(), rejected: Option<&RejectedWrite>, _now: Timestamp) -> Plan {
-        let mut steps = vec![status("good")];
-        steps.extend(rejected.map(|it| status(&it.message)));
-        let object = Step::apply(target("b"), json!({ "metadata": {} }), "of the test");
-        let look_again = Some(Duration::from_secs(7));
-        steps.push(object);
-        Plan { steps, requeue_after: look_again, ..Plan::default() }
     }
 }
 
@@ -88,6 +91,24 @@ async fn an_object_that_was_deleted_meanwhile_is_no_failure_and_ends_the_plan() 
     assert_eq!(server.requests().len(), 1);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_write_over_a_newer_version_is_tried_again_after_a_second_however_often() {
+    let (queue, backoff, metrics) =
+        (WorkQueue::default(), Backoff::default(), Metrics::new("test"));
+    let key = Key::new("ns", "a");
+    for _ in 0..3 {
+        let server = FakeApi::answering([failure(409, "Conflict")]);
+        let start = tokio::time::Instant::now();
+        super::pass(&Two, &leading(&server, vec![]), &queue, &backoff, &metrics, &key).await;
+        // Neither an Event nor a status says so.
+        assert_eq!(server.requests().len(), 1);
+        assert_eq!(queue.next().await, key);
+        assert!(start.elapsed() <= Duration::from_secs(2));
+        queue.done(&key);
+    }
+    assert_eq!(backoff.failing(), 0);
+}
+
 /// Has something else done than writes, and records which orders were given and which ones kept.
 #[derive(Default)]
 struct Ordering(Mutex<Vec<(&'static str, Vec<&'static str>)>>);
@@ -98,26 +119,29 @@ impl Ordering {
     }
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "`Decide` is given a reference")]
+fn decide_ordering(
+    seen: &bool,
+    rejected: Option<&RejectedWrite>,
+    _now: Timestamp,
+) -> Plan<&'static str> {
+    let mut steps = vec![status("good")];
+    let independent = seen.then(|| status("apart")).into_iter().collect();
+    steps.extend(rejected.map(|it| status(&it.message)));
+    let orders = vec![Order { what: "drain", reason: "of the test".into() }];
+    Plan { independent, steps, orders, ..Plan::default() }
+}
+
 impl Controller<&'static str> for Ordering {
     /// Whether something is to be written apart from the steps.
     type Observed = bool;
 
     const NAME: &'static str = "ordering";
 
+    const DECIDE: Decide<bool, &'static str> = decide_ordering;
+
     async fn observe(&self, key: &Key) -> Result<Option<bool>> {
         Ok((key.name != "x").then_some(key.name == "apart"))
-    }
-
-    fn decide(
-        seen: &bool,
-        rejected: Option<&RejectedWrite>,
-        _now: Timestamp,
-    ) -> Plan<&'static str> {
-        let mut steps = vec![status("good")];
-        let independent = seen.then(|| status("apart")).into_iter().collect();
-        steps.extend(rejected.map(|it| status(&it.message)));
-        let orders = vec![Order { what: "drain", reason: "of the test".into() }];
-        Plan { independent, steps, orders, ..Plan::default() }
     }
 
     fn give_orders(&self, _key: &Key, orders: &[Order<&'static str>]) {

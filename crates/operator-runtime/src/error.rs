@@ -189,6 +189,13 @@ impl Error {
         matches!(self, Self::Conflict { .. } | Self::AlreadyExists { .. })
     }
 
+    /// Returns whether the decision was made on a version of the object that is not the newest, which
+    /// the next pass reads; a field of another field manager is a conflict too, and stays one.
+    pub fn is_outdated(&self) -> bool {
+        let Self::Conflict { status, .. } = self else { return false };
+        status.details.iter().all(|it| it.causes.is_empty())
+    }
+
     /// Returns the reason and the API server's message when it understood the request and rejected
     /// it, so that only the user can change the outcome; `None` for all other errors.
     ///
@@ -352,6 +359,19 @@ mod tests {
             assert_eq!(error.rejection().map(|it| it.1), words, "{code} {reason}");
         }
         assert_eq!(Error::Gone { what: "x".into() }.rejection(), None);
+    }
+
+    #[test]
+    fn a_conflict_with_another_field_manager_stays_one_in_the_next_pass() {
+        let status: Status = serde_json::from_value(serde_json::json!({
+            "code": 409,
+            "reason": "Conflict",
+            "details": { "causes": [{ "reason": "FieldManagerConflict", "field": ".spec.x" }] },
+        }))
+        .unwrap();
+        let error = Error::from_kube("apply x", kube::Error::Api(status.boxed()));
+        assert!(error.is_conflict() && !error.is_outdated());
+        assert!(api(409, "Conflict").is_outdated() && !api(409, "AlreadyExists").is_outdated());
     }
 
     #[test]

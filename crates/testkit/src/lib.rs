@@ -4,4 +4,5 @@ pub mod crash;
 pub mod fake_api;
 pub mod golden;
 pub mod http_server;
+pub mod passes;
 pub mod set_nodes;

@@ -64,7 +64,9 @@ pub fn begin(node: &mut Node, deployment: &str) {
         "name": format!("{deployment}-name"), "uid": deployment, "state": "Deploying",
         "attempt": attempt, "since": SINCE,
     }));
-    status(node).deployment = Some(begun);
+    let status = status(node);
+    status.deployment = Some(begun);
+    status.deployed = None;
 }
 
 /// Records that all of these services have succeeded on the host, so that it is in service.
@@ -81,6 +83,7 @@ pub fn succeed(node: &mut Node, services: &[&str]) {
     }
     status.deployed = Some(true);
     status.deployed_config_hash = Some("01234567".to_owned());
+    status.deployed_address.clone_from(&status.address);
     status.services = services.iter().map(run).collect();
     status.conditions = read(json!([condition("Ready", "True", "Ready")]));
 }

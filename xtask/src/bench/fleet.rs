@@ -22,6 +22,15 @@ use crate::{controlplane, lab, paths, sh, sim, sources as source_files};
 const BATCH: usize = 50;
 /// The most hosts of a node set.
 const NODE_SET: usize = 500;
+/// The resource of nodes.
+const NODES: &str = "openstackdataplanenodes";
+/// The writes to the node of a node set's host in its first deployment: it is created, described, begun
+/// and ended, and its host has shown its key.
+const NODE_WRITES: u64 = 5;
+/// One of so many hosts may need a further one: where both controllers write its node, one is refused.
+const CONFLICT_EVERY: u64 = 10;
+/// How long a deployment that is over may still be held.
+const RELEASE: Duration = Duration::from_secs(30);
 /// The period after everything is ready in which nothing may be written.
 const REST: Duration = Duration::from_secs(30);
 
@@ -65,7 +74,7 @@ pub(super) fn measure(fleet: Fleet, programs: Option<&Path>, json: Option<&Path>
     if let Some(path) = json {
         super::write(path, &report::as_json(fleet, &phases))?;
     }
-    judge(&phases)
+    judge(fleet, &phases)
 }
 
 /// Compiles the simulated cluster, and the operators as released, into one directory.
@@ -121,7 +130,7 @@ fn deploy(fleet: Fleet, env: &lab::Env, meter: &mut Meter) -> Result<()> {
     })
 }
 
-/// Waits until every host is ready, and what sums them up.
+/// Waits until every host is ready, and what sums them up, and until nothing holds the deployment.
 fn wait_until_ready(fleet: Fleet, env: &lab::Env) -> Result<()> {
     // Several times of what hosts of a role need on two busy cores.
     let within = 300 + fleet.nodes;
@@ -141,7 +150,19 @@ fn wait_until_ready(fleet: Fleet, env: &lab::Env) -> Result<()> {
             })?;
         }
     }
-    Ok(())
+    if fleet.road == Road::NodeSet { wait_until_released(env) } else { Ok(()) }
+}
+
+/// Waits until the deployment has lost its finalizer, once the node set has recorded its end.
+fn wait_until_released(env: &lab::Env) -> Result<()> {
+    sh::wait_for("the deployment is held", RELEASE, || {
+        let object = format!("{}/{}", manifests::DEPLOYMENTS, manifests::NAME);
+        let mut get = kubectl(env);
+        get.args(["get", &object, "-o", "jsonpath={.metadata.finalizers}"]);
+        let finalizers = sh::run(&mut get)?;
+        ensure!(finalizers.trim().is_empty(), "finalizers {finalizers}");
+        Ok(())
+    })
 }
 
 fn kubectl(env: &lab::Env) -> Command {
@@ -150,9 +171,10 @@ fn kubectl(env: &lab::Env) -> Command {
     kubectl
 }
 
-/// Checks that something was measured, and that nothing was written or read at rest. Events count
-/// several runs, and may be written later.
-fn judge(phases: &[Phase]) -> Result<()> {
+/// Checks that something was measured, that nodes of a node set are not written too often, and that
+/// nothing was written or read at rest. Events count several runs, and may be written later; kinds of
+/// others that are not there are looked for each minute.
+fn judge(fleet: Fleet, phases: &[Phase]) -> Result<()> {
     let Some((rest, before)) = phases.split_last() else { bail!("nothing was measured") };
     let writes = |it: &Phase| OPERATORS.iter().map(|of| n_writes(&it.requests.of(of))).sum::<u64>();
     ensure!(
@@ -160,10 +182,24 @@ fn judge(phases: &[Phase]) -> Result<()> {
         "the audit log has no write of an operator"
     );
     let mut wrong = rest.requests.unexpected_at_rest();
-    wrong.retain(|it| !it.ends_with(" events"));
+    wrong.retain(|it| !it.ends_with(" events") && !it.ends_with(" get "));
+    let n_written: u64 = before.iter().map(writes_to_nodes).sum();
+    let n_hosts = fleet.nodes as u64;
+    let most = NODE_WRITES * n_hosts + n_hosts / CONFLICT_EVERY;
+    if fleet.road == Road::NodeSet && n_written > most {
+        wrong.push(format!("{n_written} writes to nodes, where {most} are due at most"));
+    }
     ensure!(wrong.is_empty(), "limits are exceeded:\n  {}", wrong.join("\n  "));
     println!("All limits hold.");
     Ok(())
+}
+
+/// Returns how often dataplane-operator wrote nodes and their statuses.
+fn writes_to_nodes(phase: &Phase) -> u64 {
+    let is_about = |it: &str| it.split([' ', '/']).nth(1) == Some(NODES);
+    let mut requests = phase.requests.of("dataplane-operator");
+    requests.retain(|it, _| is_about(it));
+    n_writes(&requests)
 }
 
 impl Road {
@@ -215,12 +251,27 @@ mod tests {
     fn nothing_but_leases_watches_and_events_may_follow_the_deployment() {
         let phase = |requests: &[(&str, &str)]| Phase::of("x", requests);
         let work = phase(&[("patch", "secrets"), ("list", "secrets")]);
-        let rest = [("update", "leases"), ("watch", "jobs"), ("patch", "events")];
+        let rest = [("update", "leases"), ("watch", "jobs"), ("patch", "events"), ("get", "")];
+        let judge = |it: &[Phase]| judge(Fleet { road: Road::Role, nodes: 1 }, it);
         judge(&[work.clone(), phase(&rest)]).unwrap();
         let error = judge(&[work.clone(), phase(&[("get", "secrets")])]).unwrap_err().to_string();
         assert!(error.ends_with("at rest: dataplane-operator: 1 × get secrets"), "{error}");
         assert!(judge(&[phase(&rest), phase(&rest)]).is_err(), "nothing was measured");
         assert!(judge(&[]).is_err());
+    }
+
+    #[test]
+    fn nodes_of_a_node_set_that_are_written_too_often_are_reported() {
+        let judge = |requests: &[(&str, &str)]| {
+            let phases = [Phase::of("work", requests), Phase::of("rest", &[])];
+            judge(Fleet { road: Road::NodeSet, nodes: 1 }, &phases)
+        };
+        let mut requests = vec![("create", NODES), ("get", NODES), ("patch", manifests::NODE_SETS)];
+        requests.extend([("patch", "openstackdataplanenodes/status"); 4]);
+        judge(&requests).unwrap();
+        requests.push(("patch", NODES));
+        let error = judge(&requests).unwrap_err().to_string();
+        assert!(error.ends_with("6 writes to nodes, where 5 are due at most"), "{error}");
     }
 
     #[test]

@@ -325,8 +325,7 @@ fn with_next_step(reason: FailureReason, message: &str) -> String {
 
 /// Returns the Job condition's present message, if it has the same reason.
 fn message_as(run: &AnsibleEe, reason: FailureReason) -> Option<String> {
-    let conditions = run.status.as_ref().map(|it| it.conditions.as_slice())?;
-    let reported = conditions::find(conditions, JOB_READY)?;
+    let reported = conditions::find(run.conditions(), JOB_READY)?;
     (reported.reason == reason.as_str()).then(|| reported.message.clone())
 }
 

@@ -4,18 +4,15 @@ use std::sync::Arc;
 
 use api::ansibleee::AnsibleEe;
 use api::conditions::{one_line, printable};
-use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Event;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt;
 use operator_core::object_key::Key;
-use operator_core::plan::Plan;
-use operator_core::rejected_write::RejectedWrite;
 use operator_runtime::api::Api;
 use operator_runtime::cache::{Cache, IndexName};
 use operator_runtime::cache_registry::CacheRegistry;
 use operator_runtime::clock;
-use operator_runtime::controller::Controller;
+use operator_runtime::controller::{Controller, Decide};
 use operator_runtime::error::Result;
 
 use super::decide::{self, LAG, Observed, Stage, current_job, recorded_uid, stage};
@@ -101,6 +98,8 @@ impl Controller for Runs {
 
     const NAME: &'static str = "OpenStackAnsibleEE";
 
+    const DECIDE: Decide<Observed> = decide::decide;
+
     async fn observe(&self, key: &Key) -> Result<Option<Observed>> {
         let Some(run) = self.caches.runs.get(key) else { return Ok(None) };
         let mut jobs = self.caches.jobs_of(&run);
@@ -126,10 +125,6 @@ impl Controller for Runs {
             refusal,
             settings: self.settings.clone(),
         }))
-    }
-
-    fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
-        decide::decide(seen, rejected, now)
     }
 }
 

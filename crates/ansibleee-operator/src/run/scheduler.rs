@@ -12,7 +12,7 @@ use operator_core::host_address::endpoint;
 use operator_core::object_key::Key;
 use operator_core::plan::Plan;
 use operator_core::rejected_write::RejectedWrite;
-use operator_runtime::controller::Controller;
+use operator_runtime::controller::{Controller, Decide};
 use operator_runtime::error::Result;
 use parking_lot::Mutex;
 
@@ -96,10 +96,38 @@ pub struct Observed {
     term: String,
 }
 
+/// Returns the statuses of the runs that start or wait.
+pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
+    let mut plan = Plan::default();
+    if rejected.is_some() {
+        // All writes are statuses, so there is no other object that could report it.
+        return plan;
+    }
+    for decision in admit(&seen.views, seen.limits, &seen.term) {
+        let (SchedulingDecision::Stamp(idx)
+        | SchedulingDecision::Admit(idx)
+        | SchedulingDecision::Wait(idx, _)) = decision;
+        let Some(Some(run)) = seen.runs.get(idx) else { continue };
+        let (next, because) = match decision {
+            SchedulingDecision::Stamp(_) => {
+                (stamped(run, &seen.term, now), "a new leader evaluates it")
+            }
+            SchedulingDecision::Admit(_) => (admitted(run, &seen.term, now), "its hosts are free"),
+            SchedulingDecision::Wait(_, what) => {
+                (waits(run, what, &seen.term, now), "a host is in use")
+            }
+        };
+        plan.steps.extend(status::write(run, &next, because));
+    }
+    plan
+}
+
 impl Controller for Scheduler {
     type Observed = Observed;
 
     const NAME: &'static str = "scheduler";
+
+    const DECIDE: Decide<Observed> = decide;
 
     async fn observe(&self, _key: &Key) -> Result<Option<Observed>> {
         let mut busy = self.busy();
@@ -130,33 +158,6 @@ impl Controller for Scheduler {
             tracing::info!(run, holder, host, "waits for a run in another namespace");
         }
         Ok(Some(seen))
-    }
-
-    fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
-        let mut plan = Plan::default();
-        if rejected.is_some() {
-            // All writes are statuses, so there is no other object that could report it.
-            return plan;
-        }
-        for decision in admit(&seen.views, seen.limits, &seen.term) {
-            let (SchedulingDecision::Stamp(idx)
-            | SchedulingDecision::Admit(idx)
-            | SchedulingDecision::Wait(idx, _)) = decision;
-            let Some(Some(run)) = seen.runs.get(idx) else { continue };
-            let (next, because) = match decision {
-                SchedulingDecision::Stamp(_) => {
-                    (stamped(run, &seen.term, now), "a new leader evaluates it")
-                }
-                SchedulingDecision::Admit(_) => {
-                    (admitted(run, &seen.term, now), "its hosts are free")
-                }
-                SchedulingDecision::Wait(_, what) => {
-                    (waits(run, what, &seen.term, now), "a host is in use")
-                }
-            };
-            plan.steps.extend(status::write(run, &next, because));
-        }
-        plan
     }
 }
 

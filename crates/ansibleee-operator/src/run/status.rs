@@ -2,7 +2,7 @@
 
 use api::ansibleee::{Admission, AnsibleEe, AnsibleEeStatus, JobRef, JobStatus};
 use api::conditions::{
-    self, ConditionDraft, READY, append_more_in_parentheses, kstatus, merge_conditions, ready,
+    self, ConditionDraft, READY, append_more_in_parentheses, merge_conditions, ready,
 };
 use api::fault::Fault;
 use jiff::Timestamp;
@@ -91,13 +91,10 @@ fn with_conditions(
     now: Timestamp,
 ) -> AnsibleEeStatus {
     let good = reasons::READY.condition(READY, job.message.clone());
-    let summary = ready(&[input.clone(), job.clone()], good);
-    let mut conditions = vec![input, job];
-    conditions.extend(kstatus(&summary));
-    conditions.push(summary);
+    let mut conditions = vec![ready([&input, &job], good), input, job];
     conditions.extend(key_checks::condition(&run.spec, unchecked));
-    let before = run.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default();
-    status.conditions = merge_conditions(before, conditions, status.observed_generation, now);
+    status.conditions =
+        merge_conditions(run.conditions(), conditions, status.observed_generation, now);
     status
 }
 
@@ -148,9 +145,8 @@ pub fn queued(
 /// Every write carries the version that was read, because the scheduler, the run's own controller
 /// and a former leader may write the same fields.
 pub fn write(run: &AnsibleEe, next: &AnsibleEeStatus, because: &str) -> Option<Step> {
-    let before = run.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default();
     let target = Target::of(run);
-    let mut step = status_step(target, run.status.as_ref(), next, before, &next.conditions)?;
+    let mut step = status_step(target, run.status.as_ref(), next)?;
     because.clone_into(&mut step.reason);
     if let Write::Status { resource_version, .. } = &mut step.write {
         *resource_version = run.resource_version();

@@ -10,3 +10,5 @@ pub use set::{
     HostStatus, Provisioner, UNASSIGNED,
 };
 pub use template::BaremetalSetTemplate;
+
+crate::conditions::has_conditions!(BaremetalSet);

@@ -1,4 +1,4 @@
-//! `OpenStackDataPlaneDeployment`: one deployment of node sets, and how far it is.
+//! `OpenStackDataPlaneDeployment`: one deployment of node sets, and what has become of it.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,6 @@ use super::condition_types::READINESS_GATES_READY;
 use super::execution_summary::ExecutionSummary;
 use super::node_section::max_unavailable_schema;
 use super::node_set::NodeSet;
-use super::service_run::RunState;
 use crate::conditions::{Condition, ConditionStatus, Severity, find};
 use crate::rollout_limits::Limits;
 use crate::shared::{AnyMap, DNS_SUBDOMAIN, any_map};
@@ -111,6 +110,21 @@ pub struct DeploymentSpec {
 }
 
 impl DeploymentSpec {
+    /// Whether only tasks with some tags run, or on hosts that only Ansible can determine. Such a
+    /// deployment completes no host.
+    pub fn is_partial(&self) -> bool {
+        let is_set = |it: &Option<String>| it.as_ref().is_some_and(|it| !it.is_empty());
+        let is_open = |it: &String| it.contains(['~', '@', '[']);
+        is_set(&self.ansible_tags)
+            || is_set(&self.ansible_skip_tags)
+            || self.ansible_limit.as_ref().is_some_and(is_open)
+    }
+
+    /// Whether it leaves hosts out.
+    pub fn is_limited(&self) -> bool {
+        self.ansible_limit.as_ref().is_some_and(|it| !it.is_empty() && it != "*")
+    }
+
     /// What is allowed of a rollout.
     pub fn limits(&self) -> Limits {
         Limits {
@@ -156,10 +170,10 @@ pub struct DeploymentStatus {
     /// The conditions of each node set's part, by the node set's name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub node_set_conditions: BTreeMap<String, Vec<Condition>>,
-    /// How far each node set is, by its name.
+    /// What the deployment does with each node set, from its beginning on, by the node set's name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
-    pub progress: BTreeMap<String, NodeSetProgress>,
+    pub node_sets: BTreeMap<String, DeploymentNodeSet>,
     /// What failed on the first five hosts that failed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<DeploymentFailure>,
@@ -221,26 +235,26 @@ impl Deployment {
     /// Whether nothing of it runs any more: it has ended, or only readiness gates keep it open, which
     /// have their condition once every service has succeeded on every host.
     pub fn has_run(&self) -> bool {
-        let conditions = self.status.as_ref().map(|it| it.conditions.as_slice());
-        let gates = find(conditions.unwrap_or_default(), READINESS_GATES_READY);
+        let gates = find(self.conditions(), READINESS_GATES_READY);
         self.has_ended() || gates.is_some()
     }
 
-    /// How far it is with a node set; `None` if it has not begun there, or began with another one
-    /// of that name.
-    pub fn progress_of(&self, node_set: &NodeSet) -> Option<&NodeSetProgress> {
-        let progress = self.status.as_ref()?.progress.get(&node_set.name_any())?;
-        progress.is_of(node_set).then_some(progress)
+    /// What it does with a node set; `None` if it has not begun there, or began with another one of
+    /// that name.
+    pub fn part_of(&self, node_set: &NodeSet) -> Option<&DeploymentNodeSet> {
+        let part = self.status.as_ref()?.node_sets.get(&node_set.name_any())?;
+        part.is_of(node_set).then_some(part)
     }
 }
 
-/// How far a deployment is with one node set.
-#[derive(Clone, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
+/// What a deployment does with one node set.
+#[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct NodeSetProgress {
+pub struct DeploymentNodeSet {
     /// UID of the node set with which the deployment began: another one of its name is not meant.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub uid: String,
+    /// When the deployment began with it: a host whose node or machine is younger takes no part.
+    pub since: Time,
     /// The services that run on this node set's hosts, in this order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub services: Vec<String>,
@@ -251,59 +265,16 @@ pub struct NodeSetProgress {
     /// The node set's `configHash` when its deployment began.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub config_hash: String,
-    /// How far each host is, by its name in the inventory.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub hosts: BTreeMap<String, HostProgress>,
+    /// The hosts that take part, by their names in the inventory, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<String>,
 }
 
-impl NodeSetProgress {
-    /// Whether every service has succeeded on every host that takes part.
-    pub fn is_done(&self) -> bool {
-        self.hosts.values().all(|it| self.is_done_on(it))
-    }
-
-    /// Whether every service has succeeded on a host.
-    pub fn is_done_on(&self, host: &HostProgress) -> bool {
-        usize::try_from(host.done).is_ok_and(|it| it >= self.services.len())
-    }
-
+impl DeploymentNodeSet {
     /// Whether it is about this node set, and not about one that had its name before.
     pub fn is_of(&self, node_set: &NodeSet) -> bool {
         node_set.uid().is_some_and(|it| it == self.uid)
     }
-}
-
-/// How far a deployment is with one host: at most one of the services is on its way.
-#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct HostProgress {
-    /// How many of the services have succeeded.
-    #[serde(default)]
-    pub done: i64,
-    /// How the newest attempt of the next service stands; of the last one where all are done.
-    pub state: RunState,
-    /// Number of the newest attempt of that service; 0 where the host is not begun with yet, and where
-    /// all services are done.
-    #[serde(default)]
-    pub attempt: i64,
-    /// How many attempts of that service failed; without a reason, that the deployment before failed
-    /// on this host.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub failures: i64,
-    /// One CamelCase word for why the newest attempt failed or waits.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// When the state was entered, as far as it matters for what comes next.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub since: Option<Time>,
-    /// Name of the `OpenStackAnsibleEE` that is on its way.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub run: Option<String>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
-fn is_zero(number: &i64) -> bool {
-    *number == 0
 }
 
 /// What failed on a host.

@@ -19,7 +19,7 @@ pub use ansible_opts::AnsibleOpts;
 pub use bare_metal::NodeSetMachines;
 pub use data_plane::{DataPlane, DataPlaneSpec, DataPlaneStatus};
 pub use deployment::{
-    Deployment, DeploymentFailure, DeploymentSpec, DeploymentStatus, HostProgress, NodeSetProgress,
+    Deployment, DeploymentFailure, DeploymentNodeSet, DeploymentSpec, DeploymentStatus,
 };
 pub use disruption::{Disruption, DisruptionHolder, DisruptionTarget, SeenDeployment};
 pub use execution_summary::ExecutionSummary;
@@ -36,3 +36,5 @@ pub use node_set::{
 pub use role::{Role, RoleSpec, RoleStatus};
 pub use service::{ReadinessGate, Service, ServiceSpec, ServiceStatus};
 pub use service_run::{RunState, ServiceRun};
+
+crate::conditions::has_conditions!(DataPlane, Deployment, Node, NodeSet, Role, Service);

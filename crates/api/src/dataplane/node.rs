@@ -253,7 +253,9 @@ pub struct NodeStatus {
     /// Whether changes are deployed, from the node, its role or its data plane.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deploy: Option<bool>,
-    /// True when every service has succeeded on the host; absent before.
+    /// True when every service has succeeded on the host; absent before. On nodes of node sets also
+    /// absent after a failure and while the host leaves; a deployment of some tasks alone does not
+    /// change it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deployed: Option<bool>,
     /// The deployment that is at the host, or was last; only on nodes of node sets.
@@ -263,6 +265,10 @@ pub struct NodeStatus {
     /// it was in service. Only on nodes of node sets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deployed_config_hash: Option<String>,
+    /// Where the host was reached when all services last succeeded on it, as `host:port`. Only on
+    /// nodes of node sets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deployed_address: Option<String>,
     /// Which deployment waits to disturb the host, and which operators allow that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disruption: Option<Disruption>,
@@ -355,11 +361,14 @@ pub struct NodeDeployment {
     pub uid: String,
     /// How far the host is.
     pub state: HostState,
-    /// How many times a deployment has begun or was tried again on the host; it never falls while the
-    /// node exists.
+    /// How many times a deployment has begun or was tried again on the host; it falls only where the
+    /// host is installed anew.
     pub attempt: i64,
     /// When the state was entered.
     pub since: Time,
+    /// Whether it runs only some tasks, so that its success is none of the whole host.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub partial: bool,
 }
 
 impl NodeDeployment {

@@ -284,16 +284,6 @@ pub struct NodeSetStatus {
     /// What failed on the first five hosts that failed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<NodeSetFailure>,
-    /// The hosts' own ssh keys as they were learned, `ssh-ed25519 AAAA…` by name; hosts are absent
-    /// that `known_hosts` of the ssh Secret has.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
-    pub host_keys: BTreeMap<String, String>,
-    /// Where ssh reaches the hosts that were taken out of `spec.nodes` and are still terminating:
-    /// `host:port` by name; hosts are absent whose entry in the inventory was lost.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
-    pub terminating_addresses: BTreeMap<String, String>,
     /// The Secret with the hosts' inventory.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = DNS_SUBDOMAIN))]
@@ -375,12 +365,6 @@ pub struct NodeSetHost {
     pub name: String,
     /// How far it is.
     pub state: HostState,
-    /// The first eight digits of the `configHash` with which it was last deployed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub hash: Option<String>,
-    /// The first eight digits of the digest of the address at which a deployment last succeeded.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub address: Option<String>,
 }
 
 /// How far a host of a node set is.

@@ -10,3 +10,5 @@ pub use external_compute::{
     CREDENTIALS, ConfigFile, Credential, CredentialKind, ExternalCompute, ExternalComputeSpec,
     ExternalComputeStatus, Management, RegisteredNova,
 };
+
+crate::conditions::has_conditions!(Cell, ExternalCompute);

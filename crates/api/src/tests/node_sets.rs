@@ -3,12 +3,12 @@
 
 use std::fmt::Write as _;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
 use super::*;
-use crate::dataplane::deployment::{HostProgress, NodeSetProgress};
+use crate::dataplane::deployment::DeploymentNodeSet;
 use crate::dataplane::node_set::{HostState, MAX_HOSTS, NodeSetHost};
-use crate::dataplane::{
-    Deployment, Disruption, DisruptionHolder, NodeSet, NodeSetMachines, RunState,
-};
+use crate::dataplane::{Deployment, Disruption, DisruptionHolder, NodeSet, NodeSetMachines};
 
 /// A node set's spec with these nodes, as the API server completes it.
 fn spec(nodes: &Value) -> Value {
@@ -309,33 +309,26 @@ fn an_absent_override_is_stored_as_an_empty_one() {
 
 #[test]
 fn a_host_takes_at_most_a_hundred_bytes_in_either_status() {
-    let host = NodeSetHost {
-        name: "edpm-compute-000".into(),
-        state: HostState::Undeployed,
-        hash: Some("01234567".into()),
-        address: Some("01234567".into()),
-    };
+    let host = NodeSetHost { name: "edpm-compute-000".into(), state: HostState::Undeployed };
     assert!(serde_json::to_string(&host).unwrap().len() <= 100);
-    let waiting = HostProgress {
-        done: 12,
-        state: RunState::Succeeded,
-        attempt: 3,
-        failures: 0,
-        reason: None,
-        since: None,
-        run: None,
+    let hosts = (0..MAX_HOSTS).map(|it| format!("edpm-compute-{it:03}")).collect();
+    let part = DeploymentNodeSet {
+        uid: "01234567-89ab-cdef-0123-456789abcdef".into(),
+        since: Time(jiff::Timestamp::UNIX_EPOCH),
+        services: vec!["nova".into(); 20],
+        joined: Vec::new(),
+        config_hash: "0123456789abcdef".into(),
+        hosts,
     };
-    let hosts = (0..MAX_HOSTS).map(|it| (format!("edpm-compute-{it:03}"), waiting.clone()));
-    let progress = NodeSetProgress { hosts: hosts.collect(), ..NodeSetProgress::default() };
-    let size = serde_json::to_string(&progress).unwrap().len();
-    assert!(size <= 100 * MAX_HOSTS, "{size}");
+    let size = serde_json::to_string(&part).unwrap().len();
+    assert!(size <= 21 * MAX_HOSTS, "{size}");
 }
 
 /// Each entry of another map would stand in `managedFields` once more.
 #[test]
 fn maps_that_grow_with_hosts_and_runs_are_written_as_one() {
     let maps = [
-        "progress",
+        "nodeSets",
         "ansibleEEHashes",
         "ansibleExecutionSummaries",
         "configMapHashes",

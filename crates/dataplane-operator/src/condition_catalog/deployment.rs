@@ -13,7 +13,8 @@ pub(super) const DEPLOYMENT: &[ConditionSpec] = &[
     summary("Every service succeeded on every host.", &[deployment::SUMMARY]),
     condition(
         SETUP_READY,
-        "Every node set exists and is set up; it counts until the deployment begins.",
+        "Every node set exists and is set up, and no other deployment goes first; it counts until \
+         the deployment begins.",
         &[deployment::SETUP],
     ),
     condition(

@@ -1,10 +1,10 @@
 //! The conditions of a node set on external resources: addresses, names and certificates.
 
+use api::dataplane::condition_types::CERTIFICATES_READY;
 use operator_core::condition_catalog::{ConditionSpec, condition};
 
 use crate::node_set::dns::DNS_DATA_READY;
 use crate::node_set::ipam::IP_RESERVATION_READY;
-use crate::node_set::tls::CERTIFICATES_READY;
 use crate::reasons::external::catalog as external;
 
 /// Condition on whether every host has its addresses.

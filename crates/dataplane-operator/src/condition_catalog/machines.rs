@@ -1,11 +1,11 @@
 //! The conditions on machines that are provisioned for hosts.
 
+use api::dataplane::condition_types::{BAREMETAL_READY, NODE_SET_PROVISION_READY};
 use operator_core::condition_catalog::{ConditionSpec, condition};
 
 use crate::node_set::last_looks::MACHINES_GIVEN_BACK;
-use crate::node_set::machine_request::PROVISION_READY as OF_NODE_SET;
 use crate::reasons::{machines::catalog as machines, node_set::catalog as node_set};
-use crate::role::provisioning::{BAREMETAL_READY, PROVISION_READY as OF_ROLE};
+use crate::role::provisioning::PROVISION_READY as OF_ROLE;
 
 /// The condition of a node.
 pub(super) const NODE: ConditionSpec =
@@ -30,7 +30,7 @@ pub(super) const LEAVING: ConditionSpec = condition(
 
 /// The condition of a node set.
 pub(super) const NODE_SET: ConditionSpec = condition(
-    OF_NODE_SET,
+    NODE_SET_PROVISION_READY,
     "The hosts are provisioned; absent where `preProvisioned` is set or there are no nodes. The \
      message has the count and the first five that have no machine, the worst first.",
     &[machines::NODE_SET, node_set::RENAMED],

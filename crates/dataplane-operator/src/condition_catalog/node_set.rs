@@ -1,7 +1,7 @@
 //! The conditions of a node set.
 
 use api::dataplane::condition_types::{
-    DEPLOYMENT_READY, INPUT_READY, SERVICE_INPUTS_READY, SETUP_READY, UP_TO_DATE,
+    DEPLOYMENT_READY, INPUT_READY, NODES_ACCEPTED, SERVICE_INPUTS_READY, SETUP_READY, UP_TO_DATE,
 };
 use operator_core::condition_catalog::{ConditionSpec, Repeats, WRITES, condition, summary};
 use operator_core::run_engine::host_key_checking;
@@ -12,7 +12,6 @@ use super::machines;
 use super::readiness_gates::READINESS_GATES;
 use crate::host::conflicts::shared_keys;
 use crate::ignored_annotations;
-use crate::node_set::nodes::acceptance::NODES_ACCEPTED;
 use crate::node_set::status::SERVICE_ACCOUNT_READY;
 use crate::reasons::{
     inputs::catalog as inputs, node_set::catalog as node_set, service::catalog as service,

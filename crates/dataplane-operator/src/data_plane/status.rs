@@ -28,19 +28,21 @@ pub fn step(seen: &Seen<'_>, rejected: Option<&RejectedWrite>, now: Timestamp) -
     let roles = Rollup::of(seen, Map::Roles);
     let nodes = Rollup::of(seen, Map::Nodes);
     let observed = data_plane.status.as_ref();
-    let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
     let deployment = deployment(&roles, &nodes);
     let good = deployment.clone().with_type(READY);
-    let rejected = rejected.map(|it| it.condition(WRITES_ACCEPTED, &previous));
+    let rejected = rejected.map(|it| it.condition(WRITES_ACCEPTED, data_plane.conditions()));
     let is_deployed = deployment.holds() && nodes.total > 0;
     let mut all: Vec<ConditionDraft> =
         [Some(setup(seen)), rejected, Some(deployment)].into_iter().flatten().collect();
-    let ready = conditions::ready(&all, good);
-    all.extend(conditions::kstatus(&ready));
-    all.extend([ready, orphaned(seen)]);
+    all.extend([conditions::ready(&all, good), orphaned(seen)]);
     let desired = DataPlaneStatus {
         observed_generation: data_plane.metadata.generation,
-        conditions: merge_conditions(&previous, all, data_plane.metadata.generation, now),
+        conditions: merge_conditions(
+            data_plane.conditions(),
+            all,
+            data_plane.metadata.generation,
+            now,
+        ),
         deployed: is_deployed.then_some(true),
         roles: count(roles.total),
         ready_roles: count(roles.n_ready),
@@ -49,8 +51,7 @@ pub fn step(seen: &Seen<'_>, rejected: Option<&RejectedWrite>, now: Timestamp) -
         up_to_date_nodes: count(nodes.n_up_to_date),
         orphans: count(seen.orphans.len()),
     };
-    let next = desired.conditions.clone();
-    status_step(Target::of::<DataPlane>(data_plane), observed, &desired, &previous, &next)
+    status_step(Target::of::<DataPlane>(data_plane), observed, &desired)
 }
 
 /// Reports whether the objects match the maps. Problems that only a user can fix come first.

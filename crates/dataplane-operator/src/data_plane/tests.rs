@@ -97,6 +97,12 @@ impl World {
         }))
     }
 
+    /// The same, after the passes.
+    fn at_rest(mut self) -> Self {
+        self.settle();
+        self
+    }
+
     /// Adds an object of another owner.
     fn add(&mut self, (kind, name): (String, String), spec: &Value) {
         self.n_made += 1;
@@ -196,7 +202,7 @@ impl World {
     }
 
     /// Sets the status that the group controller would report of a node or role.
-    fn report(&mut self, key: &(String, String), ready: (&str, &str, &str)) {
+    fn report(&mut self, key: &(String, String), ready: (&str, &str, &str)) -> &mut Self {
         let role = self.objects[key]["spec"]["role"].as_str().map(str::to_owned);
         let observed_role = role.and_then(|it| {
             let meta = &self.objects.get(&named("OpenStackDataPlaneRole", &it))?["metadata"];
@@ -220,20 +226,23 @@ impl World {
         if let Some(observed) = observed_role {
             object["status"]["observedRole"] = observed;
         }
+        self
     }
 
-    fn all_ready(&mut self) {
+    fn all_ready(&mut self) -> &mut Self {
         let keys: Vec<_> = self.objects.keys().cloned().collect();
         for key in keys {
             self.report(&key, ("True", "Ready", "fine"));
         }
+        self
     }
 
     /// Edits the data plane, as a user does.
-    fn edit(&mut self, change: impl Fn(&mut Value)) {
+    fn edit(&mut self, change: impl Fn(&mut Value)) -> &mut Self {
         change(&mut self.plane["spec"]);
         let generation = self.plane["metadata"]["generation"].as_i64().unwrap();
         self.plane["metadata"]["generation"] = json!(generation + 1);
+        self
     }
 
     /// Returns status, reason and message of a condition.
@@ -256,8 +265,7 @@ impl World {
 #[test]
 fn roles_and_nodes_are_made_and_summed_up() {
     let mut world = World::two();
-    let writes = world.settle();
-    assert_eq!(writes, ["apply Role compute", "apply Node n0", "apply Node n1", "status"]);
+    assert_eq!(world.settle(), ["apply Role compute", "apply Node n0", "apply Node n1", "status"]);
     let found = &world.objects[&node("n0")];
     assert_eq!(found["spec"], json!({ "role": "compute", "ansibleHost": "192.0.2.10" }));
     let owner = &found["metadata"]["ownerReferences"][0];
@@ -268,8 +276,7 @@ fn roles_and_nodes_are_made_and_summed_up() {
     assert_eq!(spec, &json!({ "preProvisioned": true, "dataPlane": "plane" }));
     world.says("SetupReady", "True", "Applied", &["3/3 entries"]);
     world.says("Ready", "False", "NotObserved", &["0/1 roles and 0/2 nodes"]);
-    world.all_ready();
-    assert_eq!(world.settle(), ["status"]);
+    assert_eq!(world.all_ready().settle(), ["status"]);
     world.says("Ready", "True", "RolesAndNodesReady", &["1/1 roles and 2/2 nodes"]);
     world.says("Orphaned", "False", "NoOrphans", &[]);
     let status = &world.plane["status"];
@@ -280,8 +287,7 @@ fn roles_and_nodes_are_made_and_summed_up() {
 
 #[test]
 fn only_the_entry_that_changed_is_applied() {
-    let mut world = World::two();
-    world.settle();
+    let mut world = World::two().at_rest();
     world.edit(|it| it["nodes"]["n1"]["ansibleHost"] = json!("192.0.2.99"));
     assert_eq!(world.settle(), ["apply Node n1", "status"]);
     assert_eq!(world.objects[&node("n1")]["spec"]["ansibleHost"], "192.0.2.99");
@@ -301,8 +307,7 @@ fn a_field_that_is_stated_no_more_is_given_up() {
 
 #[test]
 fn what_a_human_adds_to_a_child_stays_and_causes_no_write() {
-    let mut world = World::two();
-    world.settle();
+    let mut world = World::two().at_rest();
     let child = world.objects.get_mut(&node("n0")).unwrap();
     child["spec"]["node"] = json!({ "ansibleVars": { "greeting": "hello" } });
     child["metadata"]["labels"]["rack"] = json!("7");
@@ -319,8 +324,7 @@ fn what_a_human_adds_to_a_child_stays_and_causes_no_write() {
 
 #[test]
 fn a_stated_field_that_somebody_changes_is_brought_back() {
-    let mut world = World::two();
-    world.settle();
+    let mut world = World::two().at_rest();
     world.objects.get_mut(&node("n0")).unwrap()["spec"]["ansibleHost"] = json!("198.51.100.1");
     assert_eq!(world.settle(), ["apply Node n0"]);
     assert_eq!(world.objects[&node("n0")]["spec"]["ansibleHost"], "192.0.2.10");
@@ -334,8 +338,7 @@ fn the_key_is_the_host_name_of_an_entry_without_an_address() {
         (json!({ "hostName": "h" }), json!({ "hostName": "h" })),
     ];
     for (stated, expected) in cases {
-        let mut world = World::new(&json!({ "nodes": { "n": stated } }));
-        world.settle();
+        let world = World::new(&json!({ "nodes": { "n": stated } })).at_rest();
         assert_eq!(world.objects[&node("n")]["spec"], expected);
     }
 }
@@ -352,13 +355,11 @@ fn empty_values_and_nulls_in_an_entry_are_not_applied_for_ever() {
 
 #[test]
 fn what_is_not_ready_is_named_the_worst_first_and_roles_do_not_repeat_their_nodes() {
-    let mut world = World::two();
-    world.settle();
+    let mut world = World::two().at_rest();
     world.all_ready();
     world.report(&node("n0"), ("False", "Deploying", "is on its way"));
     world.report(&node("n1"), ("False", "TaskFailed", "task x failed."));
-    world.report(&role("compute"), ("False", "TaskFailed", "0/2 nodes are ready"));
-    world.settle();
+    world.report(&role("compute"), ("False", "TaskFailed", "0/2 nodes are ready")).settle();
     let (_, reason, message) = world.condition("DeploymentReady");
     assert_eq!(reason, "TaskFailed");
     let expected = "0/1 roles and 0/2 nodes are ready. OpenStackDataPlaneNode n1: TaskFailed: task x \
@@ -367,8 +368,7 @@ fn what_is_not_ready_is_named_the_worst_first_and_roles_do_not_repeat_their_node
     world.says("Stalled", "True", "TaskFailed", &[]);
     // A node of another owner names the role: only the role reports it.
     world.report(&node("n0"), ("True", "Ready", "fine"));
-    world.report(&node("n1"), ("True", "Ready", "fine"));
-    world.settle();
+    world.report(&node("n1"), ("True", "Ready", "fine")).settle();
     world.says("Ready", "False", "TaskFailed", &["OpenStackDataPlaneRole compute: TaskFailed"]);
 }
 
@@ -376,8 +376,7 @@ fn what_is_not_ready_is_named_the_worst_first_and_roles_do_not_repeat_their_node
 fn at_most_five_are_named() {
     let nodes: serde_json::Map<String, Value> =
         (0..8).map(|n| (format!("n{n}"), json!({ "role": "r" }))).collect();
-    let mut world = World::new(&json!({ "nodes": nodes }));
-    world.settle();
+    let mut world = World::new(&json!({ "nodes": nodes })).at_rest();
     for n in 0..8 {
         let cause = if n % 2 == 0 { "even is broken." } else { "odd is broken." };
         world.report(&node(&format!("n{n}")), ("False", "TaskFailed", cause));
@@ -392,35 +391,28 @@ fn at_most_five_are_named() {
         names(["n1", "n3"])
     );
     assert_eq!(message, expected);
-    world.edit(|it| it["nodes"] = json!({}));
-    world.settle();
+    world.edit(|it| it["nodes"] = json!({})).settle();
     let (_, _, message) = world.condition("Orphaned");
     assert!(message.contains("n4, and 3 more."), "{message}");
 }
 
 #[test]
 fn a_status_of_an_earlier_form_of_a_node_or_its_role_counts_for_nothing() {
-    let mut world = World::two();
-    world.settle();
-    world.all_ready();
-    world.settle();
+    let mut world = World::two().at_rest();
+    world.all_ready().settle();
     world.edit(|it| it["roles"]["compute"]["nodeTemplate"] = json!({ "ansibleUser": "a" }));
     world.settle();
     world.says("Ready", "False", "NotObserved", &["0/1 roles and 0/2 nodes"]);
-    world.report(&role("compute"), ("True", "NodesReady", "fine"));
-    world.settle();
+    world.report(&role("compute"), ("True", "NodesReady", "fine")).settle();
     world.says("Ready", "False", "NotObserved", &["1/1 roles and 0/2 nodes"]);
-    world.all_ready();
-    world.settle();
+    world.all_ready().settle();
     world.says("Ready", "True", "RolesAndNodesReady", &[]);
 }
 
 #[test]
 fn a_key_taken_out_of_the_map_orphans_and_deletes_only_with_prune() {
-    let mut world = World::two();
-    world.settle();
-    world.all_ready();
-    world.settle();
+    let mut world = World::two().at_rest();
+    world.all_ready().settle();
     world.edit(|it| {
         it["nodes"].as_object_mut().unwrap().remove("n1");
     });
@@ -438,21 +430,17 @@ fn a_key_taken_out_of_the_map_orphans_and_deletes_only_with_prune() {
 
 #[test]
 fn a_key_that_is_put_back_ends_the_orphanage() {
-    let mut world = World::two();
-    world.settle();
+    let mut world = World::two().at_rest();
     let before = world.plane["spec"].clone();
-    world.edit(|it| it["nodes"] = json!({}));
-    world.settle();
+    world.edit(|it| it["nodes"] = json!({})).settle();
     world.says("Orphaned", "True", "OrphansKept", &["2 no longer"]);
-    world.edit(|it| *it = before.clone());
-    assert_eq!(world.settle(), ["status"]);
+    assert_eq!(world.edit(|it| *it = before.clone()).settle(), ["status"]);
     world.says("Orphaned", "False", "NoOrphans", &[]);
 }
 
 #[test]
 fn a_pruned_role_stays_for_as_long_as_nodes_follow_it() {
-    let mut world = World::two();
-    world.settle();
+    let mut world = World::two().at_rest();
     world.add(node("foreign"), &json!({ "role": "compute" }));
     world.edit(|it| *it = json!({ "prune": true }));
     assert_eq!(world.settle(), ["delete Node n0", "delete Node n1", "status", "status"]);
@@ -469,8 +457,7 @@ fn nothing_of_others_is_ever_pruned() {
     world.add(node("foreign"), &json!({ "role": "compute" }));
     world.add(role("other"), &json!({ "dataPlane": "plane" }));
     world.settle();
-    world.edit(|it| *it = json!({ "prune": true }));
-    world.settle();
+    world.edit(|it| *it = json!({ "prune": true })).settle();
     let left: Vec<&str> = world.objects.keys().map(|it| it.1.as_str()).collect();
     assert_eq!(left, ["foreign", "compute", "other"]);
 }
@@ -511,8 +498,7 @@ fn an_object_of_another_owner_is_left_alone_even_if_it_is_annotated() {
 
 #[test]
 fn a_child_that_is_being_deleted_is_made_again_when_it_is_gone() {
-    let mut world = World::two();
-    world.settle();
+    let mut world = World::two().at_rest();
     let child = world.objects.get_mut(&node("n0")).unwrap();
     child["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
     assert_eq!(world.settle(), ["status"]);
@@ -559,8 +545,7 @@ fn fields_are_taken_over_only_of_an_object_that_was_seen() {
 
 #[test]
 fn a_refusal_is_told_with_its_cause_and_does_not_flap() {
-    let mut world = World::two();
-    world.settle();
+    let mut world = World::two().at_rest();
     world.edit(|it| it["nodes"]["n0"]["role"] = json!("other"));
     let now = "2026-01-01T00:00:00Z".parse::<Timestamp>().unwrap();
     // Of two failures that are retried, Ready reports the first one.
@@ -597,8 +582,7 @@ fn many_nodes_are_made_in_portions_and_then_looked_at_without_a_write() {
     world.pass();
     assert_eq!(world.writes.len(), 251);
     world.says("SetupReady", "False", "Applying", &["0/1001"]);
-    let n_applied = world.settle().iter().filter(|it| it.starts_with("apply")).count();
-    assert_eq!(n_applied, 1001);
+    assert_eq!(world.settle().iter().filter(|it| it.starts_with("apply")).count(), 1001);
     world.edit(|it| it["nodes"]["n77"]["ansibleHost"] = json!("192.0.2.1"));
     assert_eq!(world.settle(), ["apply Node n77", "status"]);
     assert_eq!(world.settle(), [""; 0]);

@@ -11,7 +11,6 @@ use operator_core::node_set_host::{self, dns_config};
 use operator_core::plan::Target;
 use operator_core::run_engine::batches::Batch;
 use operator_core::run_engine::build;
-use operator_core::run_engine::host_progress::position;
 use operator_core::run_engine::layout::{Layout, NodeSets};
 use operator_core::run_engine::run::Attempt;
 use operator_core::run_engine::run_template::{
@@ -21,13 +20,13 @@ use operator_core::run_engine::service_sequence::NeededRun;
 use operator_runtime::source_cache::Digests;
 use serde_json::json;
 
-use crate::deployment::evaluate::{NODE_SET_LABEL, attempts, is_ended};
+use crate::deployment::evaluate::NODE_SET_LABEL;
 use crate::deployment::hosts::ssh_digests;
 use crate::deployment::node_set_part::{EvaluatedHost, NodeSetPart};
 use crate::deployment::observed::Observed;
-use crate::deployment::service_schedule::hash_of;
 use crate::deployment::services::is_global;
 use crate::deployment::{disruption, tls};
+use crate::host::node_state::hash_of;
 use crate::host::runs::{self, NewRun};
 use crate::host::services::{play, sources};
 
@@ -77,17 +76,17 @@ pub fn is_for_all(seen: &Observed, service: &str) -> bool {
 }
 
 /// Returns whether every host of a node set has reached a service, or has failed for good before.
-pub fn have_arrived(seen: &Observed, part: &NodeSetPart, service: &str) -> bool {
+pub fn have_arrived(part: &NodeSetPart, service: &str) -> bool {
     let at = place(part, service);
-    let has = |it: &EvaluatedHost| position(&it.live) >= at || is_ended(&it.live, attempts(seen));
-    part.hosts.iter().all(has)
+    part.hosts.iter().all(|it| it.live.done >= at || it.is_ended())
 }
 
 /// Returns the position of a service in a node set's list.
 ///
 /// A service that is not listed comes after all others.
 pub fn place(part: &NodeSetPart, service: &str) -> usize {
-    part.services.iter().position(|it| it == service).unwrap_or(part.services.len())
+    let services = &part.begun.services;
+    services.iter().position(|it| it == service).unwrap_or(services.len())
 }
 
 /// Returns the run of a service for all node sets, once all hosts of the leading node set have
@@ -98,7 +97,7 @@ pub fn place(part: &NodeSetPart, service: &str) -> usize {
 fn everywhere(seen: &Observed, service: &str, parts: &[NodeSetPart]) -> Option<NewRun> {
     let leader = parts.iter().find(|it| it.leads(service))?;
     let is_held = parts.iter().any(|it| it.lacking.blocks(service));
-    if is_held || !have_arrived(seen, leader, service) {
+    if is_held || !have_arrived(leader, service) {
         return None;
     }
     let all: Vec<&NodeSetPart> = parts.iter().collect();
@@ -119,16 +118,17 @@ fn attempts_everywhere(
     let is_its =
         |it: &Arc<AnsibleEe>| it.labels().get(SERVICE_LABEL).is_some_and(|it| it == service);
     let is_first = !seen.runs.iter().any(is_its);
-    let first = Attempt { hash: hash_of(&seen.deployment, service), attempt: 1 };
+    let first =
+        Attempt { hash: hash_of(&seen.deployment.uid().unwrap_or_default(), service), attempt: 1 };
     let attempt = |part: &NodeSetPart, host: &EvaluatedHost| {
         if let Some(need) = host.sequence.needed_run().filter(|it| it.service == service) {
             return Some(need.attempt.clone());
         }
-        let is_to_come = position(&host.live) < place(part, service);
-        let is_awaited = is_to_come && !is_ended(&host.live, attempts(seen));
+        let is_to_come = host.live.done < place(part, service);
+        let is_awaited = is_to_come && !host.is_ended();
         (is_first && is_awaited).then(|| first.clone())
     };
-    let has_it = |it: &&NodeSetPart| it.services.iter().any(|it| it == service);
+    let has_it = |it: &&NodeSetPart| it.begun.services.iter().any(|it| it == service);
     let of_part = |part: &NodeSetPart| -> Vec<(String, Attempt)> {
         let of_host = |it: &EvaluatedHost| Some((it.name.clone(), attempt(part, it)?));
         part.hosts.iter().filter_map(of_host).collect()
@@ -143,12 +143,13 @@ fn connection<'a>(
 ) -> BTreeMap<String, HostConnection> {
     let of_part = |part: &'a NodeSetPart| {
         let of_host = |host: &EvaluatedHost| {
-            let (set, address) = (part.node_set.as_deref()?, host.address.as_deref()?);
+            let (set, address) = (part.node_set.as_deref()?, host.address.clone()?);
             let was_refused = host.sequence.was_key_refused();
-            let named = (host.name.as_str(), address);
             let secret = &set.spec.node_template.ansible_ssh_private_key_secret;
             let ssh = Digests::ssh_secret(secret, ssh_digests(seen, set));
-            let connection = node_set_host::connection(set, named, ssh, &host.trust, was_refused);
+            let node = host.node.as_deref();
+            let connection =
+                node_set_host::connection(node, address, ssh, &host.trust, was_refused);
             Some((host.name.clone(), connection))
         };
         part.hosts.iter().filter_map(of_host).collect::<Vec<_>>()
@@ -175,7 +176,7 @@ fn run_template(
     }
     let type_ = service_type(&service.spec, name);
     let touched = parts.iter().filter_map(|it| it.node_set.as_deref());
-    let left_out = parts.iter().flat_map(|it| left_out(seen, it)).collect();
+    let left_out = parts.iter().flat_map(|it| it.left_out.clone()).collect();
     let ssh_secret = |it: &&NodeSetPart| {
         let secret = &it.node_set.as_ref()?.spec.node_template.ansible_ssh_private_key_secret;
         Some((it.name.clone(), secret.clone()))
@@ -202,14 +203,6 @@ fn run_template(
         template_vars: spec.ansible_extra_vars.clone(),
         deployed: deployed(seen, &part.name, name, is_global, left_out),
     })
-}
-
-/// Returns the hosts in the inventory of a node set that go, so that no run of a deployment is for them.
-fn left_out(seen: &Observed, part: &NodeSetPart) -> Vec<String> {
-    let taken_out = part.node_set.iter().flat_map(|it| node_set_host::taken_out(it).into_keys());
-    let nodes = seen.nodes.get(&part.name).into_iter().flatten();
-    let going = nodes.filter(|(_, it)| it.is_leaving()).map(|(name, _)| name.clone());
-    taken_out.map(str::to_owned).chain(going).collect()
 }
 
 /// Returns the tags, skipped tags and limit of the runs; empty texts count as unset.

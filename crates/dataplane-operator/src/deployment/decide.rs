@@ -1,34 +1,38 @@
 //! The evaluation of a deployment: when it begins, which runs are created, and when it ends.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
-use api::dataplane::NodeSetProgress;
+use api::dataplane::{DeploymentNodeSet, Node};
 use api::problem::Problem;
 use jiff::Timestamp;
 use operator_core::finalizers::{add_finalizer, is_terminating};
-use operator_core::plan::{Plan, Step};
+use operator_core::plan::{Kind, Plan, Step};
 use operator_core::rejected_write::{self, RejectedWrite};
-use operator_core::run_engine::host_progress::position;
 use operator_core::run_engine::{Run, run_gc};
 
 use crate::deployment::build::new_runs;
-use crate::deployment::evaluate::{self, Common};
-use crate::deployment::faults::MissingInputs;
+use crate::deployment::evaluate;
 use crate::deployment::finalizer::{self, RUNNING};
 use crate::deployment::hosts::hosts_of;
 use crate::deployment::node_set_part::NodeSetPart;
 use crate::deployment::observed::Observed;
+use crate::deployment::order::has_begun;
 use crate::deployment::services::{List, Listed};
-use crate::deployment::status::{End, Evaluation, has_begun};
-use crate::deployment::{disruption, faults, gates, rollout, services};
+use crate::deployment::status::{End, Evaluation};
+use crate::deployment::{disruption, faults, gates, node_records, rollout, services};
 use crate::host::networks;
 use crate::host::ssh_trust::Offers;
+
+/// How many nodes are written in a pass, which has a deadline.
+const NODES_PER_PASS: usize = 200;
 
 /// Evaluates a deployment.
 ///
 /// # Guarantees
-/// Attempts are recorded in the status before the runs that carry them are created. A service that
-/// is done on a host never runs there again, even if its runs are deleted.
+/// Attempts are recorded on the nodes before the runs that carry them are created, and the end of the
+/// deployment on the nodes before its own. A service that is recorded as done on a host never runs
+/// there again, even if its runs are deleted.
 pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
     let deployment = &*seen.deployment;
     let runs: Vec<Run<'_>> = seen.runs.iter().filter_map(|it| Run::of(it)).collect();
@@ -40,7 +44,7 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     let going = finalizer::going(deployment, &runs).filter(|_| is_going);
     if is_going {
         plan.steps = run_gc::withdrawn(&runs, |_, _| false);
-        if !has_begun(deployment) || finalizer::is_confirmed(deployment) {
+        if !has_begun(deployment) {
             plan.steps.extend(going);
             return plan;
         }
@@ -52,64 +56,92 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
             return plan;
         }
     }
-    let Progress { lists, setup, mut inputs, is_new } = Progress::of(seen);
-    let parts = evaluate_parts(seen, &runs, &lists, is_new, now);
+    let Beginning { node_sets, setup, mut inputs, is_new } = Beginning::of(seen, now);
+    let parts = evaluate_parts(seen, &runs, &node_sets, now);
     inputs.extend(parts.iter().flat_map(|it| it.lacking.all().cloned()));
-    inputs.extend(parts.iter().flat_map(|it| missing_hosts(seen, it)));
+    inputs.extend(parts.iter().filter_map(|it| missing_machines(seen, it)));
     let new = if is_going { Vec::new() } else { new_runs(seen, &parts) };
-    let previous = deployment.status.as_ref().map(|it| it.conditions.as_slice());
-    let previous = previous.unwrap_or_default();
     let judgement = Evaluation {
         seen,
         runs: &runs,
         setup: &setup,
         inputs: &inputs,
         parts: &parts,
-        begins: is_new && !parts.is_empty(),
+        begins: is_new.then_some(node_sets).filter(|it| !it.is_empty()),
         gates: gates::evaluate(seen, &parts, now),
         made: new.iter().map(|it| it.service.as_str()).collect(),
         blocked: rollout::blocked_hosts(seen, &parts),
         deletion: finalizer::condition(deployment, &runs),
-        rejection: rejected_write::condition(rejected, previous, !new.is_empty()),
+        rejection: rejected_write::condition(rejected, deployment.conditions(), !new.is_empty()),
+        is_refused: rejected.is_some_and(|it| it.target.kind == Kind::of::<Node>()),
     };
-    // The end is written first; the finalizer is removed when the node sets have recorded the end.
-    if judgement.end() == End::Open {
-        if going.is_some() {
-            plan.steps.extend(going);
-            return plan;
-        }
-        if !parts.is_empty() {
-            let reason = "it must not be deleted by accident";
-            plan.steps.extend(add_finalizer(deployment, RUNNING, reason));
-        }
-    }
-    plan.steps.extend(judgement.step(now));
     requeue(&mut plan, &judgement, now);
-    plan.steps.extend(new.into_iter().map(|it| it.step));
+    let are_written = write_statuses(&mut plan, &judgement, going, now);
+    // It goes on once others can see that it has begun.
+    if are_written && judgement.begins.is_none() {
+        plan.steps.extend(new.into_iter().map(|it| it.step));
+    }
     plan
+}
+
+/// Adds the writes before the runs, and returns whether those are all; `going` lets a deployment go
+/// that has not ended and is to be deleted.
+///
+/// The end of a deployment, or that it goes, is written after the nodes have it, so that none is left
+/// as one where it is at work; only a deletion that the user confirmed waits for no node. The finalizer
+/// stays until the node sets have recorded the end.
+fn write_statuses(
+    plan: &mut Plan,
+    judgement: &Evaluation<'_>,
+    going: Option<Step>,
+    now: Timestamp,
+) -> bool {
+    let Evaluation { seen, parts, is_refused, .. } = *judgement;
+    let deployment = &*seen.deployment;
+    let is_cut = is_terminating(deployment) && finalizer::is_confirmed(deployment);
+    let mut end = judgement.end();
+    let going = going.filter(|_| end == End::Open || is_cut);
+    if going.is_some() || is_cut {
+        end = End::Failed;
+    }
+    let rests = deployment.has_run() || judgement.begins.is_some() || is_refused;
+    let hosts = parts.iter().flat_map(|part| part.hosts.iter().map(move |it| (part, it)));
+    let hosts = hosts.filter(|_| !rests);
+    let nodes = hosts.filter_map(|(part, it)| node_records::step(seen, part, it, end, now));
+    if is_cut {
+        plan.independent = nodes.collect();
+        plan.steps.extend(going);
+        return false;
+    }
+    let because = "it must not be deleted by accident";
+    let held = add_finalizer(deployment, RUNNING, because);
+    plan.steps.extend(held.filter(|_| end == End::Open && !parts.is_empty()));
+    let mut nodes = nodes.peekable();
+    plan.steps.extend(nodes.by_ref().take(NODES_PER_PASS));
+    if nodes.peek().is_some() {
+        plan.requeue_in(Duration::from_secs(1));
+        return false;
+    }
+    let own = judgement.step(now).filter(|_| going.is_none() || is_refused);
+    plan.steps.extend(own.into_iter().chain(going));
+    true
 }
 
 /// Evaluates the hosts of each node set, and holds those that the disruption budget blocks.
 fn evaluate_parts(
     seen: &Observed,
     runs: &[Run<'_>],
-    lists: &BTreeMap<String, NodeSetProgress>,
-    is_new: bool,
+    node_sets: &BTreeMap<String, DeploymentNodeSet>,
     now: Timestamp,
 ) -> Vec<NodeSetPart> {
     let offers = Offers::of(&seen.runs);
-    let may_run = !is_terminating(&*seen.deployment);
-    let of_part = |(name, kept): (&String, &NodeSetProgress)| {
-        let lacking = lacking(seen, name, kept);
-        let runs = evaluate::runs_of(runs, name, kept);
-        let common = Common { seen, runs: &runs, offers: &offers, may_run, now };
-        evaluate::evaluate(&common, name, kept, lacking)
-    };
-    let parts: Vec<NodeSetPart> = lists.iter().map(of_part).collect();
+    let parts = node_sets.iter();
+    let parts = parts.map(|(name, it)| evaluate::evaluate(seen, name, it, runs, &offers, now));
+    let parts: Vec<NodeSetPart> = parts.collect();
     let mut blocked = rollout::blocked_by_budget(seen, &parts, now);
     let hold = |it: NodeSetPart| {
         let holds = blocked.remove(&it.name).unwrap_or_default();
-        evaluate::reported(it.held(&holds), is_new, now)
+        it.held(&holds)
     };
     parts.into_iter().map(hold).collect()
 }
@@ -123,20 +155,20 @@ fn missing_services(seen: &Observed) -> Vec<Step> {
 }
 
 /// The node sets of a deployment, as recorded or at its beginning; none while it cannot begin.
-struct Progress {
-    lists: BTreeMap<String, NodeSetProgress>,
+struct Beginning {
+    node_sets: BTreeMap<String, DeploymentNodeSet>,
     setup: Vec<Problem>,
     inputs: Vec<Problem>,
     is_new: bool,
 }
 
-impl Progress {
-    fn of(seen: &Observed) -> Self {
+impl Beginning {
+    fn of(seen: &Observed, now: Timestamp) -> Self {
         let deployment = &*seen.deployment;
         if has_begun(deployment) {
             let status = deployment.status.as_ref();
-            let lists = status.map(|it| it.progress.clone()).unwrap_or_default();
-            return Self { lists, setup: Vec::new(), inputs: Vec::new(), is_new: false };
+            let node_sets = status.map(|it| it.node_sets.clone()).unwrap_or_default();
+            return Self { node_sets, setup: Vec::new(), inputs: Vec::new(), is_new: false };
         }
         let setup = faults::of_setup(seen);
         let listed = |node_set| {
@@ -154,49 +186,34 @@ impl Progress {
             inputs.extend(faults::of_certificates(seen, name, &list.services));
         }
         if !setup.is_empty() || is_terminating(deployment) {
-            return Self { lists: BTreeMap::new(), setup, inputs, is_new: true };
+            return Self { node_sets: BTreeMap::new(), setup, inputs, is_new: true };
         }
         let of_sets = seen.node_sets.keys().flat_map(|it| faults::of_node_set(seen, it));
         inputs.extend(of_sets);
         let begin = |(name, list): (String, List)| {
             let node_set = seen.node_sets.get(&name)?;
-            Some((name, evaluate::beginning(seen, node_set, list)))
+            Some((name, evaluate::beginning(seen, node_set, list, now)))
         };
-        let lists = if inputs.is_empty() {
+        let node_sets = if inputs.is_empty() {
             services.into_iter().filter_map(begin).collect()
         } else {
             BTreeMap::new()
         };
-        Self { lists, setup, inputs, is_new: true }
+        Self { node_sets, setup, inputs, is_new: true }
     }
 }
 
-/// Returns the missing inputs that keep the next runs of a node set from being created.
-///
-/// Only those of services that some host has not completed yet count.
-fn lacking(seen: &Observed, name: &str, kept: &NodeSetProgress) -> MissingInputs {
-    let attempts = evaluate::attempts(seen);
-    let open = kept.hosts.values().filter(|it| !evaluate::is_ended(it, attempts));
-    let Some(front) = open.map(position).min() else { return MissingInputs::default() };
-    MissingInputs::of(seen, name, kept, kept.services.get(front..).unwrap_or_default())
-}
-
-/// Returns the faults of hosts with open services whose nodes or machines are gone since the
-/// beginning.
-fn missing_hosts(seen: &Observed, part: &NodeSetPart) -> Vec<Problem> {
-    let attempts = evaluate::attempts(seen);
-    let open = part.hosts.iter().filter(|it| !evaluate::is_ended(&it.live, attempts));
-    let names: Vec<String> = open.map(|it| it.name.clone()).collect();
-    let nodes = faults::of_nodes(seen, &part.name, names.iter().cloned());
-    nodes.into_iter().chain(faults::of_machines(seen, &part.name, names.into_iter())).collect()
+/// Returns the fault of hosts with open services whose machines are gone since the beginning.
+fn missing_machines(seen: &Observed, part: &NodeSetPart) -> Option<Problem> {
+    let open = part.hosts.iter().filter(|it| !it.is_ended());
+    faults::of_machines(seen, &part.name, open.map(|it| it.name.clone()))
 }
 
 /// Requeues the deployment for changes that no informer reports.
 fn requeue(plan: &mut Plan, judged: &Evaluation<'_>, now: Timestamp) {
     let of_gates = judged.gates.as_ref().and_then(|it| it.deadline);
     let of_words = judged.parts.iter().filter_map(|it| disruption::deadline(judged.seen, it));
-    let reports = judged.parts.iter().filter_map(|it| it.report_at);
-    for at in reports.chain(of_gates).chain(of_words.filter(|it| *it > now)) {
+    for at in of_words.filter(|it| *it > now).chain(of_gates) {
         plan.requeue_at(at, now);
     }
     for host in judged.parts.iter().flat_map(|it| &it.hosts) {

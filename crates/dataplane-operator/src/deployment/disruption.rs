@@ -13,62 +13,59 @@ use crate::deployment::observed::Observed;
 use crate::host::holders;
 
 /// Returns whether an operator has the host, if it is in service, wait until it may be disturbed.
-pub fn is_restricted(seen: &Observed, node_set: &str, host: &str) -> bool {
-    seen.node(node_set, host).is_some_and(holders::restricts)
+pub fn is_restricted(host: &EvaluatedHost) -> bool {
+    host.node.as_deref().is_some_and(holders::restricts)
 }
 
 /// Returns whether the host, if it is in service, has to wait: an operator does not let this
 /// deployment disturb it, or has no entry on its node yet.
-pub fn has_to_wait(seen: &Observed, node_set: &str, host: &str, now: Timestamp) -> bool {
-    let Some(node) = seen.node(node_set, host) else { return false };
+pub fn has_to_wait(seen: &Observed, node_set: &str, host: &EvaluatedHost, now: Timestamp) -> bool {
+    let Some(node) = host.node.as_deref() else { return false };
     lacking(seen, node).is_some()
-        || awaited(seen, node_set, host).is_some_and(|(_, deadline)| now < deadline)
+        || awaited(seen, node_set, node).is_some_and(|(_, deadline)| now < deadline)
 }
 
 /// Returns whether an operator lets any deployment disturb the host: then it counts as unavailable.
-pub fn is_disturbed(seen: &Observed, node_set: &str, host: &str) -> bool {
-    seen.node(node_set, host).is_some_and(holders::is_disturbed)
+pub fn is_disturbed(host: &EvaluatedHost) -> bool {
+    host.node.as_deref().is_some_and(holders::is_disturbed)
 }
 
 /// Returns the hosts of a node set that may serve and that each operator which restricts them lets
 /// this deployment disturb. While it is at a host, the host has no target any more.
 pub fn allowed<'a>(seen: &Observed, part: &'a NodeSetPart) -> BTreeSet<&'a str> {
-    let names = part.node_set.iter().flat_map(|it| may_serve(it)).map(|it| it.name.as_str());
     let uid = seen.deployment.uid();
     let lets_us =
         |it: &DisruptionHolder| it.allowed.as_ref().map(|it| &it.deployment) == uid.as_ref();
-    let is_allowed = |host: &&str| {
-        let node = seen.node(&part.name, host).filter(|it| holders::restricts(it));
-        node.is_some_and(|it| it.disruption_holders().iter().filter(|it| it.holds).all(lets_us))
+    let is_allowed = |node: &Node| {
+        let mut holders = node.disruption_holders().iter().filter(|it| it.holds);
+        may_serve(seen, node) && holders::restricts(node) && holders.all(lets_us)
     };
-    names.filter(is_allowed).collect()
+    let allowed = part.hosts.iter().filter(|it| it.node.as_deref().is_some_and(is_allowed));
+    allowed.map(|it| it.name.as_str()).collect()
 }
 
 /// Returns the first host that an operator restricts, and the name of the operator.
-pub fn first_restricted<'a>(
-    seen: &'a Observed,
-    parts: &'a [NodeSetPart],
-) -> Option<(&'a str, &'a str)> {
-    let of_part = |part: &'a NodeSetPart| {
-        part.hosts.iter().filter_map(|it| Some((&*it.name, seen.node(&part.name, &it.name)?)))
-    };
-    parts.iter().flat_map(of_part).find_map(|(host, node)| {
-        let holder = node.disruption_holders().iter().find(|it| it.holds)?;
-        Some((host, holder.name.as_str()))
+pub fn first_restricted(parts: &[NodeSetPart]) -> Option<(&str, &str)> {
+    parts.iter().flat_map(|it| &it.hosts).find_map(|host| {
+        let holder = host.node.as_ref()?.disruption_holders().iter().find(|it| it.holds)?;
+        Some((host.name.as_str(), holder.name.as_str()))
     })
+}
+
+/// Returns the deployment's own target of a host, which waits there to be disturbed.
+pub fn our_target<'a>(seen: &Observed, node: &'a Node) -> Option<&'a DisruptionTarget> {
+    let uid = seen.deployment.metadata.uid.as_ref();
+    node.disruption_target().filter(|it| Some(&it.deployment) == uid)
 }
 
 /// Returns the first operator that does not let this deployment disturb a host.
 fn lacking<'a>(seen: &Observed, node: &'a Node) -> Option<&'a DisruptionHolder> {
-    let uid = seen.deployment.uid();
-    let is_ours = |it: &&DisruptionTarget| Some(&it.deployment) == uid.as_ref();
-    holders::lacking(node, node.disruption_target().filter(is_ours))
+    holders::lacking(node, our_target(seen, node))
 }
 
 /// Returns the operator that may restrict a host and has no entry on its node yet, and until when the
 /// host waits for one.
-fn awaited<'a>(seen: &'a Observed, node_set: &str, host: &str) -> Option<(&'a str, Timestamp)> {
-    let node = seen.node(node_set, host)?;
+fn awaited<'a>(seen: &'a Observed, node_set: &str, node: &'a Node) -> Option<(&'a str, Timestamp)> {
     let listed = seen.node_sets.get(node_set).into_iter().flat_map(|it| &it.spec.services);
     let services = listed.filter_map(|it| seen.services.get(it)).map(|it| -> &Service { it });
     let created = seen.deployment.creation_timestamp().map(|it| it.0);
@@ -77,7 +74,7 @@ fn awaited<'a>(seen: &'a Observed, node_set: &str, host: &str) -> Option<(&'a st
 
 /// Returns until when the first host waits for the entry of an operator.
 pub fn deadline(seen: &Observed, part: &NodeSetPart) -> Option<Timestamp> {
-    let of_host = |it: &EvaluatedHost| Some(awaited(seen, &part.name, &it.name)?.1);
+    let of_host = |it: &EvaluatedHost| Some(awaited(seen, &part.name, it.node.as_deref()?)?.1);
     waiting_in(part).filter_map(of_host).min()
 }
 
@@ -99,11 +96,9 @@ pub fn waiting(seen: &Observed, parts: &[NodeSetPart]) -> Option<String> {
 }
 
 fn of_part(seen: &Observed, part: &NodeSetPart) -> Vec<String> {
-    let held = |hold: Hold| {
-        let hosts = part.hosts.iter().filter(move |it| it.blocked == Some(hold));
-        hosts.map(|it| it.name.as_str()).collect::<Vec<_>>()
-    };
-    let (waiting, later) = (held(Hold::Disruption), held(Hold::ServiceForAll));
+    let held = |hold: Hold| part.hosts.iter().filter(move |it| it.blocked == Some(hold));
+    let names = |hold: Hold| held(hold).map(|it| it.name.as_str()).collect::<Vec<_>>();
+    let (waiting, later) = (names(Hold::Disruption), names(Hold::ServiceForAll));
     let set = format!("OpenStackDataPlaneNodeSet {}", part.name);
     let n_all = part.hosts.len();
     let count = |held: &[&str]| format!("{} of {n_all} hosts of {set} wait", held.len());
@@ -112,18 +107,17 @@ fn of_part(seen: &Observed, part: &NodeSetPart) -> Vec<String> {
     let text = format!(
         "{} until the other node sets have come to what is for all of them ({}): {}.",
         count(&later),
-        part.joined.join(", "),
+        part.begun.joined.join(", "),
         named(&later)
     );
     let arrives = (!later.is_empty()).then_some(text);
-    let cause = waiting.iter().find_map(|it| cause(seen, &part.name, it));
+    let cause = held(Hold::Disruption).find_map(|it| cause(seen, &part.name, it));
     waits.into_iter().chain(cause).chain(arrives).collect()
 }
 
 /// Returns the text that names the operator for which a host waits.
-fn cause(seen: &Observed, node_set: &str, host: &str) -> Option<String> {
-    let node = seen.node(node_set, host)?;
-    let namespace = &seen.namespace;
+fn cause(seen: &Observed, node_set: &str, host: &EvaluatedHost) -> Option<String> {
+    let (node, host, namespace) = (host.node.as_deref()?, &host.name, &seen.namespace);
     if let Some(holder) = lacking(seen, node) {
         return Some(format!(
             "{holder} does not let it go on at OpenStackDataPlaneNode {host} yet; see its conditions \
@@ -133,7 +127,7 @@ fn cause(seen: &Observed, node_set: &str, host: &str) -> Option<String> {
             holder = holder.name,
         ));
     }
-    let (prefix, deadline) = awaited(seen, node_set, host)?;
+    let (prefix, deadline) = awaited(seen, node_set, node)?;
     Some(format!(
         "{prefix}, which reports a readiness gate, has no entry in status.disruption.holders of \
          OpenStackDataPlaneNode {host} yet; the host waits for it until {deadline:.0}. See whether that \

@@ -42,17 +42,11 @@ pub fn map_events(queue: &Arc<WorkQueue>, caches: &Arc<Caches>) {
         let all = keys.iter().flat_map(|it| caches.deployments.indexed(BY_NODE_SET, it));
         Key::of_each(all.filter(|it| !it.has_ended()))
     });
-    // The status of a deployment is not updated for each run.
-    debounced.watches(&caches.runs, |caches, run| {
-        let owners =
-            owner_keys::<Deployment>(run).into_iter().filter_map(|it| caches.deployments.get(&it));
-        owners.flat_map(|it| others(caches, &it)).collect::<Vec<_>>()
-    });
 }
 
-/// Returns the other deployments of the same node sets, which share their disruption budget.
+/// Returns the other deployments of the same node sets, which may wait for it.
 fn others(caches: &Caches, deployment: &Deployment) -> Vec<Key> {
     let node_sets = node_sets_of(deployment);
     let all = node_sets.iter().flat_map(|it| caches.deployments.indexed(BY_NODE_SET, it));
-    Key::of_each(all.filter(|it| it.uid() != deployment.uid() && is_open(it)))
+    Key::of_each(all.filter(|it| it.uid() != deployment.uid() && !it.has_ended()))
 }

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::slice;
 
 use api::conditions::{self, ConditionStatus};
-use api::dataplane::condition_types::{INPUT_READY, SETUP_READY};
+use api::dataplane::condition_types::{INPUT_READY, NODE_SET_PROVISION_READY, SETUP_READY};
 use api::dataplane::node_section::DEFAULT_BATCH_SIZE;
-use api::dataplane::{NodeSet, NodeSetProgress, Service};
+use api::dataplane::{DeploymentNodeSet, Node, NodeSet, Service};
 use api::problem::Problem;
 use kube::{Resource as _, ResourceExt};
 use operator_core::data_sources::{NamedSource, sources_of};
@@ -16,16 +16,15 @@ use operator_core::run_engine::limit;
 use operator_core::run_engine::mounts::node_sets;
 
 use crate::conditions::NAMED;
-use crate::deployment::hosts::{
-    by_name, has_machine, hosts_of, ssh_digests, staying_node, within_limit,
-};
+use crate::deployment::hosts::{by_name, has_machine, hosts_of, ssh_digests, within_limit};
 use crate::deployment::observed::Observed;
 use crate::deployment::services::{List, is_global};
-use crate::deployment::tls;
+use crate::deployment::{order, tls};
 use crate::host::networks;
-use crate::host::services::{invalid, of_one_type, source_fault, sources, unreadable_service};
+use crate::host::services::{
+    ServiceFaults, invalid, of_one_type, source_fault, sources, unreadable_service,
+};
 use crate::host::ssh_trust::secret_fault;
-use crate::node_set::machine_request::PROVISION_READY;
 use crate::reasons;
 
 /// The maximum number of hosts of one run.
@@ -34,47 +33,35 @@ const RUN_LIMIT: usize = 500;
 ///
 /// An object has 1.5 MiB at most, and the status also records further attempts.
 const STATUS_LIMIT: usize = 700_000;
-/// The size in bytes of a host's entry in the status during a run, without its name.
-const HOST_SIZE: usize = 190;
+/// The size in bytes of a host's entry beside its name: hosts are a list of names.
+const HOST_SIZE: usize = 4;
 /// The size in bytes of a run's entry in the status.
 const RUN_SIZE: usize = 330;
 
-/// The missing inputs of the next runs of a node set that has begun.
-#[derive(Clone, Debug, Default)]
-pub struct MissingInputs {
-    /// Those that concern all its services.
-    pub of_set: Vec<Problem>,
-    /// Those of the services that some host has not completed yet, in their order.
-    pub of_services: Vec<(String, Vec<Problem>)>,
+/// Returns the missing inputs of the next runs of a node set that has begun, of which some host has not
+/// completed the `open` services yet.
+pub fn missing_inputs(
+    seen: &Observed,
+    node_set: &str,
+    begun: &DeploymentNodeSet,
+    open: &[String],
+) -> ServiceFaults {
+    if let Some(fault) = of_replaced(seen, node_set, begun) {
+        return ServiceFaults { of_all: vec![fault], ..ServiceFaults::default() };
+    }
+    let of_service = |name: &String| {
+        let faults = of_services(seen, node_set, slice::from_ref(name));
+        faults.into_iter().map(|it| (name.clone(), it)).collect::<Vec<_>>()
+    };
+    let of_services = open.iter().flat_map(of_service).collect();
+    ServiceFaults { of_all: of_node_set(seen, node_set), of_services }
 }
 
-impl MissingInputs {
-    /// Finds the missing inputs of a node set and of these of its services.
-    pub fn of(seen: &Observed, node_set: &str, kept: &NodeSetProgress, open: &[String]) -> Self {
-        if let Some(fault) = of_replaced(seen, node_set, kept) {
-            return Self { of_set: vec![fault], ..Self::default() };
-        }
-        let of_services =
-            open.iter().map(|it| (it.clone(), of_services(seen, node_set, slice::from_ref(it))));
-        Self { of_set: of_node_set(seen, node_set), of_services: of_services.collect() }
-    }
-
-    /// Returns all faults.
-    pub fn all(&self) -> impl Iterator<Item = &Problem> {
-        self.of_set.iter().chain(self.of_services.iter().flat_map(|it| &it.1))
-    }
-
-    /// Returns whether a host has to wait before this service.
-    pub fn blocks(&self, service: &str) -> bool {
-        let is_its = |it: &&(String, Vec<Problem>)| it.0 == service;
-        let own = self.of_services.iter().find(is_its);
-        !self.of_set.is_empty() || own.is_some_and(|it| !it.1.is_empty())
-    }
-}
-
-/// Returns the faults of node sets that a deployment waits for before it begins.
+/// Returns the faults of node sets that a deployment waits for before it begins, and of other
+/// deployments.
 pub fn of_setup(seen: &Observed) -> Vec<Problem> {
-    seen.named().into_iter().filter_map(|it| not_set_up(seen, it)).collect()
+    let of_sets = seen.named().into_iter().filter_map(|it| not_set_up(seen, it));
+    of_sets.chain(order::faults(seen)).collect()
 }
 
 fn not_set_up(seen: &Observed, name: &str) -> Option<Problem> {
@@ -93,16 +80,15 @@ fn not_set_up(seen: &Observed, name: &str) -> Option<Problem> {
     let status = node_set.status.as_ref();
     let is_current =
         status.is_some_and(|it| it.observed_generation == node_set.metadata.generation);
-    let conditions = status.map(|it| it.conditions.as_slice()).unwrap_or_default();
     // Its other conditions may be about services that this deployment does not have.
-    let setup = conditions::find(conditions, SETUP_READY).filter(|_| is_current);
+    let setup = conditions::find(node_set.conditions(), SETUP_READY).filter(|_| is_current);
     let is_set_up = setup.is_some_and(|it| it.status == ConditionStatus::True);
     let is_going = is_terminating(&**node_set);
     if is_set_up && seen.inventories.contains(name) && !is_going {
         let is_empty = hosts_of(seen, name).next().is_none();
         // Where all hosts were left out, nothing would be run, and that would be a success.
         let hosts: Vec<String> = if is_empty {
-            within_limit(seen, name).collect()
+            within_limit(&seen.deployment, node_set).collect()
         } else {
             hosts_of(seen, name).collect()
         };
@@ -110,7 +96,7 @@ fn not_set_up(seen: &Observed, name: &str) -> Option<Problem> {
         return nodes.or_else(|| of_machines(seen, name, hosts.into_iter()));
     }
     let cause = setup.filter(|it| it.reason == reasons::inputs::INPUT_MISSING.word);
-    let cause = cause.and_then(|_| conditions::find(conditions, INPUT_READY));
+    let cause = cause.and_then(|_| conditions::find(node_set.conditions(), INPUT_READY));
     let why = match cause.or(setup).filter(|_| !is_set_up) {
         _ if is_going => "it is being deleted.".to_owned(),
         Some(bad) => format!("{}: {}", bad.type_, bad.message),
@@ -136,7 +122,8 @@ pub fn of_nodes(
     hosts: impl Iterator<Item = String>,
 ) -> Option<Problem> {
     seen.node_sets.get(name)?;
-    let open: Vec<String> = hosts.filter(|it| staying_node(seen, name, it).is_none()).collect();
+    let has_none = |it: &String| seen.node(name, it).is_none_or(Node::is_leaving);
+    let open: Vec<String> = hosts.filter(has_none).collect();
     if open.is_empty() {
         return None;
     }
@@ -157,12 +144,12 @@ pub fn of_machines(
     hosts: impl Iterator<Item = String>,
 ) -> Option<Problem> {
     let node_set = seen.node_sets.get(name)?;
-    let open: Vec<String> = hosts.filter(|it| !has_machine(node_set, it)).collect();
+    let has_machine = |it: &str| has_machine(node_set, it, seen.node(name, it));
+    let open: Vec<String> = hosts.filter(|it| !has_machine(it)).collect();
     if open.is_empty() {
         return None;
     }
-    let conditions = node_set.status.as_ref().map(|it| it.conditions.as_slice());
-    let reported = conditions::find(conditions.unwrap_or_default(), PROVISION_READY);
+    let reported = conditions::find(node_set.conditions(), NODE_SET_PROVISION_READY);
     let reported = reported.map(|it| format!(" {}: {}", it.type_, it.message)).unwrap_or_default();
     let text = format!(
         "{} hosts of OpenStackDataPlaneNodeSet {name} have no machine yet, and nothing is deployed to \
@@ -308,8 +295,8 @@ pub fn of_node_set(seen: &Observed, name: &str) -> Vec<Problem> {
 
 /// Returns the fault of a node set that was replaced by another one of its name after the
 /// deployment began.
-fn of_replaced(seen: &Observed, name: &str, kept: &NodeSetProgress) -> Option<Problem> {
-    let is_replaced = seen.node_sets.get(name).is_some_and(|it| !kept.is_of(it));
+fn of_replaced(seen: &Observed, name: &str, begun: &DeploymentNodeSet) -> Option<Problem> {
+    let is_replaced = seen.node_sets.get(name).is_some_and(|it| !begun.is_of(it));
     is_replaced.then(|| {
         let text = format!(
             "OpenStackDataPlaneNodeSet {name}, with which OpenStackDataPlaneDeployment {deployment} \

@@ -37,7 +37,7 @@ fn is_known(seen: &Observed) -> bool {
         let settled = it.status.as_ref().map(|it| &it.settled_deployments);
         settled.is_some_and(|it| it.contains(&uid))
     };
-    let asks = |it: &&NodeSet| !is_terminating(*it) && deployment.progress_of(it).is_some();
+    let asks = |it: &&NodeSet| !is_terminating(*it) && deployment.part_of(it).is_some();
     let is_known = || seen.node_sets.values().map(|it| &**it).filter(asks).all(knows);
     is_confirmed(deployment) || (seen.unreadable_sets.is_empty() && is_known())
 }

@@ -1,9 +1,8 @@
 //! The texts about a deployment's hosts: names of conditions, and messages about failures.
 
-use api::conditions::shortened;
-use api::dataplane::{DeploymentFailure, HostProgress};
+use api::conditions::{first_names, shortened};
+use api::dataplane::DeploymentFailure;
 use operator_core::run_engine::SequenceState;
-use operator_core::run_engine::host_progress::{is_failing, position};
 
 use crate::conditions::{NAMED, first_texts};
 use crate::deployment::node_set_part::{EvaluatedHost, NodeSetPart};
@@ -27,35 +26,25 @@ pub fn service_condition(service: &str) -> String {
 }
 
 /// Returns the failures of the first hosts that fail; hosts that failed for good come first.
-pub fn failures(
-    parts: &[NodeSetPart],
-    is_given_up: impl Fn(&HostProgress) -> bool,
-) -> Vec<DeploymentFailure> {
+pub fn failures(parts: &[NodeSetPart]) -> Vec<DeploymentFailure> {
     let failing = |part: &NodeSetPart| {
-        let shown =
-            |host: &EvaluatedHost| Some((host.clone(), part.shown.hosts.get(&host.name)?.clone()));
-        let hosts = part.hosts.iter().filter_map(shown).filter(|(_, it)| is_failing(it));
-        hosts.map(|(host, it)| (!is_given_up(&it), failure(part, &host, &it))).collect::<Vec<_>>()
+        let hosts = part.hosts.iter().filter(|it| it.live.is_failing());
+        hosts.map(|it| (!it.is_given_up, failure(part, it))).collect::<Vec<_>>()
     };
     let mut all: Vec<(bool, DeploymentFailure)> = parts.iter().flat_map(failing).collect();
     all.sort_by_key(|(is_tried_again, _)| *is_tried_again);
     all.into_iter().take(NAMED).map(|(_, it)| it).collect()
 }
 
-fn failure(part: &NodeSetPart, host: &EvaluatedHost, kept: &HostProgress) -> DeploymentFailure {
-    let service = part.services.get(position(kept)).cloned().unwrap_or_default();
-    let reason = kept.reason.clone().unwrap_or_default();
-    let record = host.sequence.services.iter().find(|it| it.name == service);
-    let reported = record.and_then(|it| it.message.clone());
-    // The full message is unknown if the host was not among the first when it failed.
-    let message =
-        reported.unwrap_or_else(|| format!("Host {}: {reason} (service {service}).", host.name));
+fn failure(part: &NodeSetPart, host: &EvaluatedHost) -> DeploymentFailure {
+    let record = host.sequence.services.get(host.live.done);
+    let message = record.and_then(|it| it.message.as_deref()).unwrap_or_default();
     DeploymentFailure {
         node_set: part.name.clone(),
         host: host.name.clone(),
-        service,
-        reason,
-        message: shortened(&message, HOST_TEXT),
+        service: record.map(|it| it.name.clone()).unwrap_or_default(),
+        reason: host.live.reason.clone().unwrap_or_default(),
+        message: shortened(message, HOST_TEXT),
     }
 }
 
@@ -63,6 +52,18 @@ fn failure(part: &NodeSetPart, host: &EvaluatedHost, kept: &HostProgress) -> Dep
 pub fn together(failures: &[&DeploymentFailure], n_all: usize) -> String {
     let texts = failures.iter().map(|it| it.message.clone()).collect();
     first_texts(texts, n_all.saturating_sub(failures.len()))
+}
+
+/// Returns the text about hosts that take part no more although their node sets still list them.
+pub fn lost(hosts: &[impl AsRef<str>]) -> String {
+    if hosts.is_empty() {
+        return String::new();
+    }
+    format!(
+        "These were taken out or made anew since it began: {}. Create another \
+         OpenStackDataPlaneDeployment for them.",
+        first_names(hosts, NAMED)
+    )
 }
 
 /// Returns what keeps the first run from going on whose Job or pod Kubernetes keeps from it.

@@ -1,20 +1,16 @@
 //! A node set's part of a deployment, with each of its evaluated hosts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use api::conditions::Reason;
-use api::dataplane::{HostProgress, NodeSet, NodeSetProgress};
-use jiff::Timestamp;
-use operator_core::reasons::AWAITING_DISRUPTION;
+use api::dataplane::{DeploymentNodeSet, Node, NodeSet, ServiceRun};
 use operator_core::run_engine::host_key::HostKeyTrust;
-use operator_core::run_engine::host_progress::{
-    awaits_disruption, from_service_runs, is_untouched,
-};
+use operator_core::run_engine::host_progress::HostProgress;
 use operator_core::run_engine::rollout::BlockReason;
-use operator_core::run_engine::service_sequence::ServiceSequence;
+use operator_core::run_engine::{SequenceState, ServiceSequence};
 
-use crate::deployment::faults::MissingInputs;
+use crate::host::services::ServiceFaults;
 use crate::reasons;
 
 /// The result of evaluating one host.
@@ -22,60 +18,63 @@ use crate::reasons;
 pub struct EvaluatedHost {
     /// Its inventory name.
     pub name: String,
+    /// Its node; `None` while its node set is gone.
+    pub node: Option<Arc<Node>>,
     /// Its `host:port`; `None` while the node set does not describe it.
     pub address: Option<String>,
     /// The trusted ssh host key.
     pub trust: HostKeyTrust,
-    /// The progress that it begins this pass with.
-    pub kept: HostProgress,
+    /// What its node records of the deployment's services, in their order; the first attempt where it
+    /// records nothing.
+    pub recorded: Vec<ServiceRun>,
+    /// Whether its node records that the deployment has begun there.
+    pub has_begun: bool,
+    /// Whether its node records that the deployment waits to disturb it.
+    pub has_target: bool,
     /// The result of its service sequence.
     pub sequence: ServiceSequence,
-    /// Its present progress, in the short form of the status.
+    /// Its present progress.
     pub live: HostProgress,
-    /// The progress that the status does not contain yet.
-    pub pending_progress: Option<PendingProgress>,
+    /// Whether it has failed for good.
+    pub is_given_up: bool,
     /// Why it may not begin now, or not continue after a service for all node sets.
     pub blocked: Option<Hold>,
 }
 
 impl EvaluatedHost {
-    /// Returns whether nothing of its deployment has begun according to the status.
-    pub fn is_untouched(&self) -> bool {
-        is_untouched(&self.kept)
-    }
-
     /// Returns whether it was admitted by the disruption budget, and waited to be disturbed since.
     pub fn has_place(&self) -> bool {
-        awaits_disruption(&self.kept) || self.blocked == Some(Hold::Disruption)
+        self.has_target || self.blocked == Some(Hold::Disruption)
     }
 
-    /// Returns a host that needs a run as one that gets none now.
+    /// Returns whether it has succeeded or failed for good.
+    pub fn is_ended(&self) -> bool {
+        self.live.is_done() || self.is_given_up
+    }
+
+    /// Returns it as one that gets no run now.
+    #[must_use]
+    pub fn stopped(self) -> Self {
+        let sequence = self.sequence.held();
+        let live = at_rest(self.has_begun, &self.recorded, &sequence);
+        Self { sequence, live, ..self }
+    }
+
+    /// Returns a host that needs a run as one that gets none now, for this reason.
     #[must_use]
     pub fn held(self, hold: Hold) -> Self {
-        let sequence = self.sequence.held();
-        let live = if is_untouched(&self.kept) {
-            self.kept.clone()
-        } else {
-            from_service_runs(&sequence.services)
-        };
-        let pending_progress = (live != self.kept).then_some(PendingProgress::Urgent);
-        Self { sequence, live, pending_progress, blocked: Some(hold), ..self }.with_place()
+        Self { blocked: Some(hold), ..self.stopped() }
     }
+}
 
-    /// Returns it with the reason of its progress, if it waits until it may be disturbed.
-    #[must_use]
-    pub fn with_place(self) -> Self {
-        if !self.has_place() || self.sequence.is_due() {
-            return self;
-        }
-        let reason = Some(AWAITING_DISRUPTION.word.to_owned());
-        let is_news = !awaits_disruption(&self.kept);
-        Self {
-            live: HostProgress { reason, ..self.live },
-            pending_progress: is_news.then_some(PendingProgress::Urgent),
-            ..self
-        }
-    }
+/// Returns the progress of a host that is in no run and gets none.
+pub fn at_rest(
+    has_begun: bool,
+    recorded: &[ServiceRun],
+    sequence: &ServiceSequence,
+) -> HostProgress {
+    let is_known = has_begun || sequence.state != SequenceState::OutOfDate;
+    HostProgress::of(if is_known { &sequence.services } else { recorded }, recorded.len())
 }
 
 /// A node set's part of a deployment that has begun.
@@ -85,21 +84,16 @@ pub struct NodeSetPart {
     pub name: String,
     /// The node set, if it still exists.
     pub node_set: Option<Arc<NodeSet>>,
-    /// Its services in order, as recorded when the deployment began.
-    pub services: Vec<String>,
-    /// Those of them that another node set leads.
-    pub joined: Vec<String>,
+    /// What was recorded when the deployment began.
+    pub begun: DeploymentNodeSet,
+    /// The hosts in the node set's inventory that no run is for.
+    pub left_out: BTreeSet<String>,
     /// The missing inputs that keep its next runs from being created.
-    pub lacking: MissingInputs,
-    /// Its hosts, by name.
+    pub lacking: ServiceFaults,
+    /// Its hosts that take part no more although the node set still lists them.
+    pub lost: Vec<String>,
+    /// Its hosts that take part, by name.
     pub hosts: Vec<EvaluatedHost>,
-    /// Whether this pass writes the present progress of each host.
-    pub is_news: bool,
-    /// When pending progress is written at the latest; `None` when there is none or it is written
-    /// now.
-    pub report_at: Option<Timestamp>,
-    /// The progress that the status shows.
-    pub shown: NodeSetProgress,
 }
 
 impl NodeSetPart {
@@ -116,19 +110,13 @@ impl NodeSetPart {
     /// Returns whether this node set leads a service: its hosts decide when the service begins.
     pub fn leads(&self, service: &str) -> bool {
         let is_it = |it: &String| it == service;
-        self.services.iter().any(is_it) && !self.joined.iter().any(is_it)
+        self.begun.services.iter().any(is_it) && !self.begun.joined.iter().any(is_it)
     }
-}
 
-/// Progress of a host that the status does not contain yet, and its time.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum PendingProgress {
-    /// A run that was created at that time is at work.
-    Begun(Timestamp),
-    /// Its last service succeeded at that time.
-    Done(Timestamp),
-    /// Anything else, which is written at once.
-    Urgent,
+    /// Returns whether every service has succeeded on every host that the node set still lists.
+    pub fn is_done(&self) -> bool {
+        self.lost.is_empty() && self.hosts.iter().all(|it| it.live.is_done())
+    }
 }
 
 /// Why a host may not begin, or not continue after a service for all node sets.

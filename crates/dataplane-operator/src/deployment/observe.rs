@@ -10,20 +10,20 @@ use operator_core::data_sources::{SourceRef, sources_of};
 use operator_core::object_key::Key;
 use operator_core::run_engine::mounts::node_sets::inventory_name;
 use operator_runtime::cache::Cache;
+use operator_runtime::controller::{Controller, Decide};
 use operator_runtime::error::Result;
 
 use crate::caches::Caches;
 use crate::controller_names::DEPLOYMENT;
 use crate::default_services::{Found, fault_of};
-use crate::deployment::concurrent_deployments::{self, ConcurrentDeployment, age};
+use crate::deployment::decide::decide;
 use crate::deployment::finalizer::is_open;
 use crate::deployment::observed::{Observed, listed, named};
-use crate::deployment::services::is_global;
 use crate::deployment::tls::certificate_secrets;
 use crate::host::services::ca_bundle;
 use crate::host::tls::brings_certificates;
+use crate::host::vars::sources_of_vars;
 use crate::indexes::{BY_NODE_SET, BY_OWNER};
-use crate::node_set::observed::sources_of_vars;
 
 /// Returns the services of a deployment, and the ConfigMaps and Secrets that its runs mount.
 fn services_and_sources(
@@ -54,55 +54,60 @@ fn services_and_sources(
     (found, desired)
 }
 
-/// Reads a deployment; `None` when it is gone, or its end is recorded and nothing is left to do.
-pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
-    let namespace = key.namespace.clone();
-    let Some(deployment) = caches.deployments.get(key).filter(|it| is_open(it)) else {
-        caches.sources.depends(DEPLOYMENT, key, BTreeSet::new());
-        return Ok(None);
-    };
-    let (node_sets, unreadable_sets) =
-        lookup(&caches.hosts.node_sets, &namespace, named(&deployment));
-    let (Found { services, unreadable }, desired) =
-        services_and_sources(caches, &namespace, &deployment, &node_sets);
-    let secret = |it: &String| SourceRef::secret(&namespace, &inventory_name(it));
-    // Registered before reading, so that a change in between enqueues the deployment again.
-    let all = desired.iter().cloned().chain(node_sets.keys().map(secret)).collect();
-    caches.sources.depends(DEPLOYMENT, key, all);
-    let exists = |it: &&String| caches.sources.version(&secret(it)).is_some();
-    let inventories = node_sets.keys().filter(exists).cloned().collect();
-    let sources = caches.sources.digests_of(&caches.api, desired).await?;
-    let names_networks = node_sets.values().any(|it| !it.spec.network_attachments.is_empty());
-    let networks = caches.attachments.seen(&caches.api, &namespace, names_networks).await?;
-    let owner = deployment.uid().unwrap_or_default();
-    let runs = caches.runs.indexed(BY_OWNER, &Key::new(&namespace, owner));
-    let is_for_all = |name: &str| {
-        let service = caches.services.get(&Key::new(&namespace, name));
-        service.is_some_and(|it| is_global(&it))
-    };
-    let others_of = |set: &NodeSet| {
-        let beside = beside(caches, &deployment, set);
-        concurrent_deployments::begun_hosts(&beside, &deployment, set, is_for_all)
-    };
-    let others = node_sets.iter().map(|(name, set)| (name.clone(), others_of(set))).collect();
-    let nodes = node_sets.iter().map(|(name, set)| (name.clone(), nodes_of(caches, set))).collect();
-    let younger = younger(caches, &deployment, &node_sets);
-    Ok(Some(Observed {
-        deployment,
-        namespace,
-        node_sets,
-        unreadable_sets,
-        services,
-        defaults: caches.defaults.clone(),
-        unreadable,
-        sources,
-        inventories,
-        networks,
-        runs,
-        nodes,
-        younger,
-        others,
-    }))
+/// The controller of deployments.
+pub struct Deployments {
+    /// The caches that it reads.
+    pub caches: Arc<Caches>,
+}
+
+impl Controller for Deployments {
+    type Observed = Observed;
+
+    const NAME: &'static str = DEPLOYMENT;
+
+    const DECIDE: Decide<Observed> = decide;
+
+    async fn observe(&self, key: &Key) -> Result<Option<Observed>> {
+        let caches = &self.caches;
+        let namespace = key.namespace.clone();
+        let Some(deployment) = caches.deployments.get(key).filter(|it| is_open(it)) else {
+            caches.sources.depends(DEPLOYMENT, key, BTreeSet::new());
+            return Ok(None);
+        };
+        let (node_sets, unreadable_sets) =
+            lookup(&caches.hosts.node_sets, &namespace, named(&deployment));
+        let (Found { services, unreadable }, desired) =
+            services_and_sources(caches, &namespace, &deployment, &node_sets);
+        let secret = |it: &String| SourceRef::secret(&namespace, &inventory_name(it));
+        // Registered before reading, so that a change in between enqueues the deployment again.
+        let all = desired.iter().cloned().chain(node_sets.keys().map(secret)).collect();
+        caches.sources.depends(DEPLOYMENT, key, all);
+        let exists = |it: &&String| caches.sources.version(&secret(it)).is_some();
+        let inventories = node_sets.keys().filter(exists).cloned().collect();
+        let sources = caches.sources.digests_of(&caches.api, desired).await?;
+        let names_networks = node_sets.values().any(|it| !it.spec.network_attachments.is_empty());
+        let networks = caches.attachments.seen(&caches.api, &namespace, names_networks).await?;
+        let owner = deployment.uid().unwrap_or_default();
+        let runs = caches.runs.indexed(BY_OWNER, &Key::new(&namespace, owner));
+        let nodes =
+            node_sets.iter().map(|(name, set)| (name.clone(), nodes_of(caches, set))).collect();
+        let others = others(caches, &deployment, &node_sets);
+        Ok(Some(Observed {
+            deployment,
+            namespace,
+            node_sets,
+            unreadable_sets,
+            services,
+            defaults: caches.defaults.clone(),
+            unreadable,
+            sources,
+            inventories,
+            networks,
+            runs,
+            nodes,
+            others,
+        }))
+    }
 }
 
 /// Returns those of the named node sets that exist, and why others cannot be parsed.
@@ -127,30 +132,17 @@ fn nodes_of(caches: &Caches, set: &NodeSet) -> BTreeMap<String, Arc<Node>> {
     nodes.into_iter().map(|it| (it.name_any(), it)).collect()
 }
 
-/// Returns the UIDs of the deployments of these node sets that are younger than one.
-fn younger(
+/// Returns the other deployments of these node sets that have not ended, each once.
+fn others(
     caches: &Caches,
     ours: &Deployment,
     node_sets: &BTreeMap<String, Arc<NodeSet>>,
-) -> BTreeSet<String> {
+) -> Vec<Arc<Deployment>> {
     let of_set = |it: &Arc<NodeSet>| caches.deployments.indexed(BY_NODE_SET, &Key::of(&**it));
     let all = node_sets.values().flat_map(of_set);
-    all.filter(|it| age(it) > age(ours)).filter_map(|it| it.uid()).collect()
-}
-
-/// Returns the other deployments of a node set that have not ended, or whose end the node set has
-/// not recorded yet.
-fn beside(caches: &Caches, ours: &Deployment, set: &NodeSet) -> Vec<ConcurrentDeployment> {
-    let all = caches.deployments.indexed(BY_NODE_SET, &Key::of(set));
-    let others = all.into_iter().filter(|it| it.uid() != ours.uid() && is_open(it));
-    let with_runs = |deployment: Arc<Deployment>| {
-        let owner = Key::new(
-            deployment.namespace().unwrap_or_default(),
-            deployment.uid().unwrap_or_default(),
-        );
-        ConcurrentDeployment { runs: caches.runs.indexed(BY_OWNER, &owner), deployment }
-    };
-    others.map(with_runs).collect()
+    let open = all.filter(|it| it.uid() != ours.uid() && !it.has_ended());
+    let by_name: BTreeMap<String, Arc<Deployment>> = open.map(|it| (it.name_any(), it)).collect();
+    by_name.into_values().collect()
 }
 
 /// Returns the names of all listed services, and of those that were listed at the beginning.
@@ -158,8 +150,8 @@ fn service_names(
     deployment: &Deployment,
     node_sets: &BTreeMap<String, Arc<NodeSet>>,
 ) -> BTreeSet<String> {
-    let progress = deployment.status.iter().flat_map(|it| it.progress.values());
-    let began = progress.flat_map(|it| it.services.clone());
+    let node_sets_of = deployment.status.iter().flat_map(|it| it.node_sets.values());
+    let began = node_sets_of.flat_map(|it| it.services.clone());
     let listed = node_sets.values().flat_map(|it| listed(deployment, Some(it)).to_vec());
     began.chain(listed).collect()
 }

@@ -38,10 +38,8 @@ pub struct Observed {
     pub runs: Vec<Arc<AnsibleEe>>,
     /// Node set → the nodes that name it, by the names of their hosts in the inventory.
     pub nodes: BTreeMap<String, BTreeMap<String, Arc<Node>>>,
-    /// The UIDs of the younger deployments of its node sets.
-    pub younger: BTreeSet<String>,
-    /// Node set → its hosts that other deployments have begun and not finished.
-    pub others: BTreeMap<String, BTreeMap<String, Begun>>,
+    /// The other deployments of its node sets that have not ended, each once.
+    pub others: Vec<Arc<Deployment>>,
 }
 
 impl Observed {
@@ -75,31 +73,4 @@ pub fn listed<'a>(deployment: &'a Deployment, node_set: Option<&'a NodeSet>) -> 
         [] => node_set.map(|it| it.spec.services.as_slice()).unwrap_or_default(),
         names => names,
     }
-}
-
-/// The progress of another deployment on a host that it has begun.
-///
-/// The order is the precedence: with several deployments, the greatest value counts.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum OwnProgress {
-    /// It has failed there for good.
-    GivenUp,
-    /// It has failed there, and retries.
-    Failing,
-    /// It continues there with the next service.
-    GoingOn,
-    /// It has a run there.
-    InRun,
-}
-
-/// A host that another deployment has begun and not finished.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Begun {
-    /// The name of the deployment.
-    pub deployment: String,
-    /// Its progress on the host.
-    pub doing: OwnProgress,
-    /// Whether it is older than this deployment. If two deployments block each other with their
-    /// failures, the older one ends.
-    pub is_older: bool,
 }

@@ -3,16 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use api::dataplane::{Deployment, NodeSetProgress};
+use api::dataplane::{Deployment, DeploymentNodeSet, RunState, ServiceRun};
 use jiff::Timestamp;
 use kube::ResourceExt;
-use operator_core::hash;
 use operator_core::keyed::Digest;
 use operator_core::run_engine::service_sequence::{self, ServiceSequence};
 use operator_core::run_engine::{DesiredService, Host, Run};
 
-/// The version of the fields in the hash of a service: another number would change every hash.
-const VERSION: &str = "v1";
+use crate::host::node_state::hash_of;
 
 /// The service sequence of a node set's hosts, with their runs.
 pub struct ServiceSchedule<'a> {
@@ -32,10 +30,11 @@ impl<'a> ServiceSchedule<'a> {
         deployment: &Deployment,
         runs: &[Run<'a>],
         name: &str,
-        kept: &'a NodeSetProgress,
+        begun: &'a DeploymentNodeSet,
     ) -> Self {
+        let uid = deployment.uid().unwrap_or_default();
         let desired = |service: &String| {
-            let hash = Digest::from(hash_of(deployment, service));
+            let hash = Digest::from(hash_of(&uid, service));
             DesiredService {
                 service: service.clone(),
                 run_hash: hash.clone(),
@@ -43,13 +42,13 @@ impl<'a> ServiceSchedule<'a> {
                 group: name.to_owned(),
             }
         };
-        let joined = kept.joined.as_slice();
+        let joined = begun.joined.as_slice();
         let of_reached = |n_reached: usize| {
             let is_ahead = |it: &&Run<'_>| !joined[n_reached..].contains(&it.service);
             runs.iter().filter(is_ahead).cloned().collect()
         };
         Self {
-            desired: kept.services.iter().map(desired).collect(),
+            desired: begun.services.iter().map(desired).collect(),
             joined,
             runs: (0..=joined.len()).map(of_reached).collect(),
             addresses: addresses(runs),
@@ -60,12 +59,9 @@ impl<'a> ServiceSchedule<'a> {
     ///
     /// A run that hosts of another node set reached earlier belongs to this host as soon as the
     /// host has reached that service itself.
-    pub fn evaluate(
-        &self,
-        host: &Host<'_>,
-        done: usize,
-        now: Timestamp,
-    ) -> (ServiceSequence, &[Run<'a>]) {
+    pub fn evaluate(&self, host: &Host<'_>, now: Timestamp) -> (ServiceSequence, &[Run<'a>]) {
+        let is_done = |it: &&ServiceRun| it.state == RunState::Succeeded;
+        let done = host.recorded.iter().take_while(is_done).count();
         let n_before = self.desired.len() - self.joined.len();
         let mut n_reached = (done + 1).saturating_sub(n_before).min(self.joined.len());
         loop {
@@ -82,9 +78,4 @@ impl<'a> ServiceSchedule<'a> {
 fn addresses<'a>(runs: &[Run<'a>]) -> BTreeMap<&'a str, &'a str> {
     let hosts = runs.iter().flat_map(|it| &it.object.spec.hosts);
     hosts.map(|it| (it.name.as_str(), it.address.as_str())).collect()
-}
-
-/// Returns the hash of a service, which does not change during the deployment.
-pub fn hash_of(deployment: &Deployment, service: &str) -> String {
-    hash::short(&(VERSION, &deployment.uid().unwrap_or_default(), service))
 }

@@ -2,24 +2,22 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use api::conditions::{self, Condition, ConditionDraft, READY, Reason, Severity, merge_conditions};
+use api::conditions::{self, Condition, ConditionDraft, READY, Severity, merge_conditions};
 use api::dataplane::condition_types::{READINESS_GATES_READY, SETUP_READY};
-use api::dataplane::{Deployment, DeploymentFailure, DeploymentStatus, HostProgress, RunState};
+use api::dataplane::{DeploymentFailure, DeploymentNodeSet, DeploymentStatus, RunState};
 use api::problem::Problem;
 use jiff::Timestamp;
 use operator_core::plan::{Step, Target, status_step};
 use operator_core::run_engine::Run;
-use operator_core::run_engine::host_progress::{is_failing, position};
 use operator_core::run_engine::outcome::FailureReason;
 
-use crate::conditions::problem_texts;
-use crate::deployment::evaluate::{attempts, is_ended as is_host_ended, is_given_up};
-use crate::deployment::node_set_part::NodeSetPart;
+use crate::conditions::input_condition;
+use crate::deployment::node_set_part::{EvaluatedHost, NodeSetPart};
 use crate::deployment::observed::Observed;
 use crate::deployment::rollout::BlockedHosts;
 use crate::deployment::{disruption, messages, usage};
 use crate::host::gates::Gates;
-use crate::node_set::published_hashes::published;
+use crate::host::published_hashes::published;
 use crate::reasons;
 
 pub use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY};
@@ -30,11 +28,6 @@ pub const NODE_SET_READY: &str = "NodeSetDeploymentReady";
 const EVERYWHERE: &str = "Every service succeeded on every host.";
 /// The message when no host takes part, or none does any more.
 const NO_HOST: &str = "No host takes part: nothing is left to run.";
-
-/// Returns whether a deployment has begun: from then on its hosts and services are fixed.
-pub fn has_begun(deployment: &Deployment) -> bool {
-    deployment.status.as_ref().is_some_and(|it| !it.progress.is_empty())
-}
 
 /// The evaluation of a deployment.
 pub struct Evaluation<'a> {
@@ -48,8 +41,8 @@ pub struct Evaluation<'a> {
     pub inputs: &'a [Problem],
     /// The evaluated parts, once it begins.
     pub parts: &'a [NodeSetPart],
-    /// Whether the deployment begins in this pass.
-    pub begins: bool,
+    /// The node sets of a deployment that begins in this pass.
+    pub begins: Option<BTreeMap<String, DeploymentNodeSet>>,
     /// The services whose runs are about to be created.
     pub made: BTreeSet<&'a str>,
     /// The effect of the disruption budget.
@@ -60,6 +53,8 @@ pub struct Evaluation<'a> {
     pub deletion: Option<ConditionDraft>,
     /// The condition of a rejected write.
     pub rejection: Option<ConditionDraft>,
+    /// Whether the status of a node cannot be written.
+    pub is_refused: bool,
 }
 
 /// The end of a deployment.
@@ -77,15 +72,16 @@ pub enum End {
 
 impl Evaluation<'_> {
     /// Returns whether and how the deployment has ended.
+    ///
+    /// It has not while a run may still touch a host, or a node does not have the end.
     pub fn end(&self) -> End {
-        let attempts = attempts(self.seen);
-        let hosts = || self.parts.iter().flat_map(|it| it.shown.hosts.values());
-        let is_reported = |part: &NodeSetPart| part.report_at.is_none();
-        if self.blocked.is_over && self.parts.iter().all(is_reported) {
-            End::Failed
-        } else if self.parts.is_empty() || !hosts().all(|it| is_host_ended(it, attempts)) {
+        if self.is_refused || self.runs.iter().any(|it| !it.is_finished()) {
             End::Open
-        } else if hosts().any(|it| is_given_up(it, attempts)) {
+        } else if self.blocked.is_over {
+            End::Failed
+        } else if self.parts.is_empty() || !self.hosts().all(EvaluatedHost::is_ended) {
+            End::Open
+        } else if self.lost().next().is_some() || self.hosts().any(|it| it.is_given_up) {
             End::Failed
         } else if self.gates.as_ref().is_some_and(|it| !it.condition.holds()) {
             End::AwaitsGates
@@ -94,52 +90,51 @@ impl Evaluation<'_> {
         }
     }
 
+    fn hosts(&self) -> impl Iterator<Item = &EvaluatedHost> {
+        self.parts.iter().flat_map(|it| &it.hosts)
+    }
+
+    /// Returns the hosts that take part no more although their node sets still list them.
+    fn lost(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().flat_map(|it| &it.lost).map(String::as_str)
+    }
+
     /// Returns the step that writes the status; `None` when it is up to date.
     pub fn step(&self, now: Timestamp) -> Option<Step> {
         let deployment = &*self.seen.deployment;
         let observed = deployment.status.as_ref();
         let mut desired = observed.cloned().unwrap_or_default();
-        let previous = std::mem::take(&mut desired.conditions);
         let generation = deployment.metadata.generation;
         desired.observed_generation = generation;
         desired.deployed = (self.end() == End::Deployed).then_some(true);
         self.record(&mut desired);
-        desired.conditions =
-            merge_conditions(&previous, self.conditions(&desired.failures), generation, now);
+        let drafts = self.conditions(&desired.failures);
+        desired.conditions = merge_conditions(deployment.conditions(), drafts, generation, now);
         desired.node_set_conditions = self.node_set_conditions(&desired, now);
-        let next = desired.conditions.clone();
-        status_step(Target::of(deployment), observed, &desired, &previous, &next)
+        status_step(Target::of(deployment), observed, &desired)
     }
 
-    /// Records the progress and the failures, and what was used and executed.
+    /// Records the begin and the failures, and what was used and executed.
     fn record(&self, desired: &mut DeploymentStatus) {
-        let attempts = attempts(self.seen);
         if !self.parts.is_empty() {
-            let shown = self.parts.iter().map(|it| (it.name.clone(), it.shown.clone()));
-            desired.progress = shown.collect();
-            desired.failures = messages::failures(self.parts, |it| is_given_up(it, attempts));
+            desired.failures = messages::failures(self.parts);
         }
-        let all: BTreeSet<&str> = if self.begins {
-            self.parts.iter().flat_map(|it| &it.services).map(String::as_str).collect()
-        } else {
-            self.made.clone()
-        };
-        usage::used(self.seen, &all, self.begins, desired);
+        let mut services = self.made.clone();
+        if let Some(node_sets) = &self.begins {
+            desired.node_sets.clone_from(node_sets);
+            services.extend(node_sets.values().flat_map(|it| &it.services).map(String::as_str));
+        }
+        usage::used(self.seen, self.parts, &services, self.begins.is_some(), desired);
         for (name, text) in &mut desired.secret_hashes {
             *text = published(&self.seen.sources, &self.seen.namespace, name, text);
         }
-        if self.parts.iter().any(|it| it.is_news) {
-            usage::ran(self.runs, desired);
-        }
-        let is_done = |part: &&NodeSetPart| {
-            let hosts = &part.shown.hosts;
-            let is_all = hosts.values().all(|it| it.state == RunState::Succeeded);
-            // The limit may have excluded all hosts of the node set.
-            let is_any = part.node_set.as_ref().is_some_and(|it| it.spec.nodes.is_empty());
-            is_all && (is_any || !hosts.is_empty())
-        };
+        usage::ran(self.runs, desired);
+        // The limit may have excluded all hosts of the node set.
+        let is_empty =
+            |it: &NodeSetPart| it.node_set.as_ref().is_some_and(|it| it.spec.nodes.is_empty());
+        let is_done = |it: &&NodeSetPart| it.is_done() && (is_empty(it) || !it.hosts.is_empty());
         for part in self.parts.iter().filter(is_done) {
-            desired.node_set_hashes.insert(part.name.clone(), part.shown.config_hash.clone());
+            desired.node_set_hashes.insert(part.name.clone(), part.begun.config_hash.clone());
             let hash =
                 part.node_set.as_ref().and_then(|it| it.status.as_ref()?.bmh_ref_hash.clone());
             desired.bmh_ref_hashes.extend(hash.map(|it| (part.name.clone(), it)));
@@ -163,17 +158,13 @@ impl Evaluation<'_> {
         let mut all = vec![setup, input, deployment];
         all.extend(self.gates.as_ref().map(|it| it.condition.clone()));
         all.extend(self.rejection.clone());
-        let is_any = self.parts.iter().any(|it| !it.shown.hosts.is_empty());
-        let text = if is_any { EVERYWHERE } else { NO_HOST };
+        let text = if self.hosts().next().is_some() { EVERYWHERE } else { NO_HOST };
         let good = reasons::deployment::READY.condition(READY, text);
         // Inputs that go missing after the end do not affect its result.
         let is_over = self.end() != End::Open;
         let of_end = [DEPLOYMENT_READY, READINESS_GATES_READY];
         let counts = |it: &&ConditionDraft| !is_over || of_end.contains(&it.type_.as_str());
-        let blocking: Vec<ConditionDraft> = all.iter().filter(counts).cloned().collect();
-        let ready = conditions::ready(&blocking, good);
-        all.extend(conditions::kstatus(&ready));
-        all.push(ready);
+        all.push(conditions::ready(all.iter().filter(counts), good));
         all
     }
 
@@ -185,23 +176,25 @@ impl Evaluation<'_> {
             let text = "The deployment has not begun; see SetupReady and InputReady.";
             return reasons::deployment::INIT.condition(DEPLOYMENT_READY, text);
         }
-        let hosts = || self.parts.iter().flat_map(|it| it.shown.hosts.values());
-        let attempts = attempts(self.seen);
         match self.end() {
             End::Deployed | End::AwaitsGates => {
-                let text = match hosts().count() {
+                let text = match self.hosts().count() {
                     0 => NO_HOST.to_owned(),
                     n_hosts => format!("Every service succeeded on {n_hosts} hosts."),
                 };
                 return reasons::deployment::READY.condition(DEPLOYMENT_READY, text);
             }
             End::Failed => {
-                let n_failed = hosts().filter(|it| is_given_up(it, attempts)).count();
+                let n_failed = self.hosts().filter(|it| it.is_given_up).count();
                 let first: Vec<&DeploymentFailure> = failures.iter().collect();
+                let lost: Vec<&str> = self.lost().collect();
+                let texts = [messages::together(&first, n_failed), messages::lost(&lost)];
+                let texts: Vec<String> = texts.into_iter().filter(|it| !it.is_empty()).collect();
                 let text = format!(
-                    "{n_failed} of {} hosts have failed for good. {}",
-                    hosts().count(),
-                    messages::together(&first, n_failed)
+                    "{} of {} hosts have failed for good. {}",
+                    n_failed + lost.len(),
+                    self.hosts().count() + lost.len(),
+                    texts.join(" ")
                 );
                 return reasons::deployment::BACKOFF_LIMIT_EXCEEDED
                     .condition(DEPLOYMENT_READY, self.with_held(text));
@@ -209,7 +202,7 @@ impl Evaluation<'_> {
             End::Open => {}
         }
         if let Some(first) = failures.first() {
-            let n_failing = hosts().filter(|it| is_failing(it)).count();
+            let n_failing = self.hosts().filter(|it| it.live.is_failing()).count();
             let all: Vec<&DeploymentFailure> = failures.iter().collect();
             let text = self.with_held(messages::together(&all, n_failing));
             return failing(DEPLOYMENT_READY, &first.reason, text);
@@ -224,8 +217,7 @@ impl Evaluation<'_> {
         if let Some(what) = self.blocked.text.as_ref().filter(|_| is_awaited) {
             return reasons::AWAITING_DISRUPTION.condition(DEPLOYMENT_READY, what);
         }
-        let text =
-            "Services are being deployed; nodeSetConditions and progress report how far it is.";
+        let text = "Services are being deployed; nodeSetConditions report how far it is.";
         reasons::deployment::REQUESTED.condition(DEPLOYMENT_READY, self.with_held(text.to_owned()))
     }
 
@@ -250,69 +242,57 @@ impl Evaluation<'_> {
                 let text = "The deployment has not begun.";
                 vec![reasons::deployment::INIT.condition(NODE_SET_READY, text)]
             };
-            let drafts = part.map_or_else(not_begun, |it| self.of_part(it, &desired.failures));
+            let drafts = part.map_or_else(not_begun, |it| of_part(it, &desired.failures));
             (name.to_owned(), merge_conditions(&previous, drafts, generation, now))
         });
         lists.collect()
     }
+}
 
-    /// Returns one condition for each service that has begun on a host, and their summary.
-    fn of_part(&self, part: &NodeSetPart, failures: &[DeploymentFailure]) -> Vec<ConditionDraft> {
-        let hosts: Vec<&HostProgress> = part.shown.hosts.values().collect();
-        let of_service = |idx: usize| {
-            let is_here = |it: &HostProgress| {
-                position(it) == idx && (it.state != RunState::Pending || is_failing(it))
-            };
-            let has_come = |it: &&&HostProgress| position(it) > idx || is_here(it);
-            let has_begun = hosts.iter().any(|it| has_come(&it));
-            has_begun.then(|| self.of_service(part, idx, &hosts, failures))
-        };
-        let mut all: Vec<ConditionDraft> =
-            (0..part.services.len()).filter_map(of_service).collect();
-        let is_done = hosts.iter().all(|it| it.state == RunState::Succeeded);
-        let text = match hosts.len() {
-            0 => "Nothing was run: no host of the node set takes part.",
-            _ => EVERYWHERE,
-        };
-        let good = reasons::deployment::READY.condition(NODE_SET_READY, text);
-        let open = going_on(part);
-        let sum =
-            if is_done { good } else { conditions::ready(&all, open).with_type(NODE_SET_READY) };
-        all.push(sum);
-        all
+/// Returns one condition for each service that has begun on a host, and their summary.
+fn of_part(part: &NodeSetPart, failures: &[DeploymentFailure]) -> Vec<ConditionDraft> {
+    let one = |idx: usize| {
+        let has_begun = part.hosts.iter().map(|it| &it.live).any(|it| {
+            let is_at_it = it.state != RunState::Pending || it.is_failing();
+            it.done > idx || (it.done == idx && is_at_it)
+        });
+        has_begun.then(|| of_service(part, idx, failures))
+    };
+    let mut all: Vec<ConditionDraft> = (0..part.begun.services.len()).filter_map(one).collect();
+    let text = match part.hosts.len() {
+        0 => "Nothing was run: no host of the node set takes part.",
+        _ => EVERYWHERE,
+    };
+    let good = reasons::deployment::READY.condition(NODE_SET_READY, text);
+    let open = going_on(part);
+    let sum =
+        if part.is_done() { good } else { conditions::ready(&all, open).with_type(NODE_SET_READY) };
+    all.push(sum);
+    all
+}
+
+fn of_service(part: &NodeSetPart, idx: usize, failures: &[DeploymentFailure]) -> ConditionDraft {
+    let name = part.begun.services[idx].as_str();
+    let type_ = messages::service_condition(name);
+    let n_hosts = part.hosts.len();
+    let n_done = part.hosts.iter().filter(|it| it.live.done > idx).count();
+    if n_done == n_hosts {
+        let text = format!("Service {name} succeeded on {n_done} hosts.");
+        return reasons::deployment::READY.condition(&type_, text);
     }
-
-    fn of_service(
-        &self,
-        part: &NodeSetPart,
-        idx: usize,
-        hosts: &[&HostProgress],
-        failures: &[DeploymentFailure],
-    ) -> ConditionDraft {
-        let name = part.services[idx].as_str();
-        let type_ = messages::service_condition(name);
-        let attempts = attempts(self.seen);
-        let n_done = hosts.iter().filter(|it| position(it) > idx).count();
-        if n_done == hosts.len() {
-            let text = format!("Service {name} succeeded on {n_done} hosts.");
-            return reasons::deployment::READY.condition(&type_, text);
+    let here = || part.hosts.iter().filter(|it| it.live.done == idx && it.live.is_failing());
+    let is_its = |it: &&DeploymentFailure| it.node_set == part.name && it.service == name;
+    let reported: Vec<&DeploymentFailure> = failures.iter().filter(is_its).collect();
+    let text = messages::together(&reported, here().count());
+    let first = here().next().and_then(|it| it.live.reason.clone());
+    match first {
+        Some(_) if here().any(|it| it.is_given_up) => {
+            reasons::deployment::BACKOFF_LIMIT_EXCEEDED.condition(&type_, text)
         }
-        let here = || hosts.iter().filter(|it| position(it) == idx && is_failing(it));
-        let n_given_up = here().filter(|it| is_given_up(it, attempts)).count();
-        let reported: Vec<&DeploymentFailure> =
-            failures.iter().filter(|it| it.node_set == part.name && it.service == name).collect();
-        let text = messages::together(&reported, here().count());
-        let first = here().next().and_then(|it| it.reason.clone());
-        match first {
-            Some(_) if n_given_up > 0 => {
-                reasons::deployment::BACKOFF_LIMIT_EXCEEDED.condition(&type_, text)
-            }
-            Some(reason) => failing(&type_, &reason, text),
-            None => {
-                let n_hosts = hosts.len();
-                let text = format!("Service {name} has succeeded on {n_done} of {n_hosts} hosts.");
-                reasons::deployment::REQUESTED.condition(&type_, text)
-            }
+        Some(reason) => failing(&type_, &reason, text),
+        None => {
+            let text = format!("Service {name} has succeeded on {n_done} of {n_hosts} hosts.");
+            reasons::deployment::REQUESTED.condition(&type_, text)
         }
     }
 }
@@ -328,21 +308,10 @@ fn going_on(part: &NodeSetPart) -> ConditionDraft {
     let text = "Hosts wait for their turn; DeploymentReady names what they wait for.";
     match part.hosts.iter().find_map(|it| it.blocked) {
         Some(blocked) => blocked.reason().condition(NODE_SET_READY, text),
+        None if !part.lost.is_empty() => reasons::deployment::BACKOFF_LIMIT_EXCEEDED
+            .condition(NODE_SET_READY, messages::lost(&part.lost)),
         None => {
             reasons::deployment::REQUESTED.condition(NODE_SET_READY, "Services are being deployed.")
         }
     }
-}
-
-/// Returns the condition for these faults; those that need an edit determine severity and reason.
-fn input_condition(
-    type_: &str,
-    good: &Reason,
-    problems: &[Problem],
-    good_text: &str,
-) -> ConditionDraft {
-    let Some(worst) = Problem::worst(problems) else {
-        return good.condition(type_, good_text);
-    };
-    worst.reason.condition(type_, problem_texts(problems))
 }

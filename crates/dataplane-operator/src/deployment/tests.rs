@@ -1,12 +1,18 @@
 //! Tests of whole deployments of node sets, evaluated step by step against an in-memory cluster.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem;
 use std::sync::Arc;
+use std::time::Duration;
 
 use api::ansibleee::{AnsibleEe, JobStatus};
 use api::conditions::find;
-use api::dataplane::{Deployment, Node, NodeSet, Service};
+use api::dataplane::{
+    Deployment, DeploymentStatus, HostState, Node, NodeSet, NodeStatus, RunState, Service,
+    ServiceRun,
+};
 use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 use operator_core::condition_catalog::undeclared;
 use operator_core::data_sources::SourceRef;
@@ -14,7 +20,6 @@ use operator_core::node_set_host::hosts;
 use operator_core::plan::{Plan, Step, Write};
 use operator_core::rejected_write::RejectedWrite;
 use operator_core::run_engine::Run;
-use operator_core::run_engine::host_progress::awaits_disruption;
 use operator_runtime::source_cache::Digests;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -26,6 +31,8 @@ use super::{Observed, decide};
 use crate::condition_catalog::KINDS;
 use crate::default_services::DefaultServices;
 use crate::host::networks::Networks;
+use crate::host::node_state::hash_of;
+use crate::host::status::own;
 use crate::reasons;
 
 mod certificates;
@@ -38,18 +45,29 @@ mod inputs;
 mod machines;
 mod node_sets;
 mod nodes;
+mod records;
 mod turns;
+mod waiting;
 
 const NAMESPACE: &str = "openstack";
 const KNOWN: &str =
     "* ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIWOnjFtgHBGBoLBE0E8K1SBXAJAwqFXKF1sTvZlPo8+";
+/// The kind whose statuses are written beside that of the nodes.
+const DEPLOYMENT: &str = "OpenStackDataPlaneDeployment";
 
-/// The cluster as the API server would hold it, and what was written to it.
+/// The cluster as the API server holds it, and what was written to it.
+///
+/// It checks of each write what no other object shows: a node's status is written with the version
+/// that it was made from, has nothing of other operators, and its attempts never fall; and a run is
+/// created only when the node of each of its hosts records the attempt.
 #[derive(Clone)]
 struct World {
     seen: Observed,
     now: Timestamp,
+    /// What was written, in order; statuses of nodes that follow each other are one entry.
     writes: Vec<String>,
+    /// How many statuses of nodes were written.
+    node_writes: usize,
     /// Whether new runs wait for others.
     is_queueing: bool,
     /// Each attempt that a run ever carried: service, host and number.
@@ -120,6 +138,14 @@ impl World {
         Self::with(vec![node_set("compute", &["n0", "n1"], &["first", "second"])], json!({}))
     }
 
+    /// A deployment of a node set of this many hosts, all in service.
+    fn deployed(count: usize, services: &[&str], spec: Value) -> Self {
+        let names = names(count);
+        let mut world = Self::with(vec![node_set("compute", &strs(&names), services)], spec);
+        world.was(HostState::Deployed, &strs(&names));
+        world
+    }
+
     /// These node sets, and a deployment of all of them.
     fn with(node_sets: Vec<Arc<NodeSet>>, mut spec: Value) -> Self {
         let names: Vec<String> = node_sets.iter().map(|it| it.name_any()).collect();
@@ -127,17 +153,10 @@ impl World {
         let playbook = |it: &str| service(it, &json!({ "playbook": format!("a.b.{it}") }));
         let mut services: BTreeMap<String, Arc<Service>> =
             ["first", "second", "third"].map(playbook).into();
-        services.extend([service(
-            "everywhere",
-            &json!({ "playbook": "a.b.everywhere", "deployOnAllNodeSets": true }),
-        )]);
+        let for_all = json!({ "playbook": "a.b.everywhere", "deployOnAllNodeSets": true });
+        services.extend([service("everywhere", &for_all)]);
         let seen = Observed {
-            deployment: Arc::new(object(
-                "OpenStackDataPlaneDeployment",
-                "edpm",
-                &spec,
-                &Value::Null,
-            )),
+            deployment: Arc::new(object(DEPLOYMENT, "edpm", &spec, &Value::Null)),
             namespace: NAMESPACE.into(),
             inventories: names.iter().cloned().collect(),
             node_sets: names.into_iter().zip(node_sets).collect(),
@@ -152,88 +171,153 @@ impl World {
             networks: Networks::NotNamed,
             runs: Vec::new(),
             nodes: BTreeMap::new(),
-            younger: BTreeSet::new(),
-            others: BTreeMap::new(),
+            others: Vec::new(),
         };
         let mut world = Self {
             seen,
             now: "2026-01-01T00:00:00Z".parse().unwrap(),
             writes: Vec::new(),
+            node_writes: 0,
             is_queueing: false,
             carried: Vec::new(),
             is_gone: false,
             is_unheard: false,
             without_nodes: Vec::new(),
         };
-        world.make_nodes();
+        world.make_nodes(world.now - SignedDuration::from_hours(24));
         world
     }
 
-    /// Gives each host of the node sets its node, and names there the deployment that waits for it, as
-    /// the controller of node sets does.
-    fn make_nodes(&mut self) {
-        let uid = self.seen.deployment.uid().unwrap();
-        let status = self.seen.deployment.status.as_ref();
+    /// Makes the nodes that hosts of the node sets lack, as the controller of node sets does.
+    fn make_nodes(&mut self, now: Timestamp) {
         for (name, set) in &self.seen.node_sets {
             let nodes = self.seen.nodes.entry(name.clone()).or_default();
-            let progress = status.and_then(|it| it.progress.get(name));
-            for host in hosts(set).into_iter().filter(|it| !self.without_nodes.contains(&&*it.name))
-            {
-                let node = || Arc::new(set_nodes::node(NAMESPACE, name, &host.name, "192.0.2.1"));
-                let node = nodes.entry(host.name.clone()).or_insert_with(node);
-                let kept = progress.and_then(|it| it.hosts.get(&host.name));
-                let waits = kept.is_some_and(awaits_disruption);
-                let is_named = node.disruption_target().is_some_and(|it| it.deployment == uid);
-                if waits && !is_named {
-                    set_nodes::target(Arc::make_mut(node), &uid);
-                } else if !waits && is_named {
-                    let status = Arc::make_mut(node).status.as_mut().unwrap();
-                    status.disruption.as_mut().unwrap().target = None;
-                }
+            let hosts = hosts(set).into_iter();
+            for host in hosts.filter(|it| !self.without_nodes.contains(&&*it.name)) {
+                nodes.entry(host.name.clone()).or_insert_with(|| {
+                    let mut node = set_nodes::node(NAMESPACE, name, &host.name, "");
+                    node.status.as_mut().unwrap().address = Some(host.address());
+                    node.metadata.creation_timestamp = Some(Time(now));
+                    node.metadata.resource_version = Some("1".into());
+                    Arc::new(node)
+                });
             }
         }
+    }
+
+    fn stored(&self, host: &str) -> &Node {
+        self.seen.nodes.values().find_map(|it| it.get(host)).unwrap()
+    }
+
+    /// Returns what the node of a host says.
+    fn node(&self, host: &str) -> &NodeStatus {
+        self.stored(host).status.as_ref().unwrap()
+    }
+
+    /// Returns how far the last deployment is on a host.
+    fn host_state(&self, host: &str) -> HostState {
+        self.node(host).deployment.as_ref().map_or(HostState::Undeployed, |it| it.state)
+    }
+
+    /// Returns what the node of a host records of a service.
+    fn record(&self, host: &str, service: &str) -> Option<&ServiceRun> {
+        self.node(host).services.iter().find(|it| it.name == service)
     }
 
     /// Changes the node of a host.
     fn with_node(&mut self, node_set: &str, host: &str, change: impl FnOnce(&mut Node)) {
         let node = self.seen.nodes.get_mut(node_set).unwrap().get_mut(host).unwrap();
-        change(Arc::make_mut(node));
+        let node = Arc::make_mut(node);
+        change(node);
+        let version: i64 = node.resource_version().unwrap().parse().unwrap();
+        node.metadata.resource_version = Some((version + 1).to_string());
+    }
+
+    /// Puts these hosts into the state in which the deployment before has left them; they were in
+    /// service.
+    fn was(&mut self, state: HostState, hosts: &[&str]) -> &mut Self {
+        for host in hosts {
+            let node_set = self.stored(host).node_set().unwrap().to_owned();
+            self.with_node(&node_set, host, |it| {
+                set_nodes::begin(it, "before");
+                set_nodes::succeed(it, &["first"]);
+                let status = it.status.as_mut().unwrap();
+                status.deployed = (state == HostState::Deployed).then_some(true);
+                status.deployment.as_mut().unwrap().state = state;
+            });
+        }
+        self
+    }
+
+    /// Another deployment of the same node sets, after the end of this one.
+    fn next(&self, name: &str) -> Self {
+        let mut world = self.clone();
+        world.carried.clear();
+        world.seen.runs.clear();
+        let deployment = world.deployment();
+        (deployment.metadata.finalizers, deployment.status) = (None, None);
+        (deployment.metadata.name, deployment.metadata.uid) =
+            (Some(name.into()), Some(name.into()));
+        world
     }
 
     fn pass(&mut self) -> Plan {
         if self.is_gone {
             return Plan::default();
         }
-        self.make_nodes();
-        let plan = recorded(decide::decide(&self.seen, None, self.now));
+        self.make_nodes(self.now);
+        let plan = self.plan();
+        for step in &plan.independent {
+            self.take(std::slice::from_ref(step));
+        }
         self.take(&plan.steps);
         plan
     }
 
+    fn plan(&self) -> Plan {
+        self.plan_after(None)
+    }
+
+    fn plan_after(&self, rejected: Option<&RejectedWrite>) -> Plan {
+        // The nodes of a node set that is gone are not looked for.
+        let mut seen = self.seen.clone();
+        seen.nodes.retain(|it, _| seen.node_sets.contains_key(it));
+        recorded(decide::decide(&seen, rejected, self.now))
+    }
+
     /// Runs one pass in which the API server rejects the writes that `refuses` picks.
     fn refused_pass(&mut self, refuses: impl Fn(&Step) -> bool) {
-        let plan = recorded(decide::decide(&self.seen, None, self.now));
+        let plan = self.plan();
         let at = plan.steps.iter().position(refuses).unwrap();
         let refusal = RejectedWrite::of(&plan.steps[at], &reasons::FORBIDDEN, "exceeded quota: q");
-        let mut telling =
-            recorded(decide::decide(&self.seen, Some(&refusal), self.now).only_statuses());
+        let mut telling = self.plan_after(Some(&refusal)).only_statuses();
         telling.steps.retain(|it| !plan.steps[..at].contains(it));
         self.take(&plan.steps[..at]);
         self.take(&telling.steps);
     }
 
-    fn take(&mut self, steps: &[Step]) {
+    /// Carries out steps up to the first one that meets another version of its object; returns
+    /// whether that was none.
+    fn take(&mut self, steps: &[Step]) -> bool {
         for step in steps {
-            let name = step.target.name.clone();
+            let name = step.target.name.as_str();
             match &step.write {
                 Write::Create { object, .. } => self.create(object),
-                Write::Status { status, .. } => {
-                    let kind = "OpenStackDataPlaneDeployment";
+                Write::Status { status, resource_version, .. } => {
+                    let kind = step.target.kind.kind.as_str();
                     assert_eq!(undeclared(KINDS, kind, status), [""; 0]);
-                    let status = serde_json::from_value(status.clone()).unwrap();
-                    self.deployment().status = Some(status);
-                    self.writes.push("status".into());
-                    self.hear();
+                    if kind == DEPLOYMENT {
+                        let status = serde_json::from_value(status.clone()).unwrap();
+                        self.deployment().status = Some(status);
+                        self.writes.push("status".into());
+                        self.hear();
+                    } else if *resource_version == self.stored(name).resource_version() {
+                        self.describe(name, status);
+                    } else {
+                        assert!(resource_version.is_some(), "the status of {name} has no version");
+                        self.writes.push("conflict".into());
+                        return false;
+                    }
                 }
                 Write::Delete { .. } => {
                     self.seen.runs.retain(|it| it.name_any() != name);
@@ -251,6 +335,31 @@ impl World {
                 }
                 Write::Apply { .. } => panic!("a deployment applies nothing"),
             }
+        }
+        true
+    }
+
+    /// Writes the status of a node; what other operators say there stays.
+    fn describe(&mut self, host: &str, status: &Value) {
+        let mut next: NodeStatus = serde_json::from_value(status.clone()).unwrap();
+        assert_eq!(own(&next), next, "{host}");
+        let is_foreign = |it: &str| it.contains('/');
+        assert!(!next.conditions.iter().any(|it| is_foreign(&it.type_)), "{host}");
+        let before = self.node(host).clone();
+        let attempt = |it: &NodeStatus| it.deployment.as_ref().map_or(0, |it| it.attempt);
+        assert!(attempt(&next) >= attempt(&before), "{host}: {next:?}");
+        next.conditions.extend(before.conditions.into_iter().filter(|it| is_foreign(&it.type_)));
+        next.host_vars = before.host_vars;
+        let holders = before.disruption.map(|it| it.holders).filter(|it| !it.is_empty());
+        if let Some(holders) = holders {
+            next.disruption.get_or_insert_default().holders = holders;
+        }
+        let node_set = self.stored(host).node_set().unwrap().to_owned();
+        self.with_node(&node_set, host, |it| it.status = Some(next));
+        self.node_writes += 1;
+        match self.writes.last_mut().filter(|it| it.starts_with("nodes ")) {
+            Some(last) => last.extend([",", host]),
+            None => self.writes.push(format!("nodes {host}")),
         }
     }
 
@@ -274,14 +383,24 @@ impl World {
             return;
         }
         let service = known.service.clone();
-        for (host, attempt) in &known.attempts {
-            self.carried.push((service.clone(), host.clone(), attempt.attempt));
+        for (host, it) in &known.attempts {
+            self.carried.push((service.clone(), host.clone(), it.attempt));
+            let of_node = self.node(host).deployment.as_ref().map(|it| (it.uid.clone(), it.state));
+            let ours = Some((self.seen.deployment.uid().unwrap(), HostState::Deploying));
+            let led_by = &run.labels()["openstackdataplanenodeset"];
+            if of_node != ours && self.stored(host).node_set() != Some(led_by) {
+                // It joins another node set's run before it has begun itself.
+                assert_eq!(it.attempt, 1, "{service} on {host}");
+                continue;
+            }
+            assert_eq!(of_node, ours, "{service} on {host}");
+            let record = self.record(host, &service).map(|it| (it.hash.as_str(), it.attempt));
+            assert_eq!(record, Some((it.hash.as_str(), it.attempt)), "{service} on {host}");
         }
         let hosts: Vec<&str> = known.attempts.keys().map(String::as_str).collect();
         self.writes.push(format!("run {service} on {}", hosts.join(",")));
         run.metadata.uid = Some(run.name_any());
-        let created = k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(self.now);
-        run.metadata.creation_timestamp = Some(created);
+        run.metadata.creation_timestamp = Some(Time(self.now));
         if !self.is_queueing {
             run.status = Some(serde_json::from_value(json!({ "JobStatus": "Running" })).unwrap());
         }
@@ -292,20 +411,32 @@ impl World {
         Arc::make_mut(&mut self.seen.deployment)
     }
 
+    /// A user deletes the deployment.
+    fn terminate(&mut self) -> &mut Self {
+        self.deployment().metadata.deletion_timestamp = Some(Time(self.now));
+        self
+    }
+
+    /// The same, after the passes.
+    fn at_rest(mut self) -> Self {
+        self.settle();
+        self
+    }
+
     /// Runs passes until nothing is written any more.
     fn settle(&mut self) -> Vec<String> {
         for _ in 0..10 {
-            let before = self.writes.len();
+            let before = (self.writes.len(), self.node_writes);
             self.pass();
-            if self.writes.len() == before {
-                return std::mem::take(&mut self.writes);
+            if (self.writes.len(), self.node_writes) == before {
+                return mem::take(&mut self.writes);
             }
         }
         panic!("no rest: {:?}", self.writes);
     }
 
     /// Ends every open run; `outcome` returns the outcome of a service on a host.
-    fn finish_with(&mut self, outcome: impl Fn(&str, &str) -> &'static str) {
+    fn finish_with(&mut self, outcome: impl Fn(&str, &str) -> &'static str) -> &mut Self {
         for run in &mut self.seen.runs {
             let run = Arc::make_mut(run);
             if !is_open(run) {
@@ -322,14 +453,16 @@ impl World {
             });
             run.status = Some(serde_json::from_value(status).unwrap());
         }
+        self
     }
 
-    fn finish(&mut self) {
-        self.finish_with(|_, _| "Ok");
+    fn finish(&mut self) -> &mut Self {
+        self.finish_with(|_, _| "Ok")
     }
 
-    fn sleep(&mut self, seconds: i64) {
+    fn sleep(&mut self, seconds: i64) -> &mut Self {
         self.now += SignedDuration::from_secs(seconds);
+        self
     }
 
     /// Continues until nothing is open, however many attempts that takes.
@@ -340,18 +473,31 @@ impl World {
             if self.is_over() {
                 return writes;
             }
-            self.finish_with(outcome);
-            writes.extend(self.settle());
+            writes.extend(self.finish_with(outcome).settle());
             self.sleep(900);
         }
         panic!("no end: {writes:?}");
+    }
+
+    /// Continues until everything has succeeded, without an attempt that was made twice.
+    fn succeeds(&mut self) {
+        self.run_out(|_, _| "Ok");
+        assert_eq!(self.condition("Ready"), is("True", "Ready"));
+        once(self);
     }
 
     fn is_over(&self) -> bool {
         self.seen.deployment.has_ended()
     }
 
-    fn status(&self) -> &api::dataplane::DeploymentStatus {
+    /// Returns how many services the node of a host records as succeeded in this deployment.
+    fn done(&self, host: &str) -> usize {
+        let hash = |it: &str| hash_of(&self.seen.deployment.uid().unwrap(), it);
+        let all = self.node(host).services.iter();
+        all.filter(|it| it.state == RunState::Succeeded && it.hash == hash(&it.name)).count()
+    }
+
+    fn status(&self) -> &DeploymentStatus {
         self.seen.deployment.status.as_ref().unwrap()
     }
 
@@ -364,9 +510,22 @@ impl World {
         find(&self.status().conditions, type_).unwrap().message.clone()
     }
 
-    fn set_condition(&self, node_set: &str, type_: &str) -> Option<(String, String)> {
-        let found = find(&self.status().node_set_conditions[node_set], type_)?;
-        Some((format!("{:?}", found.status), found.reason.clone()))
+    fn set_message(&self, node_set: &str, type_: &str) -> String {
+        find(&self.status().node_set_conditions[node_set], type_).unwrap().message.clone()
+    }
+
+    /// Checks that the message of a condition has all of these words.
+    fn says(&self, type_: &str, words: &[&str]) {
+        let message = self.message(type_);
+        for it in words {
+            assert!(message.contains(it), "{message}\nlacks {it}");
+        }
+    }
+
+    /// Returns status and reason of a condition of a node set; nothing where it has none.
+    fn of_set(&self, node_set: &str, type_: &str) -> String {
+        let found = find(&self.status().node_set_conditions[node_set], type_);
+        found.map_or_else(String::new, |it| format!("{:?} {}", it.status, it.reason))
     }
 
     fn run(&self, service: &str) -> &AnsibleEe {
@@ -374,8 +533,9 @@ impl World {
         self.seen.runs.iter().find(is_its).unwrap()
     }
 
-    fn edit(&mut self, node_set: &str, edit: impl FnOnce(&mut NodeSet)) {
+    fn edit(&mut self, node_set: &str, edit: impl FnOnce(&mut NodeSet)) -> &mut Self {
         edit(Arc::make_mut(self.seen.node_sets.get_mut(node_set).unwrap()));
+        self
     }
 }
 
@@ -388,27 +548,67 @@ fn is(status: &str, reason: &str) -> (String, String) {
     (status.into(), reason.into())
 }
 
+/// The names of the hosts of [`World::deployed`].
+fn names(count: usize) -> Vec<String> {
+    (0..count).map(|it| format!("n{it:03}")).collect()
+}
+
+fn strs(names: &[String]) -> Vec<&str> {
+    names.iter().map(String::as_str).collect()
+}
+
+fn runs(writes: &[String]) -> Vec<&str> {
+    writes.iter().map(String::as_str).filter(|it| it.starts_with("run ")).collect()
+}
+
+/// Two deployments of one node set of fifty hosts in service; the first is the older one.
+fn two_of_one(services: &[&str], specs: [Value; 2]) -> [World; 2] {
+    let mut worlds = specs.map(|it| World::deployed(50, services, it));
+    for (name, world) in ["one", "other"].into_iter().zip(&mut worlds) {
+        let created = world.now - SignedDuration::from_secs(if name == "one" { 2 } else { 1 });
+        let meta = &mut world.deployment().metadata;
+        (meta.uid, meta.name) = (Some(name.into()), Some(name.into()));
+        meta.creation_timestamp = Some(Time(created));
+    }
+    worlds
+}
+
+/// Runs passes of one of two deployments: it sees the other one, and both see its writes to nodes.
+fn settle_beside(worlds: &mut [World; 2], idx: usize) -> Vec<String> {
+    let other = &worlds[1 - idx];
+    let is_open = !other.is_gone && !other.seen.deployment.has_ended();
+    let others = is_open.then(|| Arc::clone(&other.seen.deployment));
+    worlds[idx].seen.others = others.into_iter().collect();
+    let writes = worlds[idx].settle();
+    worlds[1 - idx].seen.nodes = worlds[idx].seen.nodes.clone();
+    writes
+}
+
 #[test]
 fn each_service_runs_once_on_each_host_and_then_it_is_over() {
     let mut world = World::new();
     // The attempt is written before the run; then the run is observed at work.
-    assert_eq!(world.settle(), ["hold", "status", "run first on n0,n1", "status"]);
+    assert_eq!(world.settle(), ["hold", "status", "nodes n0,n1", "run first on n0,n1", "status"]);
+    let record = world.record("n0", "second").unwrap();
+    assert_eq!((record.state, record.attempt), (RunState::Pending, 1));
+    assert_eq!(world.host_state("n0"), HostState::Deploying);
     assert_eq!(world.condition("Ready"), is("False", "Requested"));
-    assert_eq!(
-        world.set_condition("compute", "ServiceFirstDeploymentReady"),
-        Some(is("False", "Requested"))
-    );
-    assert_eq!(world.set_condition("compute", "ServiceSecondDeploymentReady"), None);
+    assert_eq!(world.of_set("compute", "ServiceFirstDeploymentReady"), "False Requested");
+    assert_eq!(world.of_set("compute", "ServiceSecondDeploymentReady"), "");
+    assert_eq!(world.finish().settle(), ["status", "run second on n0,n1", "status"]);
+    assert_eq!(world.of_set("compute", "ServiceFirstDeploymentReady"), "True Ready");
     world.finish();
-    assert_eq!(world.settle(), ["run second on n0,n1", "status"]);
-    assert_eq!(
-        world.set_condition("compute", "ServiceFirstDeploymentReady"),
-        Some(is("True", "Ready"))
-    );
-    world.finish();
-    assert_eq!(world.settle(), ["status", "release"]);
+    // The nodes have the end before the deployment has.
+    assert_eq!(world.settle(), ["nodes n0,n1", "status", "release"]);
     assert_eq!(world.condition("Ready"), is("True", "Ready"));
-    assert_eq!(world.set_condition("compute", "NodeSetDeploymentReady"), Some(is("True", "Ready")));
+    assert_eq!(world.of_set("compute", "NodeSetDeploymentReady"), "True Ready");
+    let node = world.node("n0");
+    assert_eq!((world.done("n0"), world.host_state("n0")), (2, HostState::Deployed));
+    assert_eq!(
+        (node.deployed, node.deployed_config_hash.as_deref()),
+        (Some(true), Some("hash-of-"))
+    );
+    assert_eq!(node.deployed_address, node.address);
     let status = world.status();
     assert_eq!(status.deployed, Some(true));
     assert_eq!(status.node_set_hashes["compute"], "hash-of-compute");
@@ -444,8 +644,7 @@ fn nothing_happens_once_it_is_over() {
 
 #[test]
 fn runs_are_known_by_the_labels_and_the_names_of_their_service_deployment_and_node_set() {
-    let mut world = World::new();
-    world.settle();
+    let world = World::new().at_rest();
     let run = world.run("first");
     assert!(run.name_any().starts_with("first-edpm-compute-"), "{}", run.name_any());
     for (label, value) in [
@@ -463,66 +662,62 @@ fn runs_are_known_by_the_labels_and_the_names_of_their_service_deployment_and_no
 
 #[test]
 fn a_hundred_hosts_and_six_services_cost_few_writes() {
-    let names: Vec<String> = (0..100).map(|it| format!("n{it:03}")).collect();
-    let hosts: Vec<&str> = names.iter().map(String::as_str).collect();
     let services = ["s0", "s1", "s2", "s3", "s4", "s5"];
-    let mut world = World::with(vec![node_set("compute", &hosts, &services)], json!({}));
+    let names = names(100);
+    let mut world = World::with(vec![node_set("compute", &strs(&names), &services)], json!({}));
     let playbook = |it: &str| service(it, &json!({ "playbook": format!("a.b.{it}") }));
     world.seen.services.extend(services.map(playbook));
     let writes = world.run_out(|_, _| "Ok");
-    let n_runs = writes.iter().filter(|it| it.starts_with("run ")).count();
-    assert_eq!(n_runs, 12, "two runs of fifty for each service");
-    // The finalizer twice, the beginning, one write for each service, and the end.
-    let n_others = writes.len() - n_runs;
-    assert!(n_others <= 2 + 1 + services.len() + 1, "{n_others}: {writes:?}");
-    let size = serde_json::to_string(&world.status().progress).unwrap().len();
-    assert!(size <= 100 * 100, "{size} bytes");
+    assert_eq!(runs(&writes).len(), 12, "two runs of fifty for each service");
+    assert_eq!(world.node_writes, 200, "each host begins and ends");
+    let n_nodes = writes.iter().filter(|it| it.starts_with("nodes ")).count();
+    // The finalizer twice, the beginning, the end, and as the runs of a service begin and end.
+    let n_others = writes.len() - 12 - n_nodes;
+    assert!(n_others <= 2 + 1 + 2 * services.len() + 1, "{n_others}: {writes:?}");
 }
 
-/// Runs that are created together do not begin and end at the same moment.
 #[test]
-fn runs_that_begin_and_end_one_after_the_other_are_told_together() {
-    let names: Vec<String> = (0..100).map(|it| format!("n{it:03}")).collect();
-    let hosts: Vec<&str> = names.iter().map(String::as_str).collect();
-    let mut world = World::with(vec![node_set("compute", &hosts, &["first"])], json!({}));
-    world.is_queueing = true;
-    let first = format!("run first on {}", names[..50].join(","));
-    let second = format!("run first on {}", names[50..].join(","));
-    assert_eq!(world.settle(), ["hold", "status", &first, &second]);
-    let set = |world: &mut World, idx: usize, status: Value| {
-        let run = Arc::make_mut(&mut world.seen.runs[idx]);
-        run.status = Some(serde_json::from_value(status).unwrap());
-    };
-    set(&mut world, 0, json!({ "JobStatus": "Running" }));
-    assert_eq!(world.settle(), [""; 0], "the other one is about to begin");
-    set(&mut world, 1, json!({ "JobStatus": "Running" }));
-    assert_eq!(world.settle(), ["status"]);
-    let ended = |world: &World, names: &[String]| {
-        let hosts: Vec<Value> =
-            names.iter().map(|it| json!({ "name": it, "result": "Ok" })).collect();
-        json!({ "JobStatus": "Succeeded", "hosts": hosts, "completionTime": world.now.to_string() })
-    };
-    let status = ended(&world, &names[..50]);
-    set(&mut world, 0, status);
-    world.sleep(1);
-    assert_eq!(world.settle(), [""; 0], "the other one may end as well");
-    let plan = recorded(decide::decide(&world.seen, None, world.now));
-    assert!(plan.requeue_after.is_some_and(|it| it.as_secs() == 9), "{:?}", plan.requeue_after);
-    // A slow run does not delay the reports of the others.
-    let mut slow = world.clone();
-    slow.sleep(9);
-    assert_eq!(slow.settle(), ["status"]);
-    assert_eq!(slow.status().progress["compute"].hosts["n000"].done, 1);
-    let status = ended(&world, &names[50..]);
-    set(&mut world, 1, status);
-    assert_eq!(world.settle(), ["status", "release"]);
+fn of_many_hosts_some_are_written_in_a_pass_and_runs_and_the_end_follow_when_all_are() {
+    let names = names(450);
+    let mut world = World::with(vec![node_set("compute", &strs(&names), &["first"])], json!({}));
+    world.pass();
+    for n_written in [200, 400] {
+        let plan = world.pass();
+        let written = (world.node_writes, plan.requeue_after);
+        assert_eq!(written, (n_written, Some(Duration::from_secs(1))));
+        assert_eq!(world.seen.runs.len(), 0);
+    }
+    world.pass();
+    assert_eq!((world.node_writes, world.seen.runs.len()), (450, 9));
+    world.settle();
+    world.finish();
+    world.pass();
+    assert_eq!((world.node_writes, world.is_over()), (650, false));
+    world.succeeds();
+    assert_eq!(world.node_writes, 900);
+}
+
+/// Runs that are created together do not end at the same moment.
+#[test]
+fn hosts_whose_run_has_ended_are_done_while_another_run_is_at_work() {
+    let names = names(100);
+    let mut world = World::with(vec![node_set("compute", &strs(&names), &["first"])], json!({}));
+    world.settle();
+    assert_eq!(world.seen.runs.len(), 2);
+    let slow = Arc::clone(&world.seen.runs[1]);
+    world.finish();
+    let fast = mem::replace(&mut world.seen.runs[1], slow);
+    assert_eq!(world.settle(), [format!("nodes {}", names[..50].join(",")), "status".into()]);
+    assert_eq!(world.host_state("n000"), HostState::Deployed);
+    assert_eq!(world.status().ansible_execution_summaries.len(), 1);
+    world.seen.runs[1] = fast;
+    world.settle();
     assert_eq!(world.condition("Ready"), is("True", "Ready"));
 }
 
 #[test]
 fn a_run_that_waits_is_told_and_the_service_before_it_is_done() {
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::new().at_rest();
     world.finish();
     world.is_queueing = true;
     world.settle();
@@ -531,42 +726,65 @@ fn a_run_that_waits_is_told_and_the_service_before_it_is_done() {
     Arc::make_mut(run).status = Some(serde_json::from_value(waits).unwrap());
     assert_eq!(world.settle(), ["status"]);
     assert_eq!(world.condition("Ready"), is("False", "Queued"));
-    assert!(world.message("Ready").contains("run other works on host n0"));
-    assert_eq!(
-        world.set_condition("compute", "ServiceFirstDeploymentReady"),
-        Some(is("True", "Ready"))
-    );
+    world.says("Ready", &["run other works on host n0"]);
+    assert_eq!(world.of_set("compute", "ServiceFirstDeploymentReady"), "True Ready");
 }
 
 #[test]
 fn a_refused_write_is_told_once_and_heals() {
     let mut world = World::new();
+    world.pass();
     world.refused_pass(|it| matches!(it.write, Write::Create { .. }));
     assert_eq!(world.condition("WritesAccepted"), is("False", "Forbidden"));
     assert_eq!(world.condition("Ready"), is("False", "Forbidden"));
     let before = std::mem::take(&mut world.writes);
-    assert_eq!(before, ["hold", "status", "status"]);
+    assert_eq!(before, ["hold", "status", "nodes n0,n1", "status"]);
     world.refused_pass(|it| matches!(it.write, Write::Create { .. }));
     assert_eq!(std::mem::take(&mut world.writes), [""; 0]);
-    world.run_out(|_, _| "Ok");
-    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+    world.succeeds();
     assert!(find(&world.status().conditions, "WritesAccepted").is_none());
 }
 
 #[test]
-fn deletion_is_held_while_runs_are_at_work_and_nothing_new_begins() {
+fn a_refused_status_of_a_node_is_told_and_nothing_runs() {
     let mut world = World::new();
-    world.settle();
-    let going = Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(world.now));
-    world.deployment().metadata.deletion_timestamp = going;
-    assert_eq!(world.settle(), ["status"]);
+    world.pass();
+    world.refused_pass(|it| it.target.name == "n1");
+    assert_eq!(mem::take(&mut world.writes), ["hold", "status", "nodes n0", "status"]);
+    world.says("Ready", &["The status of OpenStackDataPlaneNode n1 cannot be written"]);
+    world.succeeds();
+    assert!(find(&world.status().conditions, "WritesAccepted").is_none());
+}
+
+#[test]
+fn a_refused_status_of_a_node_at_the_end_or_in_a_deletion_is_told() {
+    for is_going in [false, true] {
+        let mut world = World::new().at_rest();
+        world.finish();
+        if is_going {
+            world.terminate();
+        } else {
+            world.settle();
+            world.finish();
+        }
+        world.refused_pass(|it| it.target.name == "n0");
+        world.says("Ready", &["The status of OpenStackDataPlaneNode n0 cannot be written"]);
+        assert!(!world.is_over() && !world.is_gone);
+        world.settle();
+        assert_eq!((world.is_over(), world.is_gone), (!is_going, is_going));
+    }
+}
+
+#[test]
+fn deletion_is_held_while_runs_are_at_work_and_nothing_new_begins() {
+    let mut world = World::new().at_rest();
+    assert_eq!(world.terminate().settle(), ["status"]);
     assert_eq!(world.condition("DeploymentReady"), is("False", "DeletionNotConfirmed"));
-    let message = world.message("Ready");
-    assert!(message.contains("dataplane.openstack.org/confirm-delete=true"), "{message}");
-    world.finish();
-    assert_eq!(world.settle(), ["release"]);
+    world.says("Ready", &["dataplane.openstack.org/confirm-delete=true"]);
+    assert_eq!(world.finish().settle(), ["nodes n0,n1", "release"]);
     assert!(world.is_gone);
     assert_eq!(world.seen.runs.len(), 1, "the second service did not begin");
+    assert_eq!(world.host_state("n0"), HostState::Undeployed, "between two services");
 }
 
 #[test]
@@ -574,17 +792,13 @@ fn one_that_is_deleted_as_it_ends_goes_when_its_node_sets_know_the_end() {
     let mut world = World::with(vec![node_set("compute", &["n0"], &["first"])], json!({}));
     world.is_unheard = true;
     world.settle();
-    let going = Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(world.now));
-    world.deployment().metadata.deletion_timestamp = going;
-    world.settle();
-    world.finish();
-    assert_eq!(world.settle(), ["status"]);
+    world.terminate().settle();
+    assert_eq!(world.finish().settle(), ["nodes n0", "status"]);
     assert_eq!(world.status().deployed, Some(true), "nothing of the last run is lost");
     assert!(!world.is_gone);
     // A node set that is being deleted, or was replaced under its name, does not have to know.
     let mut other = world.clone();
-    let set = Arc::make_mut(other.seen.node_sets.get_mut("compute").unwrap());
-    set.metadata.uid = Some("another".into());
+    other.edit("compute", |it| it.metadata.uid = Some("another".into()));
     assert_eq!(other.settle(), ["release"]);
     world.is_unheard = false;
     world.hear();
@@ -594,15 +808,18 @@ fn one_that_is_deleted_as_it_ends_goes_when_its_node_sets_know_the_end() {
 
 #[test]
 fn a_confirmed_deletion_waits_for_nothing() {
-    let mut world = World::new();
-    world.settle();
-    let going = Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(world.now));
-    world.deployment().metadata.deletion_timestamp = going;
-    world.settle();
+    let mut world = World::new().at_rest();
+    world.finish().settle();
+    world.terminate().settle();
     let annotation = ("dataplane.openstack.org/confirm-delete".to_owned(), "true".to_owned());
     world.deployment().metadata.annotations = Some(BTreeMap::from([annotation]));
-    assert_eq!(world.settle(), ["release"]);
+    let mut refused = world.clone();
+    let plan = refused.plan();
+    refused.take(&plan.steps);
+    assert!(refused.is_gone && refused.node_writes == world.node_writes, "nor for nodes");
+    assert_eq!(world.settle(), ["nodes n0,n1", "release"]);
     assert!(world.is_gone);
+    assert_eq!((world.done("n0"), world.host_state("n0")), (1, HostState::Failed));
 }
 
 #[test]
@@ -610,10 +827,9 @@ fn runs_that_wait_are_withdrawn_when_the_deployment_goes() {
     let mut world = World::new();
     world.is_queueing = true;
     world.settle();
-    let going = Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(world.now));
-    world.deployment().metadata.deletion_timestamp = going;
-    assert_eq!(world.settle(), ["delete", "release"]);
-    assert!(world.seen.runs.is_empty());
+    assert_eq!(runs(&world.terminate().settle()), [""; 0]);
+    assert!(world.is_gone && world.seen.runs.is_empty());
+    assert_eq!(world.host_state("n0"), HostState::Undeployed);
 }
 
 #[test]
@@ -622,8 +838,7 @@ fn the_finalizer_is_there_while_it_runs_and_only_then() {
     world.seen.node_sets.clear();
     world.settle();
     assert_eq!(world.seen.deployment.finalizers(), [""; 0], "it has not begun");
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::new().at_rest();
     assert_eq!(world.seen.deployment.finalizers(), [RUNNING]);
     world.run_out(|_, _| "Ok");
     assert_eq!(world.seen.deployment.finalizers(), [""; 0]);

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use api::conditions::{self, ConditionStatus};
+use api::dataplane::condition_types::CERTIFICATES_READY;
 use api::dataplane::{NodeSet, Service};
 use operator_core::certificates::certificate_source_beside;
 use operator_core::data_sources::{NamedSource, SourceRef};
@@ -11,7 +12,6 @@ use operator_core::run_engine::layout::Tls;
 
 use crate::deployment::observed::Observed;
 use crate::host::tls::{self, brings_certificates};
-use crate::node_set::tls::CERTIFICATES_READY;
 use crate::reasons;
 
 /// Returns the mounts of a service's run on the hosts of these node sets.

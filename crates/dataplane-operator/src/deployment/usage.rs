@@ -3,17 +3,18 @@
 use std::collections::BTreeSet;
 
 use api::ansibleee::{AnsibleEe, HostOutcome};
-use api::dataplane::{DeploymentStatus, ExecutionSummary, HostProgress, NodeSetProgress, RunState};
+use api::dataplane::{DeploymentStatus, ExecutionSummary, RunState};
 use api::shared::SourceKind;
 use kube::ResourceExt;
 use operator_core::data_sources::{NamedSource, sources_of};
 use operator_core::run_engine::Run;
-use operator_core::run_engine::host_progress::{count, position};
+use operator_core::run_engine::host_progress::count;
 use operator_core::run_engine::run::SERVICE_LABEL;
 
+use crate::deployment::node_set_part::NodeSetPart;
 use crate::deployment::observed::Observed;
 use crate::deployment::tls;
-use crate::node_set::observed::sources_of_vars;
+use crate::host::vars::sources_of_vars;
 
 /// The value that replaces an object's hash if hosts or services were given different contents: it
 /// equals no hash, so neither content counts as deployed.
@@ -26,6 +27,7 @@ pub const MIXED: &str = "mixed";
 /// deployment begins.
 pub fn used(
     seen: &Observed,
+    parts: &[NodeSetPart],
     services: &BTreeSet<&str>,
     begins: bool,
     status: &mut DeploymentStatus,
@@ -35,7 +37,7 @@ pub fn used(
         named.extend(seen.node_sets.values().flat_map(|it| sources_of_vars(it)));
     }
     named.extend(sources_of_services(seen, services));
-    let given = sources_of_services(seen, &begun(seen));
+    let given = sources_of_services(seen, &begun(seen, parts));
     for named in named {
         let Some(digests) = seen.sources.get(&named.source(&seen.namespace)) else { continue };
         let is_given = given.iter().any(|it| it.is_same(&named));
@@ -62,28 +64,19 @@ fn sources_of_services(seen: &Observed, services: &BTreeSet<&str>) -> Vec<NamedS
 }
 
 /// Returns the services that some host has been given already.
-fn begun(seen: &Observed) -> BTreeSet<&str> {
-    let parts = seen.deployment.status.iter().flat_map(|it| it.progress.values());
+fn begun<'a>(seen: &'a Observed, parts: &'a [NodeSetPart]) -> BTreeSet<&'a str> {
+    let recorded = parts.iter().flat_map(|it| &it.hosts).flat_map(|it| &it.recorded);
+    let begun = recorded.filter(|it| it.state != RunState::Pending || it.attempt > 1);
     let made = seen.runs.iter().filter_map(|it| it.labels().get(SERVICE_LABEL));
-    parts.flat_map(begun_of).chain(made.map(String::as_str)).collect()
+    begun.map(|it| it.name.as_str()).chain(made.map(String::as_str)).collect()
 }
 
-fn begun_of(part: &NodeSetProgress) -> impl Iterator<Item = &str> {
-    let is_at_it = |it: &HostProgress| it.state != RunState::Pending || it.attempt > 1;
-    let count = |it: &HostProgress| position(it) + usize::from(is_at_it(it));
-    let n_begun = part.hosts.values().map(count).max().unwrap_or_default();
-    part.services.iter().take(n_begun).map(String::as_str)
-}
-
-/// Adds the runs that have begun, and Ansible's counts of those that have ended.
+/// Adds the runs that have ended, with Ansible's counts.
 pub fn ran(runs: &[Run<'_>], status: &mut DeploymentStatus) {
-    for run in runs.iter().filter(|it| it.has_begun() || it.is_finished()) {
+    for run in runs.iter().filter(|it| it.is_finished()) {
         let hash = run.object.spec.input_hash.clone().unwrap_or_default();
         status.ansible_ee_hashes.insert(run.name(), hash);
-        if run.is_finished() {
-            let summary = summary(run.object);
-            status.ansible_execution_summaries.insert(run.object.name_any(), summary);
-        }
+        status.ansible_execution_summaries.insert(run.name(), summary(run.object));
     }
 }
 

@@ -165,8 +165,13 @@ pub fn machine_template<'a>(role: Option<&'a Role>, node: &'a Node) -> Option<&'
     if node.spec.role.as_ref().is_none_or(String::is_empty) {
         return node.spec.baremetal_set_template.as_ref();
     }
-    let spec = role.map(|it| &it.spec)?;
-    spec.baremetal_set_template.as_ref().filter(|_| !spec.pre_provisioned)
+    role_template(role?)
+}
+
+/// Returns the template for the machines of a role's nodes; `None` when they are provisioned by other
+/// means.
+pub fn role_template(role: &Role) -> Option<&AnyMap> {
+    role.spec.baremetal_set_template.as_ref().filter(|_| !role.spec.pre_provisioned)
 }
 
 /// Returns the machine template, also for a host that keeps its machine after the role became

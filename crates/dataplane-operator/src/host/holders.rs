@@ -38,7 +38,7 @@ pub fn is_disturbed(node: &Node) -> bool {
 
 /// Returns whether an operator says that the host is down.
 pub fn is_down(node: &Node) -> bool {
-    let conditions = node.status.iter().flat_map(|it| &it.conditions);
+    let conditions = node.conditions().iter();
     let mut reports = conditions.filter(|it| it.type_.ends_with(SERVICE_UP));
     reports.any(|it| it.status == ConditionStatus::False)
 }

@@ -1,27 +1,32 @@
 //! The last look at a host before its machine is given back: a run looks for guests there.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use api::ansibleee::AnsibleEe;
+use api::baremetal::BaremetalSet;
 use api::conditions::{Reason, truncated};
-use api::dataplane::Node;
+use api::dataplane::{HostMachine, Node};
 use jiff::Timestamp;
-use kube::core::NamespaceResourceScope;
-use kube::{Resource, ResourceExt};
+use kube::ResourceExt;
+use operator_core::hash;
 use operator_core::plan::{Plan, Step, Target};
 use operator_core::run_engine::Run;
 use operator_core::run_engine::host_guests::with_look;
-use operator_core::run_engine::host_key::HostKeyTrust;
+use operator_core::run_engine::host_key::recorded_trust;
 use operator_core::run_engine::last_run::{
-    ATTEMPTS, Holds, LastAttempt, LastRun, LastRunState, newest, superseded,
+    self, ATTEMPTS, Holds, LastAttempt, LastRun, LastRunState, newest, superseded,
 };
 use operator_core::run_engine::layout::Layout;
 use operator_core::run_engine::outcome::FailureReason;
 use operator_core::run_engine::run_template::{
-    AnsibleOptions, DeploymentOptions, Play, RunTemplate,
+    AnsibleOptions, DeploymentOptions, HostConnection, Play, RunTemplate,
 };
 use operator_core::run_engine::service_sequence::NeededRun;
+use operator_core::run_engine::ssh_secret::SshSecret;
+use operator_runtime::source_cache::Digests;
 
+use crate::host::machines::provisioning_state::answers;
 use crate::reasons;
 
 /// Annotation on a node, or on a role or node set for all its hosts: their machines are given back
@@ -30,36 +35,27 @@ pub const SKIP_CLEANUP: &str = "dataplane.openstack.org/skip-cleanup";
 /// Label of these runs, with the UID of the object that describes the host.
 pub const LAST_LOOK: &str = "dataplane.openstack.org/last-look";
 /// The service name and the service type of these runs.
-pub const SERVICE: &str = "last-look";
+const SERVICE: &str = "last-look";
 
 const PLAY: &str = include_str!("../../plays/last-look.yaml");
 /// Maximum length of the cause of a failed attempt.
 const CAUSE_LIMIT: usize = 400;
 
-/// A host whose machine is to be given back.
+/// A host whose machine is to be given back: which attempts it needs is evaluated here alike for the
+/// hosts of roles and of node sets.
 pub struct LeavingHost<'a> {
-    /// Its name in the inventory.
-    pub name: &'a str,
-    /// Whether its address is known.
-    pub has_address: bool,
-    /// Hash of what all attempts have in common: a change, as of what was refused, is tried at once.
-    pub identity: String,
-    /// Name and resource version of the ssh Secret.
-    pub ssh: (&'a str, &'a str),
-    /// What is trusted as its own key.
-    pub trust: HostKeyTrust,
+    /// Its node, which has its name in the inventory. The runs belong to the node, and go with it.
+    pub node: &'a Node,
+    /// The record of its machine.
+    pub machine: Option<&'a HostMachine>,
     /// Whether the provisioner answers and reads the power of its machine as off.
     pub is_off: bool,
-    /// The command to give the machine back without this look.
-    pub skip: String,
-}
-
-/// What the look at a host has come to.
-pub enum Look {
-    /// The machine may be given back.
-    Over,
-    /// It may not yet.
-    Held(Held),
+    /// The address at which runs reach it, as far as it is known.
+    pub address: Option<String>,
+    /// Its ssh Secret: the name, and the digests where it exists.
+    pub ssh: (String, Option<&'a Digests>),
+    /// Its runs, with what runs of its services start with.
+    pub template: RunTemplate,
 }
 
 /// What holds a machine.
@@ -68,28 +64,13 @@ pub struct Held {
     pub reason: &'static Reason,
     /// The cause and the next step.
     pub message: String,
-    /// The attempt that is due.
-    pub due: Option<Due>,
-    /// When the next attempt is due.
-    pub retry_at: Option<Timestamp>,
 }
 
-/// An attempt that is due.
-pub struct Due {
-    /// The attempt.
-    pub need: NeededRun,
-    /// Whether the last one failed because of the host's own key.
-    pub was_key_refused: bool,
-}
-
-/// Returns the template of a run of the look at the host of an object, which needs no collection;
-/// `None` while the object has no UID. The caller adds what the object has runs start with.
-pub fn template<K>(object: &K, layout: Layout) -> Option<RunTemplate>
-where
-    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
-{
-    Some(RunTemplate {
-        parent: Target::of(object),
+/// Returns the template of a run of the look at the host of a node, which needs no collection. The
+/// caller adds what runs of the host's services start with.
+pub fn template(node: &Node, layout: Layout) -> RunTemplate {
+    RunTemplate {
+        parent: Target::of(node),
         play: Play::Contents(with_look(PLAY)),
         service_type: SERVICE.to_owned(),
         image: None,
@@ -104,20 +85,15 @@ where
         extra_vars: BTreeMap::new(),
         template_vars: BTreeMap::new(),
         deployed: DeploymentOptions {
-            labels: BTreeMap::from([(LAST_LOOK.to_owned(), object.uid()?)]),
+            labels: node.uid().map(|it| (LAST_LOOK.to_owned(), it)).into_iter().collect(),
             ..DeploymentOptions::default()
         },
-    })
+    }
 }
 
-/// Returns whether a run is one of the look at the host of an object.
-pub fn is_of(run: &AnsibleEe, uid: Option<&String>) -> bool {
-    uid.is_some() && run.labels().get(LAST_LOOK) == uid
-}
-
-/// Returns whether the user lets the machines of an object go without this look.
-pub fn is_skipped(object: &impl ResourceExt) -> bool {
-    object.annotations().get(SKIP_CLEANUP).is_some_and(|it| it == "true")
+/// Returns whether the provisioner of a set answers and reads the power of a host's machine as off.
+pub fn is_off(set: &BaremetalSet, host: &str) -> bool {
+    answers(set) && set.host_status(host).is_some_and(|it| it.powered_off)
 }
 
 /// Returns whether the user lets the machine of a host go without this look: by its node, or else by
@@ -133,55 +109,79 @@ pub fn skip_command(namespace: &str, object: &str) -> String {
     format!("kubectl annotate --overwrite -n {namespace} {object} {SKIP_CLEANUP}=true")
 }
 
-impl Held {
-    /// Adds the run that is due, as `run` makes it, and the deletions of old runs of the host.
-    pub fn add(
-        self,
-        plan: &mut Plan,
-        runs: &[Run<'_>],
-        name: &str,
-        now: Timestamp,
-        run: impl FnOnce(Due) -> Option<Step>,
-    ) {
-        plan.steps.extend(superseded(runs, name));
-        if let Some(at) = self.retry_at {
-            plan.requeue_at(at, now);
-        }
-        plan.steps.extend(self.due.and_then(run));
-    }
-}
-
 impl LeavingHost<'_> {
-    /// Evaluates the attempts; `runs` are those of the look at this host, and their only record.
-    pub fn evaluate(&self, runs: &[Run<'_>], now: Timestamp) -> Look {
-        let recorded: Vec<_> = newest((SERVICE, self.name), runs, None).into_iter().collect();
+    /// Adds the run that is due, and the deletions of old runs.
+    pub fn add(&self, plan: &mut Plan, looks: &[Arc<AnsibleEe>], now: Timestamp) {
+        let runs = self.runs(looks);
+        let Some((attempt, _)) = self.attempt(&runs, now) else { return };
+        plan.steps.extend(superseded(&runs, &self.node.name_any()));
+        match attempt.state {
+            LastRunState::Due { need, was_key_refused } => {
+                plan.steps.extend(self.run(need, was_key_refused));
+            }
+            LastRunState::RetryAt(at) => plan.requeue_at(at, now),
+            LastRunState::Done
+            | LastRunState::Spent
+            | LastRunState::Waits(_)
+            | LastRunState::InRun(_) => {}
+        }
+    }
+
+    /// Returns what holds the machine; `None` where it may be given back.
+    pub fn held(&self, looks: &[Arc<AnsibleEe>], now: Timestamp) -> Option<Held> {
+        let runs = self.runs(looks);
+        let (attempt, cause) = self.attempt(&runs, now)?;
+        let (reason, message) = self.explained(&attempt, &runs, &cause);
+        Some(Held { reason, message })
+    }
+
+    /// Returns the last attempt and why it has failed; `None` where the machine may be given back. The
+    /// runs are the only record of the attempts.
+    fn attempt(&self, runs: &[Run<'_>], now: Timestamp) -> Option<(LastAttempt, String)> {
+        let (name, ssh) = (self.node.name_any(), self.ssh());
+        let recorded: Vec<_> = newest((SERVICE, &name), runs, None).into_iter().collect();
         let last = LastRun {
             service: SERVICE,
-            name: self.name,
-            identity: &self.identity,
+            name: &name,
+            identity: &self.identity(),
             recorded: &recorded,
-            ssh: self.ssh,
-            trust: &self.trust,
+            ssh: (ssh.name, ssh.version),
+            trust: &recorded_trust(self.node),
             holds: Holds::All,
         };
         let attempt = last.evaluate(runs, now);
         // A machine that is off runs no guest; guests that were found there may still be on its disks.
         let is_given_up = attempt.n_failed >= ATTEMPTS && attempt.held_by.is_none() && self.is_off;
-        if is_given_up || matches!(attempt.state, LastRunState::Done) {
-            return Look::Over;
-        }
-        let (reason, message) = self.explained(&attempt, runs, &last.cause(&attempt, runs));
-        let (due, retry_at) = match attempt.state {
-            LastRunState::Due { need, was_key_refused } => {
-                (Some(Due { need, was_key_refused }), None)
-            }
-            LastRunState::RetryAt(at) => (None, Some(at)),
-            LastRunState::Done
-            | LastRunState::Spent
-            | LastRunState::Waits(_)
-            | LastRunState::InRun(_) => (None, None),
-        };
-        Look::Held(Held { reason, message, due, retry_at })
+        let is_over = is_given_up || attempt.state == LastRunState::Done;
+        let cause = last.cause(&attempt, runs);
+        (!is_over).then_some((attempt, cause))
+    }
+
+    /// Hash of what all attempts have in common: a change, as of what was refused, is tried at once.
+    fn identity(&self) -> String {
+        let it = &self.template;
+        let copied = (&it.env, &it.extra_mounts, &it.network_attachments, &it.dns_config);
+        let installation = self.machine.map(|it| &it.installation);
+        hash::digest(&(SERVICE, self.node.uid(), installation, copied))
+    }
+
+    fn ssh(&self) -> SshSecret<'_> {
+        Digests::ssh_secret(&self.ssh.0, self.ssh.1)
+    }
+
+    /// Returns the runs of the look at this host.
+    fn runs<'a>(&self, looks: &'a [Arc<AnsibleEe>]) -> Vec<Run<'a>> {
+        let uid = self.node.uid();
+        let is_own =
+            |it: &&Arc<AnsibleEe>| uid.is_some() && it.labels().get(LAST_LOOK) == uid.as_ref();
+        looks.iter().filter(is_own).filter_map(|it| Run::of(it)).collect()
+    }
+
+    /// Returns the run of an attempt; `None` while the host's address is not known.
+    fn run(&self, need: NeededRun, was_key_refused: bool) -> Option<Step> {
+        let (address, trust) = (self.address.clone()?, recorded_trust(self.node));
+        let connection = HostConnection::new(address, self.ssh(), &trust, was_key_refused);
+        last_run::step(&self.template, &self.node.name_any(), need, connection)
     }
 
     /// Returns what holds the machine, with the next step.
@@ -191,7 +191,9 @@ impl LeavingHost<'_> {
         runs: &[Run<'_>],
         cause: &str,
     ) -> (&'static Reason, String) {
-        let (name, skip) = (self.name, &self.skip);
+        let name = self.node.name_any();
+        let namespace = self.node.namespace().unwrap_or_default();
+        let skip = skip_command(&namespace, &format!("openstackdataplanenode/{name}"));
         if let Some(trouble) = self.trouble(&attempt.state, runs) {
             let text = format!(
                 "The machine of host {name} is not given back, because no run can look for guests \
@@ -233,7 +235,7 @@ impl LeavingHost<'_> {
     /// Returns what keeps a run from looking, which may last longer than its time limit.
     fn trouble(&self, state: &LastRunState, runs: &[Run<'_>]) -> Option<String> {
         match state {
-            LastRunState::Due { .. } if !self.has_address => {
+            LastRunState::Due { .. } if self.address.is_none() => {
                 Some("its address is not known".to_owned())
             }
             LastRunState::InRun(run) => {

@@ -7,13 +7,13 @@
 pub mod machine_conditions;
 pub mod machine_names;
 pub mod observe;
-pub mod observed;
 pub mod provisioning_state;
+pub mod request;
 pub mod set;
 pub mod template;
 
 #[cfg(test)]
 pub(crate) mod test_model;
 
-pub use observed::Seen;
 pub use provisioning_state::ProvisioningState;
+pub use set::Seen;

@@ -22,6 +22,27 @@ use crate::reasons;
 /// The Secret with the CA bundle of a user's service that names none; upstream's default.
 const CA_BUNDLE: &str = "combined-ca-bundle";
 
+/// The faults that keep services from running, independently of the host.
+#[derive(Clone, Debug, Default)]
+pub struct ServiceFaults {
+    /// The faults that concern all services.
+    pub of_all: Vec<Problem>,
+    /// The faults of single services, each with the service's name, in the order of the list.
+    pub of_services: Vec<(String, Problem)>,
+}
+
+impl ServiceFaults {
+    /// Returns all faults.
+    pub fn all(&self) -> impl Iterator<Item = &Problem> {
+        self.of_all.iter().chain(self.of_services.iter().map(|it| &it.1))
+    }
+
+    /// Returns whether a host has to wait before this service.
+    pub fn blocks(&self, service: &str) -> bool {
+        !self.of_all.is_empty() || self.of_services.iter().any(|it| it.0 == service)
+    }
+}
+
 /// Returns the Secret with a service's CA bundle, and whether its runs wait for the Secret.
 ///
 /// They do not wait for the default Secret of a user's service that names none. Default services

@@ -4,15 +4,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::ansibleee::AnsibleEe;
-use api::dataplane::HostMachine;
+use api::dataplane::{HostMachine, Node, NodeSet};
 use api::problem::Problem;
 use jiff::Timestamp;
 use kube::ResourceExt;
-use operator_core::run_engine::host_key::{HostKey, HostKeyTrust};
+use operator_core::node_set_host::Host;
+use operator_core::run_engine::host_key::{ACCEPT, HostKey, HostKeyTrust, accepted};
 use operator_core::run_engine::known_hosts::covers;
 use operator_core::run_engine::ssh_secret::{KNOWN_HOSTS, PRIVATE_KEY};
 use operator_runtime::source_cache::Digests;
 
+use crate::host::effective_spec::has_own_options;
 use crate::reasons;
 
 /// A host key that was presented to a run.
@@ -82,21 +84,58 @@ pub struct SshHost<'a> {
     pub machine: Option<&'a HostMachine>,
     /// When its object was created.
     pub created: Option<Timestamp>,
+    /// Its node's annotation with the fingerprint that the user accepts.
+    pub accepted: Option<&'a String>,
 }
 
-impl SshHost<'_> {
-    /// Returns which host key is trusted; `accepted` is the fingerprint that the user accepts. One of an
-    /// earlier installation does not count.
+impl<'a> SshHost<'a> {
+    /// Returns a host with an entry in a node set; `ssh` holds the digests of its ssh Secret, if that
+    /// exists.
+    pub fn of_entry(
+        set: &NodeSet,
+        node: Option<&'a Node>,
+        ssh: Option<&'a Digests>,
+        host: &'a Host<'_>,
+    ) -> Self {
+        let levels = [host.node.ansible.as_ref(), set.spec.node_template.ansible.as_ref()];
+        let mut vars = levels.into_iter().flatten().map(|it| &it.ansible_vars);
+        let address = (host.ansible_host.as_str(), host.ansible_port);
+        Self::of_node(set, node, ssh, &host.name, address, vars.any(has_own_options))
+    }
+
+    /// Returns a host of a node set, as its node records it.
+    pub fn of_node(
+        set: &NodeSet,
+        node: Option<&'a Node>,
+        ssh: Option<&'a Digests>,
+        name: &'a str,
+        address: (&'a str, i32),
+        has_own_options: bool,
+    ) -> Self {
+        let status = node.and_then(|it| it.status.as_ref());
+        Self {
+            name,
+            address,
+            has_own_options,
+            ssh,
+            recorded: status.and_then(|it| it.host_key.as_ref()),
+            machine: status.and_then(|it| it.machine.as_ref()),
+            created: set.creation_timestamp().map(|it| it.0),
+            accepted: node.and_then(|it| it.annotations().get(ACCEPT)),
+        }
+    }
+
+    /// Returns which host key is trusted. An accepted one of an earlier installation does not count.
     ///
     /// A key of the user's takes precedence: when the user's `known_hosts` name the host, a learned
     /// key is dropped. So is the key of an earlier installation on the machine.
-    pub fn trust(&self, offers: &Offers<'_>, accepted: Option<String>) -> HostKeyTrust {
+    pub fn trust(&self, offers: &Offers<'_>) -> HostKeyTrust {
         let recorded = self.recorded.and_then(|it| HostKey::parse(it));
         if !self.is_learned(recorded.is_some()) {
             return HostKeyTrust::default();
         }
         let former = self.machine.and_then(|it| it.former_key.as_ref());
-        let accepted = accepted.filter(|it| Some(it) != former);
+        let accepted = accepted(self.accepted).filter(|it| Some(it) != former);
         let installed = self.machine.and_then(|it| it.installed.as_ref()).map(|it| it.0);
         let (host, port) = self.address;
         let offered =

@@ -4,10 +4,12 @@
 use std::collections::BTreeSet;
 
 use api::dataplane::Service;
+use api::problem::Problem;
 use operator_core::data_sources::service_type;
 use operator_core::run_engine::layout::Tls;
 
 use crate::host::services::ca_bundle;
+use crate::reasons;
 
 /// Returns whether a service's runs mount the certificates of all services.
 pub fn brings_certificates(service: &Service) -> bool {
@@ -53,6 +55,16 @@ fn bundle(name: &str, service: &Service, exists: impl Fn(&str) -> bool) -> Optio
         service_type: service_type(&service.spec, name),
         secret: secret.to_owned(),
     })
+}
+
+/// Returns the fault of certificates in a cluster without cert-manager; `title` names the object that
+/// asks for them.
+pub fn no_cert_manager(title: &str) -> Problem {
+    let text = format!(
+        "{title} has tlsEnabled: true, and the cluster has no cert-manager to issue certificates: install \
+         it, or set tlsEnabled: false."
+    );
+    Problem::new(&reasons::CERT_MANAGER_NOT_FOUND, text)
 }
 
 /// Returns the Secret of a CA bundle; `None` for certificates.

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use api::dataplane::NodeSection;
+use api::dataplane::{NodeSection, NodeSet};
 use api::problem::Problem;
 use api::shared::DataSource;
 use operator_core::data_sources::{NamedSource, SourceRef};
@@ -45,6 +45,14 @@ pub type Origins = BTreeMap<String, Origin>;
 /// Returns the objects that a list names, in its order.
 pub fn named(entries: &[DataSource]) -> Vec<NamedSource> {
     entries.iter().filter_map(NamedSource::of).collect()
+}
+
+/// Returns the objects named in `ansibleVarsFrom` of a node set.
+pub fn sources_of_vars(set: &NodeSet) -> Vec<NamedSource> {
+    let template = set.spec.node_template.ansible.as_ref();
+    let own = set.spec.nodes.values().filter_map(|it| it.ansible.as_ref());
+    let lists = template.into_iter().chain(own).map(|it| it.ansible_vars_from.as_slice());
+    lists.flat_map(named).collect()
 }
 
 /// A variable that an entry of a list provides.

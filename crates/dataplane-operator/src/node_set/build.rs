@@ -15,7 +15,6 @@ use operator_core::run_engine::mounts::node_sets::inventory_name;
 use serde_json::json;
 
 use crate::host::inventory_metadata::INVENTORY_HASH;
-use crate::node_set::deployment_history::is_inventory_in_use;
 use crate::node_set::inventory_entries::with_variable_of;
 use crate::node_set::observed::Observed;
 
@@ -33,8 +32,8 @@ pub fn content(
     inventory: String,
     known_hosts: String,
 ) -> Content {
-    let is_frozen = is_inventory_in_use(&seen.set, &seen.deployments, &seen.unreadable_deployments);
-    let kept = seen.written.as_ref().filter(|_| is_frozen && is_intact(seen, [INVENTORY_KEY]));
+    let kept =
+        seen.written.as_ref().filter(|_| seen.is_in_use() && is_intact(seen, [INVENTORY_KEY]));
     let text = |key: &str| kept.and_then(|it| it.text(key));
     let others = of_others(text(KNOWN_HOSTS_KEY).unwrap_or_default(), &known_hosts, hosts);
     let known_hosts = known_hosts + &others;

@@ -9,17 +9,24 @@ use std::collections::BTreeMap;
 use api::dataplane::NodeSet;
 use api::names;
 use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
-use operator_core::certificates::{CertificateRequest, HOST, Hosts, Issued, name_of, secret_of};
+use kube::core::PartialObjectMeta;
+use operator_core::certificates::{
+    CertificateOwner, CertificateRequest, HOST, Hosts, Issued, name_of, secret_of,
+};
 use operator_core::hash;
 use operator_core::node_set_host::CTLPLANE;
+use operator_core::object_key::Key;
 use operator_core::plan::{Step, Target};
 use operator_core::run_engine::build::owner;
 use operator_core::run_engine::layout::CERTIFICATE_FILES;
+use operator_runtime::managed_fields::ManagedFields;
+use operator_runtime::source_cache::Content;
 use serde_json::json;
 
-use crate::node_set::certificates::{Bundles, CertificateBundle, owner_of};
-
+/// Label of certificates and of their Secrets with the node set.
+pub const SET: &str = "osdpns";
 /// Annotation with the number of Secrets and a digest of what they were made from.
 pub const MADE_FROM: &str = "dataplane.openstack.org/certificates";
 /// Label with the number of Secrets of a certificate, as upstream sets it.
@@ -32,6 +39,35 @@ const MAX_SIZE: usize = 1_048_576;
 
 /// The files of one Secret, by name.
 pub type Files = BTreeMap<String, Vec<u8>>;
+
+/// The Secrets with the certificates of all hosts.
+#[derive(Clone, Debug, Default)]
+pub struct Bundles {
+    /// Those that exist, by name.
+    pub existing: BTreeMap<String, CertificateBundle>,
+    /// The content of those Secrets of single hosts that are to be bundled again.
+    pub files: BTreeMap<String, Content>,
+}
+
+/// Metadata of a Secret with the certificates of all hosts.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct CertificateBundle {
+    /// Value of the annotation [`MADE_FROM`].
+    pub made_from: String,
+    /// The fields that no other field manager has changed since.
+    pub managed_fields: ManagedFields,
+}
+
+/// Returns the node set as the owner of its hosts' certificates.
+pub fn owner_of(set: &NodeSet) -> CertificateOwner {
+    CertificateOwner { object: Target::of(set), label: SET, place: "the node set" }
+}
+
+/// Returns the keys of the index [`BY_LABEL`](crate::indexes::BY_LABEL).
+pub fn node_set_of(secret: &PartialObjectMeta<Secret>) -> Vec<Key> {
+    let set = secret.labels().get(SET).into_iter();
+    set.map(|it| Key::new(secret.namespace().unwrap_or_default(), it)).collect()
+}
 
 /// Returns the Secrets of one certificate and the steps that write them, if they differ. Returns
 /// `None` if there are none yet and a host's certificate is missing.

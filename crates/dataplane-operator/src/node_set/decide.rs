@@ -10,10 +10,9 @@ use operator_core::plan::{Kind, Plan, Step};
 use operator_core::rejected_write::{self, RejectedWrite};
 
 use crate::finalizers::INVENTORY_FINALIZER;
-use crate::host::machines::{observed, provisioning_state, set};
+use crate::host::machines::{request, set};
 use crate::host::networks;
-use crate::node_set::certificates::owner_of;
-use crate::node_set::deployment_history;
+use crate::node_set::certificate_bundles::owner_of;
 use crate::node_set::nodes::{self, acceptance};
 use crate::node_set::observed::{Observed, own_set};
 use crate::node_set::resolve::resolve;
@@ -58,8 +57,7 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
         resolved.content = None;
     }
     plan.steps.extend(inventory);
-    let previous = seen.set.status.as_ref().map(|it| it.conditions.as_slice());
-    let rejected = rejected_write::condition(rejected, previous.unwrap_or_default(), false);
+    let rejected = rejected_write::condition(rejected, seen.set.conditions(), false);
     let of_nodes = acceptance::condition(seen, refused_node);
     plan.steps.extend(status::step(seen, &resolved, rejected, of_nodes, now));
     last_looks::add(&mut plan, seen, now);
@@ -69,14 +67,9 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     if networks::are_unserved(&resolved.network_faults) {
         plan.requeue_in(networks::CRD_POLL_INTERVAL);
     }
-    if resolved.machines.waits_for_ssh() {
-        plan.requeue_in(provisioning_state::ASK_AGAIN);
-    }
-    if resolved.machines.are_unheard() {
-        plan.requeue_in(observed::CRD_POLL_INTERVAL);
-    }
+    request::requeue(&mut plan, resolved.machines.states.values());
     if seen.infra.is_missed || tls::is_unserved(&resolved.served.conditions) {
-        plan.requeue_in(observed::CRD_POLL_INTERVAL);
+        plan.requeue_in(request::CRD_POLL_INTERVAL);
     }
     plan
 }
@@ -101,8 +94,7 @@ fn delete(plan: &mut Plan, seen: &Observed, now: Timestamp) {
 
 /// Returns whether runs may still start with the inventory of a node set that is being deleted.
 fn is_needed(seen: &Observed) -> bool {
-    let (set, unreadable) = (&seen.set, &seen.unreadable_deployments);
-    deployment_history::is_inventory_in_use(set, &seen.deployments, unreadable)
+    seen.is_in_use()
         || !terminating::names(seen).is_empty()
         || !last_looks::held_names(seen).is_empty()
 }

@@ -15,9 +15,9 @@ use crate::caches::Caches;
 use crate::controller_names::NODE_SET;
 use crate::controller_ref::owner_keys;
 use crate::host::conflicts::Claim;
-use crate::host::conflicts::host_claim::key_of_name;
-use crate::indexes::{BY_HOST, BY_NODE_SET, namespace, node_set_of_node, node_sets_of};
-use crate::node_set::certificates::node_set_of;
+use crate::host::conflicts::host_claim::keys_of_node;
+use crate::indexes::{BY_NODE_SET, node_set_of_node, node_sets_of};
+use crate::node_set::certificate_bundles::node_set_of;
 
 /// Registers the event handlers that enqueue node sets in `queue`.
 pub fn map_events(queue: &Arc<WorkQueue>, caches: &Arc<Caches>) {
@@ -59,15 +59,15 @@ fn keys_of(
 
 /// Returns the node sets that describe a host of a claim.
 fn described(caches: &Caches, claim: &Claim) -> Vec<Key> {
-    let keys = claim.lookup_keys();
-    Key::of_each(keys.iter().flat_map(|it| caches.hosts.node_sets.indexed(BY_HOST, it)))
+    claim.lookup_keys().iter().flat_map(|it| caches.hosts.node_sets_at(it)).collect()
 }
 
-/// Returns the node sets whose node it is, and those with a host of its name.
+/// Returns the node set whose node it is, and those that describe its host, or have one that shows its
+/// ssh key.
 fn with_node(caches: &Caches, node: &Node) -> Vec<Key> {
-    let name = key_of_name(&namespace(node), &node.name_any());
-    let beside = caches.hosts.node_sets.indexed(BY_HOST, &name);
-    node_set_of_node(node).into_iter().chain(Key::of_each(beside)).collect()
+    let all = keys_of_node(node);
+    let beside = all.iter().flat_map(|it| caches.hosts.node_sets_at(it));
+    node_set_of_node(node).into_iter().chain(beside).collect()
 }
 
 /// Returns the node sets of the nodes that own a run.
@@ -86,7 +86,9 @@ fn with_reported_hosts(caches: &Caches, run: &AnsibleEe) -> Vec<Key> {
     let hosts = run.spec.hosts.iter().filter(|it| is_reported(&it.name));
     let addresses: Vec<&str> = hosts.map(|it| it.address.as_str()).collect();
     keys_of(caches, run.namespace().as_deref(), |set| {
-        node_set_host::addresses(set).iter().any(|it| addresses.contains(&it.as_str()))
+        let nodes = caches.hosts.nodes.indexed(BY_NODE_SET, &Key::of(set));
+        let all = node_set_host::addresses(set, nodes.iter().map(|it| &**it));
+        all.iter().any(|it| addresses.contains(&it.as_str()))
     })
 }
 

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use api::conditions::ConditionDraft;
+use api::dataplane::condition_types::CERTIFICATES_READY;
 use api::dataplane::node_set::NodeSetCertificates;
 use api::dataplane::{NodeSetStatus, Service};
 use api::problem::Problem;
@@ -17,7 +18,6 @@ use operator_core::run_engine::host_progress::count;
 use serde_json::{Value, json};
 
 use crate::host::inputs::{Inputs, insert_unless_empty};
-use crate::node_set::deployment_history::is_under_way;
 use crate::node_set::ipam::{self, Asked, Member, networks_of};
 use crate::node_set::kept_hosts::KeptHosts;
 use crate::node_set::observed::Observed;
@@ -65,7 +65,7 @@ impl ExternalResources {
     /// Returns the condition that the inventory waits for. Certificates do not count: they are not
     /// part of it, and deployments of services without certificates need none.
     pub fn missing(&self) -> Option<&ConditionDraft> {
-        let is_in_it = |it: &&ConditionDraft| it.type_ != tls::CERTIFICATES_READY;
+        let is_in_it = |it: &&ConditionDraft| it.type_ != CERTIFICATES_READY;
         self.conditions.iter().filter(is_in_it).find(|it| !it.holds())
     }
 }
@@ -250,7 +250,7 @@ fn certified<'a>(
 /// service that a deployment brings waits while a deployment is under way: plays learn of
 /// certificates from the inventory, which must not change meanwhile.
 fn requested(seen: &Observed) -> Vec<CertificateRequest<'_>> {
-    let is_busy = seen.deployments.iter().any(|it| is_under_way(it, &seen.set));
+    let is_in_use = seen.is_in_use();
     let recorded = seen.set.status.iter().flat_map(|it| &it.certificates);
     let recorded: BTreeSet<&str> = recorded.map(|it| it.service.as_str()).collect();
     let of = |name: &'_ String| -> Option<(&str, &Service)> {
@@ -260,7 +260,7 @@ fn requested(seen: &Observed) -> Vec<CertificateRequest<'_>> {
         Some((name.as_str(), certificate_source.map_or(&**service, |it| &**it)))
     };
     let mut known = BTreeSet::new();
-    let brought = seen.brought.keys().filter(|it| !is_busy || recorded.contains(it.as_str()));
+    let brought = seen.brought.keys().filter(|it| !is_in_use || recorded.contains(it.as_str()));
     let names = seen.set.spec.services.iter().chain(brought);
     certificates::requested(names.filter(|it| known.insert(it.as_str())).filter_map(of))
 }

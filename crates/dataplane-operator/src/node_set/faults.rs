@@ -22,7 +22,7 @@ use crate::host::services::{
 use crate::host::ssh_trust::secret_fault;
 use crate::host::{networks, vars};
 use crate::node_set::inventory::given;
-use crate::node_set::kept_hosts::{self, TerminatingHosts};
+use crate::node_set::kept_hosts::TerminatingHosts;
 use crate::node_set::machine_request::{Machines, name_fault};
 use crate::node_set::observed::Observed;
 use crate::reasons;
@@ -179,10 +179,8 @@ fn of_address(seen: &Observed, host: &Host<'_>) -> Option<Problem> {
 
 fn of_claims(seen: &Observed, terminating: &TerminatingHosts) -> Vec<Problem> {
     let name = seen.set.name_any();
-    let addresses = kept_hosts::addresses(terminating);
-    let taken_out = terminating.keys().map(|it| (&**it, addresses.get(it).map(String::as_str)));
-    let all = Claim::of_node_set_beside(&seen.set, taken_out);
-    let all = all.with_nodes(seen.nodes.all().map(|it| it.1));
+    let mut all = Claim::of_node_set(&seen.set).with_nodes(seen.nodes.all().map(|it| it.1));
+    all.hosts.retain(|it| !it.is_terminating || terminating.contains_key(&it.name));
     let still = all.still_terminating().into_iter().map(|(host, other, mark)| {
         let text = format!(
             "Host {host} of {KIND} {name} has the {mark} of host {other}, which was taken out and is \

@@ -23,15 +23,6 @@ pub fn short(host_name: &str) -> &str {
     host_name.split('.').next().unwrap_or_default()
 }
 
-/// Returns the addresses as the status reports them.
-pub fn addresses(hosts: &TerminatingHosts) -> BTreeMap<String, String> {
-    let address = |(name, it): (&String, &TerminatingHost)| {
-        let (host, port) = it.address.as_ref()?;
-        Some((name.clone(), format!("{host}:{port}")))
-    };
-    hosts.iter().filter_map(address).collect()
-}
-
 /// Returns the entries of these hosts in the inventory.
 pub fn entries(hosts: &TerminatingHosts) -> Entries {
     let entry = |(name, it): (&String, &TerminatingHost)| Some((name.clone(), it.entry.clone()?));

@@ -5,30 +5,20 @@ use std::iter;
 
 use api::baremetal::BaremetalSet;
 use api::conditions::ConditionDraft;
-use api::dataplane::{HostState, Node, NodeSet};
+use api::dataplane::{HostMachine, Node, NodeSet};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::data_sources::SourceRef;
 use operator_core::finalizers::{has_finalizer, is_only_finalizer, is_terminating};
-use operator_core::hash;
-use operator_core::node_set_host::{
-    address_of, connection, dns_config, hosts, machine_template, recorded_trust,
-};
-use operator_core::plan::{Plan, Step};
+use operator_core::node_set_host::{address_of, dns_config, hosts, machine_template};
+use operator_core::plan::Plan;
 use operator_core::run_engine::layout::{Layout, NodeSets};
 use operator_core::run_engine::run_template::RunTemplate;
-use operator_core::run_engine::ssh_secret::SshSecret;
-use operator_core::run_engine::{Run, last_run};
-use operator_runtime::source_cache::Digests;
 
 use crate::conditions::first_texts;
 use crate::finalizers::{INVENTORY_FINALIZER, is_used};
-use crate::host::last_look::{
-    Due, Held, LeavingHost, Look, SERVICE, is_host_skipped, is_of, skip_command, template,
-};
-use crate::host::machines::provisioning_state::answers;
+use crate::host::last_look::{Held, LeavingHost, is_host_skipped, is_off, skip_command, template};
 use crate::host::machines::set::{self, IN_USE};
-use crate::node_set::deployment_history::is_under_way;
 use crate::node_set::observed::{Observed, own_set};
 use crate::reasons;
 
@@ -56,12 +46,24 @@ pub fn leaving(set: &NodeSet, machines: Option<&BaremetalSet>) -> BTreeSet<Strin
     names
 }
 
-/// Returns what holds the machines of hosts that leave and that no other operator needs any more, by their
-/// names in the inventory.
-pub fn held(seen: &Observed, now: Timestamp) -> BTreeMap<String, Held> {
+/// Returns the hosts that leave and that no other operator needs any more, as far as guests may be there.
+fn asked(seen: &Observed) -> BTreeSet<String> {
     let mut names = leaving(&seen.set, own_set(seen).map(|it| &**it));
-    names.retain(|it| !is_let_go(seen, it) && !seen.nodes.get(it).is_some_and(|it| is_used(&**it)));
-    names.into_iter().filter_map(|it| Some((it.clone(), of_host(seen, &it, now)?))).collect()
+    let is_in_use = |it: &str| seen.nodes.get(it).is_some_and(|it| is_used(&**it));
+    names.retain(|it| !is_let_go(seen, it) && !is_in_use(it) && is_asked(seen, it));
+    names
+}
+
+/// Returns what holds the machines of these hosts, by their names in the inventory.
+pub fn held(seen: &Observed, now: Timestamp) -> BTreeMap<String, Held> {
+    let held = |name: String| {
+        let held = match seen.nodes.get(&name) {
+            Some(node) => leaving_host(seen, node).held(&seen.looks, now)?,
+            None => without_node(seen, &name),
+        };
+        Some((name, held))
+    };
+    asked(seen).into_iter().filter_map(held).collect()
 }
 
 /// Returns whether the machine of a host is given back without this look: because the user says so, or
@@ -82,61 +84,70 @@ pub fn held_names(seen: &Observed) -> BTreeSet<String> {
     held(seen, Timestamp::UNIX_EPOCH).into_keys().collect()
 }
 
-fn of_host(seen: &Observed, name: &str, now: Timestamp) -> Option<Held> {
-    let set = &*seen.set;
-    if !is_asked(set, name) {
-        return None;
-    }
-    let Some(node) = seen.nodes.get(name) else {
-        let message = format!(
-            "The machine of host {name} is not given back, because the node set has no \
-             OpenStackDataPlaneNode of that name, to which the run belongs that looks for guests \
-             there: delete another one of that name. To give it back without: {}",
-            skip_of_set(seen)
-        );
-        let reason = &reasons::machines::MACHINE_HELD;
-        return Some(Held { reason, message, due: None, retry_at: None });
-    };
-    let machine = set.status.as_ref().and_then(|it| it.machines.get(name));
-    let ssh = ssh(seen);
-    let (spec, mounts) = (&set.spec, &set.spec.node_template.extra_mounts);
-    let copied = (&spec.env, mounts, &spec.network_attachments, dns_config(set));
-    let installation = machine.map(|it| &it.installation);
-    let host = LeavingHost {
-        name,
-        has_address: address_of(set, name).is_some(),
-        identity: hash::digest(&(SERVICE, node.uid(), name, installation, copied)),
-        ssh: (ssh.name, ssh.version),
-        trust: recorded_trust(set, name),
-        is_off: own_set(seen)
-            .is_some_and(|it| answers(it) && it.host_status(name).is_some_and(|it| it.powered_off)),
-        skip: skip_command(&seen.namespace, &format!("openstackdataplanenode/{name}")),
-    };
-    match host.evaluate(&runs(seen, node), now) {
-        Look::Over => None,
-        Look::Held(held) => Some(held),
+fn leaving_host<'a>(seen: &'a Observed, node: &'a Node) -> LeavingHost<'a> {
+    let (set, name) = (&*seen.set, node.name_any());
+    let (spec, shared) = (&set.spec, &set.spec.node_template);
+    let ssh = shared.ansible_ssh_private_key_secret.clone();
+    let digests = seen.sources.get(&SourceRef::secret(&seen.namespace, &ssh));
+    let layout = Layout::NodeSets(NodeSets {
+        ssh_secrets: BTreeMap::from([(set.name_any(), ssh.clone())]),
+        is_global: false,
+        tls: Vec::new(),
+    });
+    LeavingHost {
+        node,
+        machine: machine_of(seen, &name),
+        is_off: own_set(seen).is_some_and(|it| is_off(it, &name)),
+        address: address_of(set, node),
+        ssh: (ssh, digests),
+        template: RunTemplate {
+            env: spec.env.clone(),
+            extra_mounts: shared.extra_mounts.clone(),
+            network_attachments: spec.network_attachments.clone(),
+            dns_config: dns_config(set),
+            ..template(node, layout)
+        },
     }
 }
 
-/// Whether a run may have left guests on the host, as far as the status says: a deployment has begun
-/// there.
-fn is_asked(set: &NodeSet, name: &str) -> bool {
-    let Some(status) = &set.status else { return false };
-    let mut hosts = status.hosts.iter();
-    status.host_keys.contains_key(name)
-        || hosts.any(|it| {
-            it.name == name && (it.state != HostState::Undeployed || it.address.is_some())
-        })
+/// Returns what holds the machine of a host without a node, to which runs would belong.
+fn without_node(seen: &Observed, name: &str) -> Held {
+    let message = format!(
+        "The machine of host {name} is not given back, because the node set has no \
+         OpenStackDataPlaneNode of that name, to which the run belongs that looks for guests \
+         there: delete another one of that name. To give it back without: {}",
+        skip_of_set(seen)
+    );
+    Held { reason: &reasons::machines::MACHINE_HELD, message }
+}
+
+fn machine_of<'a>(seen: &'a Observed, name: &str) -> Option<&'a HostMachine> {
+    seen.set.status.as_ref()?.machines.get(name)
+}
+
+/// Whether a run may have left guests on the host: as its node says, a deployment has begun there; or
+/// the node, which was made anew, does not know what ran before.
+fn is_asked(seen: &Observed, name: &str) -> bool {
+    let installed = machine_of(seen, name).filter(|it| it.installation.is_some());
+    let Some(node) = seen.nodes.get(name) else { return installed.is_some() };
+    let since = installed.map(|it| it.installed.as_ref().unwrap_or(&it.since));
+    let is_younger = since.zip(node.creation_timestamp()).is_some_and(|(it, made)| *it < made);
+    let has_begun = node.status.as_ref().is_some_and(|it| {
+        it.host_key.is_some()
+            || it.deployment.is_some()
+            || it.deployed_config_hash.is_some()
+            || !it.services.is_empty()
+    });
+    is_younger || has_begun
 }
 
 /// Adds the runs that are due, and the deletions of old ones. None begins during a deployment.
 pub fn add(plan: &mut Plan, seen: &Observed, now: Timestamp) {
-    if seen.deployments.iter().any(|it| is_under_way(it, &seen.set)) {
+    if seen.is_in_use() {
         return;
     }
-    for (name, held) in held(seen, now) {
-        let Some(node) = seen.nodes.get(&name) else { continue };
-        held.add(plan, &runs(seen, node), &name, now, |due| run(seen, node, due));
+    for node in asked(seen).iter().filter_map(|it| seen.nodes.get(it)) {
+        leaving_host(seen, node).add(plan, &seen.looks, now);
     }
 }
 
@@ -173,37 +184,4 @@ fn unlooked(seen: &Observed) -> Option<ConditionDraft> {
 fn skip_of_set(seen: &Observed) -> String {
     let object = format!("openstackdataplanenodeset/{}", seen.set.name_any());
     skip_command(&seen.namespace, &object)
-}
-
-/// Returns the runs of the look at the host of a node.
-fn runs<'a>(seen: &'a Observed, node: &Node) -> Vec<Run<'a>> {
-    let uid = node.uid();
-    seen.looks.iter().filter(|it| is_of(it, uid.as_ref())).filter_map(|it| Run::of(it)).collect()
-}
-
-fn ssh(seen: &Observed) -> SshSecret<'_> {
-    let name = &seen.set.spec.node_template.ansible_ssh_private_key_secret;
-    Digests::ssh_secret(name, seen.sources.get(&SourceRef::secret(&seen.namespace, name)))
-}
-
-/// Returns the run of an attempt; `None` while the host's address is not known. It belongs to the
-/// node, and goes with it.
-fn run(seen: &Observed, node: &Node, due: Due) -> Option<Step> {
-    let (set, name) = (&*seen.set, &node.name_any());
-    let (address, trust) = (address_of(set, name)?, recorded_trust(set, name));
-    let connection = connection(set, (name, &address), ssh(seen), &trust, due.was_key_refused);
-    let secret = set.spec.node_template.ansible_ssh_private_key_secret.clone();
-    let layout = Layout::NodeSets(NodeSets {
-        ssh_secrets: BTreeMap::from([(set.name_any(), secret)]),
-        is_global: false,
-        tls: Vec::new(),
-    });
-    let template = RunTemplate {
-        env: set.spec.env.clone(),
-        extra_mounts: set.spec.node_template.extra_mounts.clone(),
-        network_attachments: set.spec.network_attachments.clone(),
-        dns_config: dns_config(set),
-        ..template(node, layout)?
-    };
-    last_run::step(&template, name, due.need, connection)
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use api::baremetal::BaremetalHost;
 use api::conditions::ConditionDraft;
+use api::dataplane::condition_types::NODE_SET_PROVISION_READY;
 use api::dataplane::{HostMachine, NodeSet, NodeSetMachines};
 use api::problem::Problem;
 use api::shared::AnyMap;
@@ -15,7 +16,7 @@ use operator_core::hash;
 use operator_core::keyed::short;
 use operator_core::node_set_host::{Host, hosts, machine_template};
 use operator_core::plan::{Step, Target};
-use operator_core::run_engine::host_key::HostKey;
+use operator_core::run_engine::host_key::recorded_trust;
 use serde_json::{Value, json};
 
 use crate::finalizers::is_used;
@@ -25,6 +26,7 @@ use crate::host::machines::machine_names::{MachineNames, renamed};
 use crate::host::machines::provisioning_state::{
     self, Known, ProvisioningState, is_awaited, knows,
 };
+use crate::host::machines::request::MachineRequest;
 use crate::host::machines::template::{merged, with_prefix};
 use crate::host::machines::{machine_conditions, set};
 use crate::node_set::external_resources::ExternalResources;
@@ -33,9 +35,6 @@ use crate::node_set::kept_hosts::{KeptHosts, TerminatingHosts};
 use crate::node_set::last_looks;
 use crate::node_set::observed::{Observed, own_set};
 use crate::reasons;
-
-/// Condition type: the machines are provisioned. Absent for pre-provisioned and empty node sets.
-pub const PROVISION_READY: &str = "NodeSetBaremetalProvisionReady";
 
 /// The evaluated machines of a node set.
 #[derive(Clone, Debug, Default)]
@@ -67,46 +66,27 @@ impl Machines {
             Self { are_asked: machine_template(&seen.set).is_some(), ..Self::default() };
         let kept = terminating.keys().filter_map(|it| Some((it.clone(), recorded(it)?.clone())));
         machines.of_terminating = kept.collect();
-        let names = names_of(seen);
+        let request = request(seen, hosts);
         // Keeps the records of hosts that have been renamed.
-        for (name, record) in names.all().filter_map(|it| Some((it, recorded(it)?.clone()))) {
+        for (name, record) in request.names.all().filter_map(|it| Some((it, recorded(it)?.clone())))
+        {
             let ready = record.ready && !machines.are_asked;
             machines.records.insert(name.to_owned(), HostMachine { ready, ..record });
         }
-        let (owner, own) = (Target::of(&*seen.set), own_set(seen).map(|it| &**it));
-        let asked = hosts.iter().map(|it| it.name.clone()).collect();
-        let without_room = set::without_room(own, &owner, asked);
-        let title = format!("{} {}", owner.kind.kind, owner.name);
+        let title = format!("{} {}", request.owner.kind.kind, request.owner.name);
         for host in hosts {
             let name = &host.name;
             let mut record = recorded(name).cloned();
             if machines.are_asked {
-                let fault = name_fault(&names, &seen.set, host)
-                    .or_else(|| without_room.get(name).cloned())
-                    .or_else(|| set::fault(&seen.machines, &owner))
-                    .or_else(|| set::elsewhere(&seen.machines, own, name, &title));
-                let followed = || ProvisioningState::of(own, name, &known(seen, host), now);
-                let provisioning = fault.map_or_else(|| Ok(followed()), Err);
+                let fault = name_fault(&request.names, &seen.set, host).map_or(Ok(()), Err);
+                let followed = || request.provisioning((name, &title), &known(seen, host), now);
+                let provisioning = fault.and_then(|()| followed());
                 record = provisioning_state::record(&provisioning, recorded(name));
                 machines.states.insert(name.clone(), provisioning);
             }
             machines.records.extend(record.map(|it| (name.clone(), it)));
         }
-        Self { names, ..machines }
-    }
-
-    /// Returns whether the host's present installation was unknown before.
-    pub fn is_new(&self, host: &str) -> bool {
-        matches!(self.states.get(host), Some(Ok(it)) if it.is_new)
-    }
-
-    /// Returns the hosts whose machines replaced others: since when, and whether that is new.
-    pub fn replaced(&self) -> BTreeMap<&str, (Timestamp, bool)> {
-        let all = self.records.iter().filter_map(|(name, it)| {
-            let at = it.installed.as_ref().filter(|_| it.replaced)?.0;
-            Some((name.as_str(), (at, self.is_new(name))))
-        });
-        all.collect()
+        Self { names: request.names, ..machines }
     }
 
     /// Returns the inputs of a deployment that come from the machines.
@@ -130,32 +110,25 @@ impl Machines {
         }
         if !self.are_asked {
             let text = "The hosts are provisioned by others.";
-            return Some(reasons::machines::NOT_REQUIRED.condition(PROVISION_READY, text));
+            return Some(reasons::machines::NOT_REQUIRED.condition(NODE_SET_PROVISION_READY, text));
         }
         let owner = Target::of(&*seen.set);
         let found = |host: &'a Host<'_>| {
             let machine = self.states.get(&host.name)?;
             let address = host.address();
-            let found = machine_conditions::condition(PROVISION_READY, &owner, machine, &address);
+            let found =
+                machine_conditions::condition(NODE_SET_PROVISION_READY, &owner, machine, &address);
             Some((host.name.as_str(), found))
         };
         let all: Vec<(&str, ConditionDraft)> = hosts.iter().filter_map(found).collect();
-        Some(machine_conditions::sum(PROVISION_READY, &all))
+        Some(machine_conditions::sum(NODE_SET_PROVISION_READY, &all))
     }
+}
 
-    /// Returns whether any host waits for its ssh server.
-    pub fn waits_for_ssh(&self) -> bool {
-        self.states.values().flatten().any(|it| it.waits_for_ssh)
-    }
-
-    /// Returns whether anything is awaited that no watch reports.
-    pub fn are_unheard(&self) -> bool {
-        let is_unheard = |it: &Result<ProvisioningState, Problem>| match it {
-            Ok(provisioning) => provisioning.is_unheard,
-            Err(fault) => !fault.needs_human(),
-        };
-        self.states.values().any(is_unheard)
-    }
+/// Returns the node set's request for the machines of these hosts.
+fn request<'a>(seen: &'a Observed, hosts: &[Host<'_>]) -> MachineRequest<'a> {
+    let asked = hosts.iter().map(|it| it.name.clone()).collect();
+    MachineRequest::of(&seen.machines, Target::of(&*seen.set), names_of(seen), asked)
 }
 
 /// Returns the names of the hosts whose machines are chosen and still part of the baremetal set, by
@@ -163,11 +136,10 @@ impl Machines {
 fn names_of(seen: &Observed) -> MachineNames {
     let mut names = MachineNames::default();
     let (Some(own), Some(status)) = (own_set(seen), &seen.set.status) else { return names };
-    let is_known = |name: &str| knows(own, name);
     // If several machines name one host, the last one is its.
-    for (name, machine) in status.machines.iter().rev().filter(|(_, it)| it.is_chosen()) {
-        let key = machine.node.as_deref().filter(|it| seen.set.spec.nodes.contains_key(*it));
-        if let Some(key) = key.filter(|_| is_known(name)) {
+    for (name, machine) in status.machines.iter().rev() {
+        let key = machine.node.as_ref().filter(|it| seen.set.spec.nodes.contains_key(*it));
+        if let Some(key) = key.filter(|_| machine.is_chosen() && knows(own, name)) {
             names.give(key, name);
         }
     }
@@ -199,16 +171,17 @@ pub fn name_fault(names: &MachineNames, set: &NodeSet, host: &Host<'_>) -> Optio
 }
 
 fn known<'a>(seen: &'a Observed, host: &Host<'a>) -> Known<'a> {
-    let status = seen.set.status.as_ref();
-    let template = seen.set.spec.node_template.ansible.as_ref();
-    let mut vars =
-        [host.node.ansible.as_ref(), template].into_iter().flatten().map(|it| &it.ansible_vars);
-    let is_plain = !vars.any(has_own_options);
+    let (set, node) = (&*seen.set, seen.nodes.get(&host.name));
+    // The node may have forgotten the key for an installation that the node set has not recorded.
+    let former = || node?.status.as_ref()?.machine.as_ref()?.former_key.clone();
+    let key = node.and_then(|it| recorded_trust(it).key).map(|it| it.fingerprint()).or_else(former);
+    let levels = [host.node.ansible.as_ref(), set.spec.node_template.ansible.as_ref()];
+    let is_plain = !levels.into_iter().flatten().any(|it| has_own_options(&it.ansible_vars));
     Known {
         node: Some(host.key),
-        recorded: status.and_then(|it| it.machines.get(&host.name)),
-        key: status.and_then(|it| HostKey::parse(it.host_keys.get(&host.name)?)),
-        can_be_asked: is_plain && seen.set.spec.network_attachments.is_empty(),
+        recorded: set.status.as_ref().and_then(|it| it.machines.get(&host.name)),
+        key,
+        can_be_asked: is_plain && set.spec.network_attachments.is_empty(),
         answers: seen.machines.answering.contains(&host.address()),
     }
 }
@@ -244,24 +217,17 @@ pub fn step(
         let in_use = hosts.filter(|it| is_used_set || is_held(it) || kept.is_terminating(it));
         return set::release_of(own?, last_looks::are_let_go(seen, own?), in_use);
     };
-    let owner = Target::of(&*seen.set);
-    if set::fault(&seen.machines, &owner).is_some() {
-        return None;
-    }
-    let present = own.map(|it| it.spec.baremetal_hosts.clone()).unwrap_or_default();
-    let desired = |host: &Host<'_>| {
-        machines.states.get(&host.name)?.as_ref().ok()?;
+    let present = own.map(|it| &it.spec.baremetal_hosts);
+    let kept = present.into_iter().flatten().filter(|(name, _)| kept.has(name));
+    let kept = kept.map(|(name, _)| (name.clone(), None));
+    let desired = hosts.iter().map(|host| {
+        let is_free = matches!(machines.states.get(&host.name), Some(Ok(_)));
         // A machine keeps its address for its lifetime.
-        let entry = entry(host, served, seen.infra.is_used);
-        let entry = entry.or_else(|| present.get(&host.name).cloned())?;
-        Some((host.name.clone(), entry))
-    };
-    let mut all: BTreeMap<String, BaremetalHost> = hosts.iter().filter_map(desired).collect();
-    for (name, entry) in present.into_iter().filter(|(name, _)| kept.has(name)) {
-        all.entry(name).or_insert(entry);
-    }
+        let entry = || entry(host, served, seen.infra.is_used);
+        (host.name.clone(), is_free.then(entry).flatten())
+    });
     let fields = fields(seen, template, hosts, served);
-    set::step(&owner, own.map(|it| &**it), labels(&seen.set), fields, &all)
+    request(seen, hosts).step(labels(&seen.set), fields, kept.chain(desired))
 }
 
 /// Returns the fields of the baremetal set, except for its hosts.

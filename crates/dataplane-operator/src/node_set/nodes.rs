@@ -1,8 +1,10 @@
 //! The nodes of a node set: an `OpenStackDataPlaneNode` for each entry, which says what is known of
 //! its host, and on which other operators hold the host and say what they know.
 //!
-//! What deployments have done stands in the status of the node set, and is repeated on the nodes.
+//! What deployments have done is recorded there by their controller, and stays as it is here but for
+//! what is no longer so.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -14,10 +16,8 @@ use crate::node_set::resolve::Resolved;
 pub mod acceptance;
 pub mod conditions;
 pub mod description;
-pub mod handover;
-pub mod last_deployment;
+pub mod memory;
 pub mod observed;
-pub mod services;
 pub mod steps;
 
 /// Limit of writes to nodes per pass, which stand before those of the node set; a pass has a deadline.
@@ -35,34 +35,40 @@ pub fn add(plan: &mut Plan, seen: &Observed, resolved: &Resolved<'_>, now: Times
     all.extend(steps::adoptions(seen));
     all.extend(steps::marks(seen, resolved));
     all.extend(steps::deletions(seen));
-    all.extend(last(seen, resolved, now));
-    add_some(plan, all);
+    add_with_descriptions(plan, seen, resolved, all, now);
 }
 
 /// Adds the steps that delete and describe the nodes of a node set that is being deleted. They have no
 /// owner, so each way of deleting the node set does the same.
 pub fn add_removals(plan: &mut Plan, seen: &Observed, resolved: &Resolved<'_>, now: Timestamp) {
-    if resolved.is_frozen() {
+    if seen.is_in_use() {
         add_some(plan, description::steps(seen, resolved, now));
         return;
     }
     let mut all = steps::adoptions(seen);
     all.extend(steps::handovers(seen));
     all.extend(steps::deletions_of_all(seen));
-    all.extend(last(seen, resolved, now));
-    add_some(plan, all);
+    add_with_descriptions(plan, seen, resolved, all, now);
 }
 
-/// Returns the steps that release nodes, and that describe the others: a released one is gone. While
-/// nodes are made there is no inventory to speak of.
-fn last(seen: &Observed, resolved: &Resolved<'_>, now: Timestamp) -> Vec<Step> {
-    let releases = steps::releases(seen);
-    if resolved.lacks_nodes {
-        return releases;
+/// Adds these steps, those that release nodes, and those that describe the nodes that are not written
+/// otherwise: a status is made from the node as it is. While nodes are made there is no inventory to
+/// speak of.
+fn add_with_descriptions(
+    plan: &mut Plan,
+    seen: &Observed,
+    resolved: &Resolved<'_>,
+    mut all: Vec<Step>,
+    now: Timestamp,
+) {
+    all.extend(steps::releases(seen));
+    if !resolved.lacks_nodes {
+        let written: BTreeSet<String> = all.iter().map(|it| it.target.name.clone()).collect();
+        let mut descriptions = description::steps(seen, resolved, now);
+        descriptions.retain(|it| !written.contains(&it.target.name));
+        all.extend(descriptions);
     }
-    let mut descriptions = description::steps(seen, resolved, now);
-    descriptions.retain(|it| releases.iter().all(|other| other.target != it.target));
-    releases.into_iter().chain(descriptions).collect()
+    add_some(plan, all);
 }
 
 fn add_some(plan: &mut Plan, mut all: Vec<Step>) {

@@ -4,16 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use api::ansibleee::AnsibleEe;
-use api::dataplane::{Deployment, HostState, Node, NodeSet, Service};
+use api::dataplane::{Deployment, Node, NodeSet, Service};
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Resource as _, ResourceExt};
-use operator_core::certificates::{HOST, Issued, certificate_sources, label_value};
+use operator_core::certificates::{HOST, Issued, label_value};
 use operator_core::data_sources::{SourceRef, sources_of};
 use operator_core::finalizers::is_terminating;
 use operator_core::node_set_host;
 use operator_core::node_set_host::machine_template;
 use operator_core::object_key::Key;
 use operator_core::run_engine::mounts::node_sets::inventory_name;
+use operator_runtime::controller::{Controller, Decide};
 use operator_runtime::error::Result;
 use operator_runtime::managed_fields::ManagedFields;
 use operator_runtime::source_cache::{Content, Values};
@@ -26,93 +27,91 @@ use crate::host::conflicts::Claim;
 use crate::host::conflicts::caches::reported_keys;
 use crate::host::conflicts::host_claim::key_of_name;
 use crate::host::inventory_metadata::Inventory;
-use crate::host::last_look::LAST_LOOK;
 use crate::host::machines::Seen;
 use crate::host::services::ca_bundle;
 use crate::host::tls::brings_certificates;
-use crate::indexes::{BY_HOST, BY_LABEL, BY_NODE_SET, BY_OWNER};
-use crate::node_set::certificates::{Bundles, CertificateBundle};
+use crate::host::vars::sources_of_vars;
+use crate::indexes::{BY_HOST, BY_LABEL, BY_NODE_SET};
+use crate::node_set::certificate_bundles::{Bundles, CertificateBundle};
+use crate::node_set::decide::decide;
 use crate::node_set::machine_request::awaited;
 use crate::node_set::nodes::observed::{SetNodes, describes};
-use crate::node_set::observed::{Observed, UnreadableDeployment, sources_of_vars};
-use crate::node_set::{certificate_bundles, deployment_history, external_resources, last_looks};
+use crate::node_set::observed::{Observed, UnreadableDeployment, deployment_at};
+use crate::node_set::{certificate_bundles, external_resources, last_looks};
 
-/// Reads a node set; `None` if it does not exist. `makes_nodes` says whether its hosts have nodes.
-pub async fn observe(caches: &Caches, key: &Key, makes_nodes: bool) -> Result<Option<Observed>> {
-    let namespace = key.namespace.clone();
-    let Some(set) = caches.hosts.node_sets.get(key) else {
-        caches.sources.depends(NODE_SET, key, BTreeSet::new());
-        return Ok(None);
-    };
-    let deployments = caches.deployments.indexed(BY_NODE_SET, key);
-    let KnownServices { services, brought, certificate_sources, unreadable } =
-        known_services(caches, &namespace, &set, &deployments);
-    let desired = wanted_sources(&namespace, &set, &services, &deployments);
-    let of_vars: BTreeSet<SourceRef> =
-        sources_of_vars(&set).iter().map(|it| it.source(&namespace)).collect();
-    let own = SourceRef::secret(&namespace, &inventory_name(&key.name));
-    // Registered before reading, so that a change in between enqueues the node set again.
-    let all = desired.iter().chain(&of_vars).chain([&own]).cloned().collect();
-    caches.sources.depends(NODE_SET, key, all);
-    let unreadable_deployments = unreadable_deployments(caches, &set, &deployments);
-    let machines = machines(caches, key, &set).await?;
-    let nodes = nodes(caches, &set, makes_nodes);
-    let is_namespace_terminating = is_going(caches, &set, &nodes, &machines).await?;
-    let is_needed =
-        deployment_history::is_inventory_in_use(&set, &deployments, &unreadable_deployments)
-            || is_needed_by_leaving(&set, &nodes, &machines);
-    let written = if is_needed { caches.sources.content(&caches.api, &own).await? } else { None };
-    let objects = caches.sources.contents_of(&caches.api, of_vars).await?;
-    let sources = caches.sources.digests_of(&caches.api, desired).await?;
-    let names_any = !set.spec.network_attachments.is_empty();
-    let networks = caches.attachments.seen(&caches.api, &namespace, names_any).await?;
-    let (runs, neighbours) = around(caches, &namespace, &set);
-    let known = [&services, &brought, &certificate_sources];
-    let (issued, bundles) = issued(caches, key, &set, have_certificates(known)).await?;
-    let seen = Observed {
-        looks: looks(caches, &nodes),
-        nodes,
-        infra: caches.external_apis.infra(&caches.api, &set).await?,
-        is_namespace_terminating,
-        set,
-        namespace,
-        services,
-        defaults: caches.defaults.clone(),
-        unreadable,
-        runner: caches.runner,
-        sources,
-        objects,
-        networks,
-        deployments,
-        unreadable_deployments,
-        runs,
-        neighbours,
-        inventory: Inventory::of(&caches.sources, &own),
-        brought,
-        certificate_sources,
-        issued,
-        bundles,
-        machines,
-        written,
-        keys: caches.sources.keys().clone(),
-    };
-    complete(caches, seen).await.map(Some)
+/// The controller of node sets.
+pub struct NodeSets {
+    /// The caches that it reads.
+    pub caches: Arc<Caches>,
+    /// Whether it may make nodes, and the cluster's definition knows those of node sets.
+    pub makes_nodes: bool,
+}
+
+impl Controller for NodeSets {
+    type Observed = Observed;
+
+    const NAME: &'static str = NODE_SET;
+
+    const DECIDE: Decide<Observed> = decide;
+
+    async fn observe(&self, key: &Key) -> Result<Option<Observed>> {
+        let caches = &self.caches;
+        let namespace = key.namespace.clone();
+        let Some(set) = caches.hosts.node_sets.get(key) else {
+            caches.sources.depends(NODE_SET, key, BTreeSet::new());
+            return Ok(None);
+        };
+        let deployments = caches.deployments.indexed(BY_NODE_SET, key);
+        let found = services(caches, &namespace, &set, &deployments);
+        let desired = wanted_sources(&namespace, &set, &found.services, &deployments);
+        let of_vars: BTreeSet<SourceRef> =
+            sources_of_vars(&set).iter().map(|it| it.source(&namespace)).collect();
+        let own = SourceRef::secret(&namespace, &inventory_name(&key.name));
+        // Registered before reading, so that a change in between enqueues the node set again.
+        let all = desired.iter().chain(&of_vars).chain([&own]).cloned().collect();
+        caches.sources.depends(NODE_SET, key, all);
+        let machines = machines(caches, key, &set).await?;
+        let nodes = nodes(caches, &set, self.makes_nodes);
+        let unreadable_deployments = unreadable_deployments(caches, &set, &nodes);
+        let is_namespace_terminating = is_going(caches, &set, &nodes, &machines).await?;
+        let objects = caches.sources.contents_of(&caches.api, of_vars).await?;
+        let sources = caches.sources.digests_of(&caches.api, desired).await?;
+        let names_any = !set.spec.network_attachments.is_empty();
+        let networks = caches.attachments.seen(&caches.api, &namespace, names_any).await?;
+        let (runs, neighbours) = around(caches, &namespace, &set, &nodes);
+        let known = [&found.services, &found.brought, &found.certificate_sources];
+        let (issued, bundles) = issued(caches, key, &set, have_certificates(known)).await?;
+        let seen = Observed {
+            looks: caches.looks(&namespace, nodes.all().filter_map(|(_, it)| it.uid())),
+            nodes,
+            infra: caches.external_apis.infra(&caches.api, &set).await?,
+            is_namespace_terminating,
+            set,
+            namespace,
+            defaults: caches.defaults.clone(),
+            runner: caches.runner,
+            sources,
+            objects,
+            networks,
+            deployments,
+            unreadable_deployments,
+            runs,
+            neighbours,
+            inventory: Inventory::of(&caches.sources, &own),
+            issued,
+            bundles,
+            machines,
+            keys: caches.sources.keys().clone(),
+            ..found
+        };
+        complete(caches, seen, &own).await.map(Some)
+    }
 }
 
 /// Whether runs on hosts that leave may still need the inventory.
-fn is_needed_by_leaving(set: &NodeSet, nodes: &SetNodes, machines: &Seen) -> bool {
-    nodes.leaving.values().any(|it| is_used(&**it))
-        || !last_looks::leaving(set, machines.set.as_deref()).is_empty()
-}
-
-/// Returns the runs that look for guests on the hosts of nodes.
-fn looks(caches: &Caches, nodes: &SetNodes) -> Vec<Arc<AnsibleEe>> {
-    let owner =
-        |it: &Node| Key::new(it.namespace().unwrap_or_default(), it.uid().unwrap_or_default());
-    let runs = |it: &Node| caches.runs.indexed(BY_OWNER, &owner(it));
-    let mut looks: Vec<_> = nodes.all().flat_map(|(_, it)| runs(it)).collect();
-    looks.retain(|it| it.labels().contains_key(LAST_LOOK));
-    looks
+fn is_needed_by_leaving(seen: &Observed) -> bool {
+    seen.nodes.leaving.values().any(|it| is_used(&**it))
+        || !last_looks::leaving(&seen.set, seen.machines.set.as_deref()).is_empty()
 }
 
 /// Returns the nodes of a node set.
@@ -149,17 +148,25 @@ fn have_certificates(services: [&BTreeMap<String, Arc<Service>>; 3]) -> bool {
 
 /// Returns the runs that reported the key of a host, and the claims of all objects that may
 /// describe one.
-fn around(caches: &Caches, namespace: &str, set: &NodeSet) -> (Vec<Arc<AnsibleEe>>, Vec<Claim>) {
-    let addresses = node_set_host::addresses(set);
+fn around(
+    caches: &Caches,
+    namespace: &str,
+    set: &NodeSet,
+    nodes: &SetNodes,
+) -> (Vec<Arc<AnsibleEe>>, Vec<Claim>) {
+    let addresses = node_set_host::addresses(set, nodes.leaving.values().map(|it| &**it));
     let runs = caches.runs_with_keys(namespace, addresses.into_iter());
     let reported = reported_keys(namespace, runs.iter());
-    let neighbours = caches.hosts.overlapping(&[Claim::of_node_set(set)], reported);
+    let neighbours = caches.hosts.overlapping(&[caches.hosts.of_node_set(set)], reported);
     (runs, neighbours)
 }
 
-/// Adds what depends on the rest of the observation: whether machines answer over ssh, and the
-/// Secrets of certificates.
-async fn complete(caches: &Caches, mut seen: Observed) -> Result<Observed> {
+/// Adds what depends on the rest of the observation: the inventory as it is written, whether machines
+/// answer over ssh, and the Secrets of certificates.
+async fn complete(caches: &Caches, mut seen: Observed, inventory: &SourceRef) -> Result<Observed> {
+    if seen.is_in_use() || is_needed_by_leaving(&seen) {
+        seen.written = caches.sources.content(&caches.api, inventory).await?;
+    }
     seen.machines.answering = caches.machines.answering(&awaited(&seen)).await;
     for labels in external_resources::needed_secrets(&seen) {
         let read: Vec<Secret> = caches.api.list(&seen.namespace, &labels).await?;
@@ -170,24 +177,13 @@ async fn complete(caches: &Caches, mut seen: Observed) -> Result<Observed> {
     Ok(seen)
 }
 
-/// The services of a node set, by the reason why it needs them.
-struct KnownServices {
-    /// Services that it lists.
-    services: BTreeMap<String, Arc<Service>>,
-    /// Services that its deployments list instead.
-    brought: BTreeMap<String, Arc<Service>>,
-    /// For services that define no certificates: the service whose certificates they use.
-    certificate_sources: BTreeMap<String, Arc<Service>>,
-    /// Services that cannot be parsed, with the field and the reason.
-    unreadable: BTreeMap<String, String>,
-}
-
-fn known_services(
+/// Returns the services of a node set alone, by the reason why it needs them.
+fn services(
     caches: &Caches,
     namespace: &str,
     set: &NodeSet,
     deployments: &[Arc<Deployment>],
-) -> KnownServices {
+) -> Observed {
     let Found { services, mut unreadable } =
         Found::of(caches.known_services(), namespace, set.spec.services.clone());
     let brought = deployments.iter().flat_map(|it| &it.spec.services_override);
@@ -195,38 +191,38 @@ fn known_services(
     let mut further = Found::of(caches.known_services(), namespace, brought);
     let brought = further.services;
     unreadable.append(&mut further.unreadable);
-    let mut lent = Found::default();
-    let get = |name: &str| {
-        lent.lookup(caches.known_services(), namespace, [name.to_owned()]);
-        lent.services.get(name).cloned()
-    };
-    let certificate_sources =
-        certificate_sources(services.iter().chain(&brought), &set.spec.services, get);
+    let all = services.iter().chain(&brought);
+    let mut lent = Found::lent(caches.known_services(), namespace, all, &set.spec.services);
     unreadable.append(&mut lent.unreadable);
-    KnownServices { services, brought, certificate_sources, unreadable }
+    let certificate_sources = lent.services;
+    Observed { services, unreadable, brought, certificate_sources, ..Observed::default() }
 }
 
 /// Returns the unreadable deployments of the namespace that the node set has already merged, or
-/// that may be running on its hosts. Because they cannot be read, it is unknown which node sets
+/// that are at its hosts by their nodes. Because they cannot be read, it is unknown which node sets
 /// they name.
 fn unreadable_deployments(
     caches: &Caches,
     set: &NodeSet,
-    deployments: &[Arc<Deployment>],
+    nodes: &SetNodes,
 ) -> Vec<UnreadableDeployment> {
-    let Some(status) = &set.status else { return Vec::new() };
-    let is_under_way = deployments.iter().any(|it| deployment_history::is_under_way(it, set));
-    let is_worked_on =
-        !is_under_way && status.hosts.iter().any(|it| it.state == HostState::Deploying);
+    let settled = set.status.as_ref().map(|it| it.settled_deployments.as_slice());
     let all = caches.deployments.unreadable().borrow().clone();
     let here = all.iter().filter(|it| it.metadata.namespace == set.metadata.namespace);
     let known = here.filter_map(|it| {
         let (name, uid) = (it.metadata.name.clone()?, it.metadata.uid.clone()?);
-        let has_ended = status.settled_deployments.contains(&uid);
+        let has_ended = settled.unwrap_or_default().contains(&uid);
+        let is_open = || nodes.all().any(|(_, node)| is_at(node, &uid));
         let why = it.fault.to_string();
-        (has_ended || is_worked_on).then_some(UnreadableDeployment { name, uid, why, has_ended })
+        (has_ended || is_open()).then_some(UnreadableDeployment { name, uid, why, has_ended })
     });
     known.collect()
+}
+
+/// Returns whether a deployment is at the host of a node, or waits to disturb it.
+fn is_at(node: &Node, uid: &str) -> bool {
+    deployment_at(node).is_some_and(|it| it.uid == uid)
+        || node.disruption_target().is_some_and(|it| it.deployment == uid)
 }
 
 /// Reads the baremetal sets, if the node set requests one or has machines.

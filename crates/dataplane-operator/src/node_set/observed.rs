@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use api::ansibleee::AnsibleEe;
 use api::baremetal::BaremetalSet;
-use api::dataplane::{Deployment, NodeSet, Service};
+use api::dataplane::{Deployment, HostState, Node, NodeDeployment, NodeSet, Service};
+use kube::ResourceExt;
 use operator_core::certificates::Issued;
-use operator_core::data_sources::{NamedSource, SourceRef};
+use operator_core::data_sources::SourceRef;
 use operator_core::keyed::Keys;
 use operator_core::plan::Target;
 use operator_runtime::source_cache::Content;
@@ -20,8 +20,8 @@ use crate::host::conflicts::Claim;
 use crate::host::inventory_metadata::Inventory;
 use crate::host::machines::Seen;
 use crate::host::networks::Networks;
-use crate::host::vars::{Objects, named};
-use crate::node_set::certificates::Bundles;
+use crate::host::vars::Objects;
+use crate::node_set::certificate_bundles::Bundles;
 use crate::node_set::ipam::Infra;
 use crate::node_set::nodes::observed::SetNodes;
 
@@ -49,7 +49,7 @@ pub struct Observed {
     pub networks: Networks,
     /// The deployments that name it.
     pub deployments: Vec<Arc<Deployment>>,
-    /// Deployments that cannot be parsed and, by the node set's own status, are or may be its.
+    /// Deployments that cannot be parsed and, by the node set's own status or by its nodes, are its.
     pub unreadable_deployments: Vec<UnreadableDeployment>,
     /// The nodes of its hosts.
     pub nodes: SetNodes,
@@ -83,6 +83,35 @@ pub struct Observed {
     pub keys: Keys,
 }
 
+impl Observed {
+    /// Returns whether a deployment is under way, so that neither the inventory nor anything else that
+    /// runs use may change. One that cannot be parsed goes on.
+    pub fn is_in_use(&self) -> bool {
+        self.deployments.iter().any(|it| self.is_under_way(it))
+            || self.unreadable_deployments.iter().any(|it| !it.has_ended)
+    }
+
+    /// Returns whether a deployment has begun with the node set, and may still run something, or has
+    /// not ended on all hosts as these were observed. One that only awaits readiness gates has.
+    pub fn is_under_way(&self, deployment: &Deployment) -> bool {
+        let uid = deployment.uid().unwrap_or_default();
+        let is_settled = || {
+            let status = self.set.status.as_ref();
+            status.is_some_and(|it| it.settled_deployments.contains(&uid))
+        };
+        let is_at = |it: &Arc<Node>| deployment_at(it).is_some_and(|it| it.uid == uid);
+        deployment.part_of(&self.set).is_some()
+            && !is_settled()
+            && (!deployment.has_run() || self.nodes.own.values().any(is_at))
+    }
+}
+
+/// Returns the deployment that is at the host of a node.
+pub fn deployment_at(node: &Node) -> Option<&NodeDeployment> {
+    let last = node.status.as_ref()?.deployment.as_ref();
+    last.filter(|it| it.state == HostState::Deploying)
+}
+
 /// A deployment that cannot be parsed.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct UnreadableDeployment {
@@ -100,15 +129,3 @@ pub struct UnreadableDeployment {
 pub fn own_set(seen: &Observed) -> Option<&Arc<BaremetalSet>> {
     seen.machines.set_of(&Target::of(&*seen.set))
 }
-
-/// Returns the objects named in `ansibleVarsFrom`.
-pub fn sources_of_vars(set: &NodeSet) -> Vec<NamedSource> {
-    let template = set.spec.node_template.ansible.as_ref();
-    let own = set.spec.nodes.values().filter_map(|it| it.ansible.as_ref());
-    let lists = template.into_iter().chain(own).map(|it| it.ansible_vars_from.as_slice());
-    lists.flat_map(named).collect()
-}
-
-/// Requeue interval while CRDs that a node set would use are missing: no watch reports their
-/// arrival.
-pub const CRD_POLL_INTERVAL: Duration = Duration::from_mins(1);

@@ -1,9 +1,8 @@
 //! A node set with everything that follows from what was observed, computed once per pass.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use api::dataplane::{HostState, NodeSetHost, Service};
+use api::dataplane::{HostState, NodeDeployment, NodeSetFailure, Service};
 use api::problem::Problem;
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -14,17 +13,18 @@ use operator_core::plan::Step;
 
 use crate::host::gates::{self, GatedHosts, Gates};
 use crate::host::inputs::Inputs;
+use crate::host::node_state::{failed_service, host_state};
+use crate::host::published_hashes;
 use crate::node_set::build::{self, Content};
-use crate::node_set::deployment_history::{self, DeploymentHistory, Present};
+use crate::node_set::deployment_history::{self, DeploymentHistory, FAILURES, KnownHost, Present};
 use crate::node_set::external_resources::{self, ExternalResources};
 use crate::node_set::host_key_trust::{self, Trusts};
 use crate::node_set::kept_hosts::{self, KeptHosts, TerminatingHosts};
 use crate::node_set::machine_request::{self, Machines};
-use crate::node_set::nodes::{acceptance, last_deployment};
-use crate::node_set::observed::Observed;
-use crate::node_set::{
-    faults, inputs, inventory, inventory_entries, last_looks, published_hashes, terminating,
-};
+use crate::node_set::nodes::acceptance;
+use crate::node_set::nodes::memory::{Memories, memories};
+use crate::node_set::observed::{Observed, deployment_at};
+use crate::node_set::{faults, inputs, inventory, inventory_entries, last_looks, terminating};
 use crate::reasons;
 
 /// Types of services that bring another version to the hosts, as upstream's control plane expects.
@@ -51,6 +51,8 @@ pub struct Resolved<'a> {
     pub machines: Machines,
     /// The step for the baremetal set.
     pub asked_of_machines: Option<Step>,
+    /// The nodes of its hosts, with what they remember of deployments.
+    pub memories: Memories,
     /// What deployments have done to its hosts.
     pub outcome: DeploymentHistory,
     /// The readiness gates of its services; `None` without any, and before the last deployment has
@@ -66,26 +68,19 @@ pub struct Resolved<'a> {
     pub content: Option<Content>,
 }
 
-impl Resolved<'_> {
-    /// Returns whether the inventory must not change, because a deployment is under way.
-    pub fn is_frozen(&self) -> bool {
-        !self.outcome.under_way.is_empty()
-    }
-}
-
 /// Resolves a node set.
 pub fn resolve(seen: &Observed, now: Timestamp) -> Resolved<'_> {
     let hosts = external_resources::hosts(seen);
     let terminating = terminating::hosts(seen);
     let machines = Machines::of(seen, &hosts, &terminating, now);
     let mut problems = faults::of_hosts(seen, &hosts, &terminating, &machines);
-    let is_frozen =
-        seen.deployments.iter().any(|it| deployment_history::is_under_way(it, &seen.set));
+    let is_frozen = seen.is_in_use();
     let kept = KeptHosts { is_frozen, terminating: &terminating };
     let served = external_resources::evaluate(seen, &hosts, &problems, kept);
     let inputs: Inputs =
         inputs::input_digests(seen, &hosts, &served).into_iter().chain(machines.inputs()).collect();
-    let outcome = outcome(seen, &hosts, &terminating, &machines, &inputs);
+    let memories = memories(seen, &machines, now);
+    let outcome = outcome(seen, &hosts, &terminating, &memories, &inputs);
     // Machines are not requested for invalid hosts either.
     let asked_of_machines = if problems.is_empty() {
         machine_request::step(seen, &hosts, &machines, &served, kept)
@@ -93,14 +88,16 @@ pub fn resolve(seen: &Observed, now: Timestamp) -> Resolved<'_> {
         None
     };
     problems.extend(faults::of_set(seen));
-    let trusts = host_key_trust::trusts(seen, &hosts, &terminating, &machines);
+    let ssh_hosts = host_key_trust::ssh_hosts(seen, &hosts, &terminating, &memories);
+    let trusts = host_key_trust::trusts(seen, &ssh_hosts);
     let shared_keys = host_key_trust::shared(seen, &trusts);
     let waits = shared_keys.clone().filter(|_| !is_frozen && !outcome.is_in_service());
     problems.extend(waits.map(|it| Problem::new(&reasons::inputs::HOST_KEY_SHARED, it)));
     let lacks_nodes = acceptance::are_awaited(seen, &hosts);
-    let gates = gates(seen, &outcome, &machines, now);
+    let gates = gates(seen, &outcome, now);
     let content = if problems.is_empty() && served.missing().is_none() && !lacks_nodes {
-        let content = content(seen, &hosts, &terminating, &served, &trusts);
+        let known_hosts = host_key_trust::known_hosts(&ssh_hosts, &trusts);
+        let content = content(seen, &hosts, &terminating, &served, known_hosts);
         let size = content.values().map(String::len).sum();
         problems.extend(faults::of_inventory(&seen.set.name_any(), size));
         problems.is_empty().then_some(content)
@@ -114,6 +111,7 @@ pub fn resolve(seen: &Observed, now: Timestamp) -> Resolved<'_> {
         machines,
         asked_of_machines,
         gates,
+        memories,
         outcome,
         hosts,
         problems,
@@ -131,9 +129,8 @@ fn content(
     hosts: &[Host<'_>],
     terminating: &TerminatingHosts,
     served: &ExternalResources,
-    trusts: &Trusts,
+    known_hosts: String,
 ) -> Content {
-    let known_hosts = host_key_trust::known_hosts(hosts, terminating, trusts);
     let inventory = inventory::inventory(seen, hosts, served);
     let further = kept_hosts::entries(terminating);
     let inventory = inventory_entries::with_entries(inventory, further);
@@ -144,7 +141,7 @@ fn outcome(
     seen: &Observed,
     hosts: &[Host<'_>],
     terminating: &TerminatingHosts,
-    machines: &Machines,
+    memories: &Memories,
     inputs: &Inputs,
 ) -> DeploymentHistory {
     let brings_version = |(name, it): &(&String, &Arc<Service>)| {
@@ -152,86 +149,82 @@ fn outcome(
     };
     let services = seen.services.iter().chain(&seen.brought);
     let versions = services.filter(brings_version).map(|(name, _)| name.as_str());
+    let hosts = known_hosts(seen, hosts, memories);
     let present = Present {
-        hosts: hosts.iter().map(|it| it.name.as_str()).collect(),
+        failures: failures(&hosts, memories),
+        hosts,
         digest: inputs::digest(inputs),
         versions: versions.collect(),
-        replaced: machines.replaced(),
-        handed_over: handed_over(seen, hosts),
-        targets: targets(seen),
     };
-    let (set, unreadable) = (&seen.set, &seen.unreadable_deployments);
-    let mut outcome = deployment_history::merge(set, &seen.deployments, unreadable, &present);
-    outcome.secrets =
-        published_hashes::of_existing(&seen.sources, &seen.namespace, outcome.secrets);
-    // Those that the spec does not have are among the names; the others are of a node set or a node that
-    // is being deleted.
-    let mut names = terminating::names(seen);
-    names.extend(terminating.keys().cloned());
-    names.extend(last_looks::held_names(seen).into_iter().filter(|_| is_terminating(&*seen.set)));
-    // A node set that is being deleted waits for its deployments, which keep the hosts and the places that
-    // they have; they leave a host out whose own node is being deleted.
-    let is_kept =
-        |it: &String| present.hosts.contains(it.as_str()) && !seen.nodes.leaving.contains_key(it);
-    if !outcome.under_way.is_empty() {
-        names.retain(|it| !is_kept(it));
+    let mut outcome = deployment_history::merge(seen, &present);
+    let secrets = std::mem::take(&mut outcome.status.secret_hashes);
+    outcome.status.secret_hashes =
+        published_hashes::of_existing(&seen.sources, &seen.namespace, secrets);
+    outcome.terminating = terminating.keys().cloned().collect();
+    let is_going = is_terminating(&*seen.set);
+    if is_going {
+        outcome.terminating.extend(last_looks::held_names(seen));
     }
-    outcome.with_terminating(&seen.set, names.iter())
-}
-
-/// Returns the hosts that another node set has handed over with their nodes, which still describe it, and
-/// those of which this one has recorded nothing.
-fn handed_over<'a>(seen: &'a Observed, hosts: &'a [Host<'_>]) -> BTreeMap<&'a str, NodeSetHost> {
-    let recorded: BTreeSet<&str> =
-        seen.set.status.iter().flat_map(|it| &it.hosts).map(|it| &*it.name).collect();
-    let uid = seen.set.uid();
-    let left = |host: &'a Host<'_>| {
-        let status = seen.nodes.own.get(&host.name)?.status.as_ref()?;
-        let described = status.observed_node_set.as_ref().map(|it| &it.uid);
-        if recorded.contains(&*host.name) && described == uid.as_ref() {
-            return None;
+    for host in &mut outcome.hosts {
+        let was_taken_out = outcome.terminating.remove(&host.name);
+        // Deployments keep the hosts and the places that they have.
+        let is_left = if is_going { !seen.is_in_use() } else { was_taken_out };
+        if is_left {
+            host.state = HostState::Terminating;
         }
-        let hash = status.deployed_config_hash.clone()?;
-        let is_deployed = status.deployed == Some(true);
-        let state = if is_deployed { HostState::Deployed } else { HostState::Undeployed };
-        let address = status.address.as_ref().filter(|it| **it == host.address());
-        let address = address.map(|_| host.address_digest());
-        let left = NodeSetHost { name: host.name.clone(), state, hash: Some(hash), address };
-        Some((host.name.as_str(), left))
+    }
+    outcome
+}
+
+/// Returns how far each host is; on one without a node nothing is deployed.
+fn known_hosts(seen: &Observed, hosts: &[Host<'_>], memories: &Memories) -> Vec<KnownHost> {
+    let exists = |at: &NodeDeployment| {
+        seen.deployments.iter().any(|it| it.metadata.uid.as_ref() == Some(&at.uid))
     };
-    hosts.iter().filter_map(left).collect()
+    let known = |host: &Host<'_>| {
+        let memory = memories.get(&host.name);
+        // Until it is observed how it has ended there, a deployment is at the host.
+        let node = seen.nodes.get(&host.name).filter(|it| deployment_at(it).is_some_and(exists));
+        let node = node.map(|it| &**it).or(memory);
+        KnownHost {
+            name: host.name.clone(),
+            state: node.map_or(HostState::Undeployed, host_state),
+            hash: memory.and_then(|it| it.status.as_ref()?.deployed_config_hash.clone()),
+        }
+    };
+    let mut all: Vec<KnownHost> = hosts.iter().map(known).collect();
+    all.sort_by(|a, b| a.name.cmp(&b.name));
+    all.dedup_by(|a, b| a.name == b.name);
+    all
 }
 
-/// Returns the deployments that the nodes name as the ones to disturb them, by their UIDs.
-fn targets(seen: &Observed) -> BTreeMap<&str, &str> {
-    let named = seen.nodes.own.iter().filter_map(|(name, it)| {
-        Some((name.as_str(), it.disruption_target()?.deployment.as_str()))
-    });
-    named.collect()
+/// Returns what failed on the first hosts that failed, as far as that is known.
+fn failures(hosts: &[KnownHost], memories: &Memories) -> Vec<NodeSetFailure> {
+    let failed = hosts.iter().filter(|it| it.state == HostState::Failed);
+    let failure = |host: &KnownHost| {
+        let memory = memories.get(&host.name)?.status.as_ref()?;
+        let failed = failed_service(memory)?;
+        Some(NodeSetFailure {
+            host: host.name.clone(),
+            deployment: memory.deployment.as_ref()?.name.clone(),
+            service: failed.name.clone(),
+            reason: failed.reason.clone()?,
+            message: failed.message.clone().unwrap_or_default(),
+        })
+    };
+    failed.filter_map(failure).take(FAILURES).collect()
 }
 
-fn gates(
-    seen: &Observed,
-    outcome: &DeploymentHistory,
-    machines: &Machines,
-    now: Timestamp,
-) -> Option<Gates> {
+fn gates(seen: &Observed, outcome: &DeploymentHistory, now: Timestamp) -> Option<Gates> {
     let is_deployed = outcome.hosts.iter().all(|it| it.state == HostState::Deployed);
-    if !is_deployed || !outcome.under_way.is_empty() {
+    if !is_deployed || seen.is_in_use() {
         return None;
     }
-    let replaced = machines.replaced();
-    // What a node says of the deployment before the last one counts for nothing.
-    let node = |name: &str| {
-        let since = replaced.get(name).map(|(at, _)| *at);
-        let node = seen.nodes.own.get(name)?;
-        last_deployment::is_recorded(seen, (name, since), node).then_some(&**node)
-    };
+    let node = |name: &str| seen.nodes.own.get(name).map(|it| &**it);
     let all = GatedHosts {
         set: &seen.set,
         services: seen.services.iter().map(|(name, it)| (name.as_str(), &**it)).collect(),
         hosts: outcome.hosts.iter().map(|it| (it.name.as_str(), node(&it.name))).collect(),
     };
-    let previous = seen.set.status.as_ref().map(|it| it.conditions.as_slice());
-    gates::evaluate(&[all], previous.unwrap_or_default(), now)
+    gates::evaluate(&[all], seen.set.conditions(), now)
 }

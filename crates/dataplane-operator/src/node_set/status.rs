@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use api::conditions::{
     self, ConditionDraft, READY, Severity, first_names, merge_conditions, shortened, truncated,
 };
-use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY, SETUP_READY, UP_TO_DATE};
-use api::dataplane::{HostMachine, HostState, NodeSet, NodeSetHost, NodeSetStatus};
+use api::dataplane::condition_types::{
+    CERTIFICATES_READY, DEPLOYMENT_READY, INPUT_READY, SETUP_READY, UP_TO_DATE,
+};
+use api::dataplane::{HostMachine, HostState, NodeSet, NodeSetStatus};
 use api::problem::Problem;
 use api::shared::SourceKind;
 use jiff::Timestamp;
@@ -14,7 +16,7 @@ use kube::ResourceExt;
 use operator_core::data_sources::{NamedSource, sources_of};
 use operator_core::finalizers::{is_only_finalizer, is_terminating};
 use operator_core::keyed::{Renewal, kept};
-use operator_core::node_set_host::{Host, HostNetworkValues, PREFIX};
+use operator_core::node_set_host::HostNetworkValues;
 use operator_core::plan::{Step, Target};
 use operator_core::run_engine::host_progress::count;
 use operator_core::run_engine::mounts::node_sets::inventory_name;
@@ -28,15 +30,14 @@ use crate::host::conflicts::shared_keys::HOST_KEY_UNIQUE;
 use crate::host::inputs::changed_inputs;
 use crate::host::tls::brings_certificates;
 use crate::ignored_annotations;
-use crate::node_set::deployment_history::FAILURES;
+use crate::node_set::deployment_history::{FAILURES, KnownHost};
 use crate::node_set::dns::DNS_DATA_READY;
 use crate::node_set::ipam::IP_RESERVATION_READY;
 use crate::node_set::last_looks::MACHINES_GIVEN_BACK;
 use crate::node_set::machine_request::Machines;
 use crate::node_set::observed::{Observed, own_set};
 use crate::node_set::resolve::Resolved;
-use crate::node_set::tls::CERTIFICATES_READY;
-use crate::node_set::{host_key_trust, inputs, kept_hosts, last_looks, terminating};
+use crate::node_set::{inputs, kept_hosts, last_looks, terminating};
 use crate::reasons;
 
 /// Condition type: the ServiceAccount of the runs exists. It does not affect `Ready`.
@@ -67,7 +68,7 @@ pub fn step(
     drafts.extend(ignored_annotations::of_group(&**set, seen.nodes.own.keys()));
     drafts.extend(of_nodes);
     let outcome = resolved.outcome.clone();
-    let (config_hash, inputs) = published(resolved, recorded);
+    let (config_hash, inputs) = published(seen, resolved, recorded);
     let of_terminating = |recorded: &HostNetworkValues, present: &HostNetworkValues| {
         let mut all = kept_hosts::recorded(&resolved.terminating, recorded);
         all.extend(present.clone());
@@ -79,22 +80,10 @@ pub fn step(
         conditions: merge_conditions(&recorded.conditions, drafts, set.metadata.generation, now),
         nodes: count(outcome.hosts.len()),
         ready_nodes: count(outcome.n_ready()),
-        hosts: with_addresses(resolved, outcome.clone().into_hosts()),
-        failures: outcome.failures,
-        host_keys: host_key_trust::learned_keys(&resolved.trusts),
-        terminating_addresses: kept_hosts::addresses(&resolved.terminating),
+        hosts: outcome.clone().into_hosts(),
         inventory_secret_name: is_written.then(|| inventory_name(&set.name_any())),
         config_hash,
         inputs,
-        deployed_config_hash: outcome.deployed_config_hash,
-        deployed_inputs: outcome.deployed_inputs,
-        config_map_hashes: outcome.config_maps,
-        secret_hashes: outcome.secrets,
-        settled_deployments: outcome.settled,
-        deployment_statuses: outcome.statuses,
-        deployment_execution_summaries: outcome.summaries,
-        container_images: outcome.images,
-        deployed_version: outcome.version,
         all_hostnames: of_terminating(&recorded.all_hostnames, &resolved.served.names),
         all_ips: of_terminating(&recorded.all_ips, &resolved.served.addresses),
         dns_cluster_addresses: resolved.served.dns_servers.clone(),
@@ -102,13 +91,12 @@ pub fn step(
         certificates: resolved.served.certificates.clone(),
         machines: all_machines(resolved),
         bmh_ref_hash: resolved.machines.digest(),
-        deployed_bmh_hash: outcome.deployed_bmh_hash,
+        ..outcome.status
     };
-    let (renewed, renewal) = renewed(resolved, &expected);
-    let conditions = (recorded.conditions.as_slice(), expected.conditions.as_slice());
+    let (renewed, renewal) = renewed(seen, resolved, &expected);
     let way_on = "To bring a change to the hosts, create an OpenStackDataPlaneDeployment.";
     let target = Target::of::<NodeSet>(set);
-    renewal.step(target, set.status.as_ref(), (&expected, &renewed), conditions, way_on)
+    renewal.step(target, set.status.as_ref(), (&expected, &renewed), way_on)
 }
 
 /// Returns the records of the machines of all hosts, also of those that are terminating.
@@ -119,9 +107,13 @@ fn all_machines(resolved: &Resolved<'_>) -> BTreeMap<String, HostMachine> {
 
 /// Returns the same status with its digests re-keyed with the present key. While a deployment is
 /// under way, the config digest stays, because it identifies what the deployment began with.
-fn renewed(resolved: &Resolved<'_>, desired: &NodeSetStatus) -> (NodeSetStatus, Renewal) {
+fn renewed(
+    seen: &Observed,
+    resolved: &Resolved<'_>,
+    desired: &NodeSetStatus,
+) -> (NodeSetStatus, Renewal) {
     let (mut renewed, mut renewal) = (desired.clone(), Renewal::default());
-    if resolved.is_frozen() {
+    if seen.is_in_use() {
         return (renewed, renewal);
     }
     let present = inputs::digest(&resolved.inputs);
@@ -129,38 +121,17 @@ fn renewed(resolved: &Resolved<'_>, desired: &NodeSetStatus) -> (NodeSetStatus, 
     renewal.of_some(renewed.deployed_config_hash.as_mut(), &present);
     renewal.of_inputs(&mut renewed.inputs, &resolved.inputs);
     renewal.of_inputs(&mut renewed.deployed_inputs, &resolved.inputs);
-    let present = present.cut(PREFIX);
-    for host in &mut renewed.hosts {
-        renewal.of_some(host.hash.as_mut(), &present);
-    }
     (renewed, renewal)
-}
-
-/// Sets the address digest of each host that was deployed with the present inputs. The others keep
-/// what is recorded.
-fn with_addresses(resolved: &Resolved<'_>, mut hosts: Vec<NodeSetHost>) -> Vec<NodeSetHost> {
-    let present = inputs::digest(&resolved.inputs);
-    let beside = present.cut(PREFIX);
-    let known: BTreeMap<&str, &Host<'_>> =
-        resolved.hosts.iter().map(|it| (it.name.as_str(), it)).collect();
-    for host in &mut hosts {
-        let succeeded_with = resolved.outcome.succeeded_with.get(&host.name);
-        let has_succeeded = succeeded_with.is_some_and(|it| present.is(it));
-        let is_present = has_succeeded || host.hash.as_ref().is_some_and(|it| beside.is(it));
-        if let Some(it) = known.get(host.name.as_str()).filter(|_| is_present) {
-            host.address = Some(it.address_digest());
-        }
-    }
-    hosts
 }
 
 /// Returns the config digest and inputs of the inventory. Both stay while the inventory is frozen,
 /// because a deployment under way uses the digest to identify what it began with.
 fn published(
+    seen: &Observed,
     resolved: &Resolved<'_>,
     recorded: &NodeSetStatus,
 ) -> (Option<String>, BTreeMap<String, String>) {
-    let is_kept = resolved.is_frozen() || resolved.content.is_none();
+    let is_kept = seen.is_in_use() || resolved.content.is_none();
     if is_kept && (recorded.config_hash.is_some() || resolved.content.is_none()) {
         return (recorded.config_hash.clone(), recorded.inputs.clone());
     }
@@ -194,10 +165,9 @@ fn conditions(
     let is_blocking = |it: &&ConditionDraft| {
         !is_deployed || !missing.contains(&it.type_.as_str()) || it.type_ == INPUT_READY && !stands
     };
-    let blocking: Vec<ConditionDraft> = drafts.iter().filter(is_blocking).cloned().collect();
     let good = format!("OpenStackDataPlaneNodeSet {name} is deployed.");
-    let ready = conditions::ready(&blocking, reasons::node_set::READY.condition(READY, good));
-    drafts.extend(conditions::kstatus(&ready));
+    let good = reasons::node_set::READY.condition(READY, good);
+    let ready = conditions::ready(drafts.iter().filter(is_blocking), good);
     let of_services = service_inputs(&resolved.service_faults);
     drafts.extend([ready, up_to_date(seen, resolved), service_account(), of_services]);
     let shared = resolved.shared_keys.as_ref();
@@ -324,7 +294,7 @@ fn deployment(seen: &Observed, resolved: &Resolved<'_>) -> ConditionDraft {
     if n_failed > 0 {
         return failed(resolved, n_failed);
     }
-    let is_deployed = !outcome.hosts.is_empty() || outcome.deployed_config_hash.is_some();
+    let is_deployed = !outcome.hosts.is_empty() || outcome.status.deployed_config_hash.is_some();
     if outcome.hosts.is_empty() {
         let text = format!(
             "Nothing is deployed: OpenStackDataPlaneNodeSet {name} has no hosts; add spec.nodes."
@@ -364,7 +334,7 @@ fn deployment(seen: &Observed, resolved: &Resolved<'_>) -> ConditionDraft {
 /// Returns a message if hosts that have been in service got only a part of the last deployment.
 fn half_changed(resolved: &Resolved<'_>) -> Option<String> {
     let hosts = &resolved.outcome.hosts;
-    let is_half = |it: &&NodeSetHost| it.state == HostState::Undeployed && it.hash.is_some();
+    let is_half = |it: &&KnownHost| it.state == HostState::Undeployed && it.hash.is_some();
     let n_half = hosts.iter().filter(is_half).count();
     (n_half > 0).then(|| {
         format!(
@@ -377,7 +347,7 @@ fn half_changed(resolved: &Resolved<'_>) -> Option<String> {
 
 /// Reports the first hosts on which the last deployment failed, each with its cause.
 fn failed(resolved: &Resolved<'_>, n_failed: usize) -> ConditionDraft {
-    let reported = &resolved.outcome.failures;
+    let reported = &resolved.outcome.status.failures;
     let n_hosts = resolved.outcome.hosts.len();
     let mut texts = vec![format!("The last deployment failed on {n_failed} of {n_hosts} hosts.")];
     texts.extend(reported.iter().map(|it| {
@@ -404,15 +374,15 @@ pub(super) fn up_to_date(seen: &Observed, resolved: &Resolved<'_>) -> ConditionD
     if let [first, ..] = outcome.under_way.as_slice() {
         return under_way(seen, resolved, first);
     }
-    let Some(deployed) = &outcome.deployed_config_hash else {
+    let Some(deployed) = &outcome.status.deployed_config_hash else {
         let text = "No deployment of all its services has succeeded on all hosts yet.";
         return reasons::NEVER_DEPLOYED.condition(UP_TO_DATE, text);
     };
     let is_same = inputs::digest(&resolved.inputs).is(deployed);
-    let mut names = if is_same || outcome.deployed_inputs.is_empty() {
+    let mut names = if is_same || outcome.status.deployed_inputs.is_empty() {
         Vec::new()
     } else {
-        changed_inputs(&outcome.deployed_inputs, &resolved.inputs)
+        changed_inputs(&outcome.status.deployed_inputs, &resolved.inputs)
     };
     names.extend(changed_sources(seen, resolved));
     names.extend(changed_certificates(seen, resolved));
@@ -473,7 +443,8 @@ fn changed_certificates(seen: &Observed, resolved: &Resolved<'_>) -> Vec<String>
     let Some((service, _)) = bringing.min_by_key(|(name, _)| *name) else { return Vec::new() };
     let secrets = resolved.served.certificates.iter().flat_map(|it| {
         let is_listed = seen.services.contains_key(&it.service);
-        it.secrets.iter().filter(move |it| is_listed || resolved.outcome.secrets.contains_key(*it))
+        let deployed = &resolved.outcome.status.secret_hashes;
+        it.secrets.iter().filter(move |it| is_listed || deployed.contains_key(*it))
     });
     let named = secrets.map(|it| NamedSource::secret(it));
     let is_other = |it: &NamedSource| {
@@ -485,13 +456,13 @@ fn changed_certificates(seen: &Observed, resolved: &Resolved<'_>) -> Vec<String>
 }
 
 fn is_changed(resolved: &Resolved<'_>, named: &NamedSource, present: Option<&Digests>) -> bool {
-    let outcome = &resolved.outcome;
-    let deployed =
-        if named.kind == SourceKind::Secret { &outcome.secrets } else { &outcome.config_maps };
+    let outcome = &resolved.outcome.status;
+    let is_secret = named.kind == SourceKind::Secret;
+    let deployed = if is_secret { &outcome.secret_hashes } else { &outcome.config_map_hashes };
     match (deployed.get(&named.name), present) {
         (Some(text), Some(present)) => !present.published.is(text),
         // Of a Secret that is gone, the record is too; without it no service ran that requires it.
-        (None, None) => named.kind == SourceKind::Secret && !named.is_optional,
+        (None, None) => is_secret && !named.is_optional,
         (Some(_), None) | (None, Some(_)) => true,
     }
 }

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use api::dataplane::NodeSet;
+use api::dataplane::{Node, NodeSet};
 use operator_core::finalizers::is_terminating;
 use operator_core::node_set_host;
 use operator_core::run_engine::connection_vars::{HOST_VAR, PORT_VAR, plain_host, plain_port};
@@ -17,8 +17,7 @@ use crate::node_set::build;
 use crate::node_set::inventory_entries::{self, Entries};
 use crate::node_set::kept_hosts::{TerminatingHost, TerminatingHosts, short};
 use crate::node_set::last_looks;
-use crate::node_set::nodes::handover::is_handed_over;
-use crate::node_set::observed::Observed;
+use crate::node_set::observed::{Observed, own_set};
 
 /// Returns the names of the hosts whose nodes others hold, and that leave the node set, or come back
 /// because only their node was deleted, by hand.
@@ -51,7 +50,7 @@ pub fn hosts(seen: &Observed) -> TerminatingHosts {
     let host = |name: String| {
         let entry = entries.remove(&name);
         let address = entry.as_deref().and_then(|it| address_in(&seen.set, it));
-        let address = address.or_else(|| recorded_address(&seen.set, &name));
+        let address = address.or_else(|| recorded_address(seen.nodes.get(&name)?));
         let host_name = recorded_host_name(&seen.set, &name);
         (name, TerminatingHost { entry, address, host_name })
     };
@@ -75,12 +74,28 @@ fn address_in(set: &NodeSet, entry: &str) -> Option<(String, i32)> {
     Some((plain_host(&host)?.to_owned(), port))
 }
 
-fn recorded_address(set: &NodeSet, name: &str) -> Option<(String, i32)> {
-    let (host, port) = set.status.as_ref()?.terminating_addresses.get(name)?.rsplit_once(':')?;
+fn recorded_address(node: &Node) -> Option<(String, i32)> {
+    let (host, port) = node.status.as_ref()?.address.as_ref()?.rsplit_once(':')?;
     Some((host.to_owned(), port.parse().ok()?))
 }
 
 fn recorded_host_name(set: &NodeSet, name: &str) -> Option<String> {
     let mut recorded = set.status.as_ref()?.all_hostnames.keys();
     recorded.find(|it| short(it) == name).cloned()
+}
+
+/// Returns whether a host goes to another node set as it is. One with a machine of its node set does
+/// not: the machine is given back, and the other node set brings its own.
+pub fn is_handed_over(seen: &Observed, name: &str) -> bool {
+    let machines = seen.set.status.as_ref().map(|it| &it.machines);
+    let node = seen.nodes.get(name).filter(|it| !is_terminating(&***it));
+    node.is_some()
+        && seen.nodes.other_sets.contains_key(name)
+        && !machines.is_some_and(|it| it.contains_key(name))
+        && !has_machine(seen, name)
+}
+
+/// Returns whether the node set's machines still include that of a host.
+pub fn has_machine(seen: &Observed, name: &str) -> bool {
+    own_set(seen).is_some_and(|it| it.spec.baremetal_hosts.contains_key(name))
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use api::ansibleee::AnsibleEe;
 use api::conditions::find;
 use api::dataplane::{
-    Deployment, DisruptionHolder, HostState, NODE_SET_UID, Node, NodeSet, Service,
+    Deployment, DisruptionHolder, HostState, NODE_SET_UID, Node, NodeSet, NodeStatus, Service,
 };
 use api::yaml;
 use jiff::Timestamp;
@@ -23,9 +23,10 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use testkit::golden::recorded;
 
-use super::{decide, deployment_history, last_looks as looks};
+use super::{decide, last_looks as looks};
 use crate::condition_catalog::KINDS;
 use crate::finalizers::{INVENTORY_FINALIZER, is_used};
+use crate::host::conflicts::Claim;
 use crate::host::inventory_metadata::Inventory;
 use crate::host::last_look::LAST_LOOK;
 use crate::host::networks::Networks;
@@ -43,6 +44,8 @@ mod inventories;
 mod last_looks;
 mod machines;
 mod nodes;
+mod played;
+mod remembered;
 mod served;
 mod terminating_hosts;
 
@@ -51,6 +54,9 @@ const SET: &str = "compute";
 const SECRET: &str = "dataplanenodeset-compute";
 /// The finalizer of another operator.
 const OTHER: &str = "example.org/x";
+/// The key that a host shows.
+const KEY: &str =
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIWOnjFtgHBGBoLBE0E8K1SBXAJAwqFXKF1sTvZlPo8+";
 
 /// The objects as the API server would hold them, and the writes to them.
 #[derive(Clone)]
@@ -114,6 +120,11 @@ impl World {
         Self::of(&two_hosts())
     }
 
+    /// The same, with an inventory.
+    fn set_up() -> Self {
+        Self::new().at_rest()
+    }
+
     /// A node set whose hosts have nodes already.
     fn of(spec: &Value) -> Self {
         let mut world = Self::bare(spec);
@@ -122,6 +133,7 @@ impl World {
             let mut node: Node =
                 object("OpenStackDataPlaneNode", &name, &json!({ "nodeSet": SET }));
             node.metadata.uid = Some(format!("uid-{name}"));
+            node.metadata.resource_version = Some("1".into());
             node.metadata.finalizers = Some(vec![INVENTORY_FINALIZER.into()]);
             node.labels_mut().insert(NODE_SET_UID.into(), SET.into());
             world.seen.nodes.own.insert(name, Arc::new(node));
@@ -165,13 +177,20 @@ impl World {
         }
     }
 
+    /// The same, after the passes.
+    fn at_rest(mut self) -> Self {
+        self.settle();
+        self
+    }
+
     /// Changes the spec, as a user does.
-    fn edit(&mut self, pointer: &str, value: Value) {
+    fn edit(&mut self, pointer: &str, value: Value) -> &mut Self {
         let mut object = serde_json::to_value(&*self.seen.set).unwrap();
         let (parent, key) = pointer.rsplit_once('/').unwrap();
         object["spec"].pointer_mut(parent).unwrap()[key] = value;
         object["metadata"]["generation"] = json!(self.seen.set.metadata.generation.unwrap() + 1);
         self.seen.set = Arc::new(serde_json::from_value(object).unwrap());
+        self
     }
 
     /// Returns the decision on the present objects, without the writes to nodes.
@@ -198,16 +217,10 @@ impl World {
     /// Returns the whole decision on the present objects.
     fn whole_plan(&mut self) -> Plan {
         self.see_nodes();
-        let set = Arc::clone(&self.seen.set);
-        let is_busy = deployment_history::is_inventory_in_use(
-            &set,
-            &self.seen.deployments,
-            &self.seen.unreadable_deployments,
-        );
         let machines = self.seen.machines.set.as_deref();
-        let is_busy = is_busy
+        let is_busy = self.seen.is_in_use()
             || self.seen.nodes.leaving.values().any(|it| is_used(&**it))
-            || !looks::leaving(&set, machines).is_empty();
+            || !looks::leaving(&self.seen.set, machines).is_empty();
         let pairs: Vec<(&str, &str)> =
             self.content.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
         self.seen.written = (is_busy && self.seen.inventory.is_some()).then(|| content(&pairs));
@@ -321,21 +334,36 @@ impl World {
         panic!("it goes on and on: {:?} {:?}", self.writes, self.node_writes);
     }
 
-    /// Changes a node.
-    fn with_node(&mut self, name: &str, change: impl FnOnce(&mut Node)) {
+    /// Changes a node, which has another resource version then.
+    fn with_node(&mut self, name: &str, change: impl FnOnce(&mut Node)) -> &mut Self {
         let SetNodes { own, leaving, .. } = &mut self.seen.nodes;
         let node = own.get_mut(name).or_else(|| leaving.get_mut(name)).unwrap();
-        change(Arc::make_mut(node));
+        let node = Arc::make_mut(node);
+        change(node);
+        let version: u32 = node.resource_version().unwrap().parse().unwrap();
+        node.metadata.resource_version = Some((version + 1).to_string());
+        self
+    }
+
+    /// Returns the node set's claim to its hosts.
+    fn claim(&self) -> Claim {
+        Claim::of_node_set(&self.seen.set).with_nodes(self.seen.nodes.all().map(|it| it.1))
+    }
+
+    /// Returns what is known of a host.
+    fn node(&self, name: &str) -> &NodeStatus {
+        self.seen.nodes.get(name).unwrap().status.as_ref().unwrap()
     }
 
     /// Another operator holds the nodes of these hosts, and of no others.
-    fn finalize(&mut self, hosts: &[&str]) {
+    fn finalize(&mut self, hosts: &[&str]) -> &mut Self {
         let SetNodes { own, leaving, .. } = &mut self.seen.nodes;
         for (name, node) in own.iter_mut().chain(leaving) {
             let finalizers = Arc::make_mut(node).finalizers_mut();
             finalizers.retain(|it| it != OTHER);
             finalizers.extend(hosts.contains(&name.as_str()).then(|| OTHER.to_owned()));
         }
+        self
     }
 
     /// Another operator says on the node of a host what it lets happen.
@@ -356,9 +384,31 @@ impl World {
         (format!("{:?}", found.status), found.reason.clone())
     }
 
+    /// These conditions have these statuses and reasons.
+    #[track_caller]
+    fn holds(&self, conditions: [(&str, &str, &str); 2]) {
+        for (type_, status, reason) in conditions {
+            assert_eq!(self.condition(type_), is(status, reason), "{type_}");
+        }
+    }
+
+    /// Returns status and reason of a condition after the passes.
+    fn settled(&mut self, type_: &str) -> (String, String) {
+        self.settle();
+        self.condition(type_)
+    }
+
     fn message(&self, type_: &str) -> String {
         let status = self.seen.set.status.as_ref().unwrap();
         find(&status.conditions, type_).unwrap().message.clone()
+    }
+
+    /// The message of a condition has these words.
+    fn says(&self, type_: &str, words: &[&str]) {
+        let message = self.message(type_);
+        for it in words {
+            assert!(message.contains(it), "{message}\nlacks {it}");
+        }
     }
 
     fn states(&self) -> Vec<HostState> {
@@ -373,76 +423,13 @@ impl World {
     fn inventory(&self) -> Value {
         yaml::from_str(&self.content["inventory"].replace("!unsafe ", "")).unwrap()
     }
+}
 
-    /// Adds a deployment that has begun; `hosts` are name, number of finished services, and state.
-    fn deploy(&mut self, name: &str, spec: &Value, hosts: &[(&str, i64, &str)]) {
-        let mut full = json!({ "nodeSets": [SET] });
-        for (key, value) in spec.as_object().unwrap() {
-            full[key] = value.clone();
-        }
-        let services = match full.get("servicesOverride") {
-            Some(list) => list.clone(),
-            None => json!(self.seen.set.spec.services),
-        };
-        let host = |(name, done, state): &(&str, i64, &str)| {
-            let host = match *state {
-                "Untouched" => json!({ "done": done, "state": "Pending", "attempt": 0 }),
-                "Awaiting" => json!({
-                    "done": done, "state": "Pending", "attempt": done,
-                    "reason": "AwaitingDisruption",
-                }),
-                state => json!({ "done": done, "state": state, "attempt": 1 }),
-            };
-            ((*name).to_owned(), host)
-        };
-        let progress: serde_json::Map<String, Value> = hosts.iter().map(host).collect();
-        let mut object: Value =
-            serde_json::to_value(object::<Deployment>("OpenStackDataPlaneDeployment", name, &full))
-                .unwrap();
-        object["status"] = json!({
-            "progress": {
-                SET: {
-                    "uid": self.seen.set.uid(), "services": services, "configHash": self.hash(),
-                    "hosts": progress,
-                },
-            },
-        });
-        let deployment: Deployment = serde_json::from_value(object).unwrap();
-        self.seen.deployments.retain(|it| it.name_any() != name);
-        self.seen.deployments.push(Arc::new(deployment));
-    }
-
-    /// Ends the deployment of that name; `sources` are the digests that it used of the service's
-    /// objects.
-    fn end(&mut self, name: &str, is_good: bool, sources: [&str; 2]) {
-        let idx = self.seen.deployments.iter().position(|it| it.name_any() == name).unwrap();
-        let mut object = serde_json::to_value(&*self.seen.deployments[idx]).unwrap();
-        let status = &mut object["status"];
-        status["configMapHashes"] = json!({ "web-config": sources[0] });
-        status["secretHashes"] = json!({ "web-secret": sources[1] });
-        if is_good {
-            status["deployed"] = json!(true);
-        } else {
-            status["conditions"] = json!([{
-                "type": "DeploymentReady", "status": "False", "severity": "Error",
-                "reason": "BackoffLimitExceeded", "message": "x",
-                "lastTransitionTime": "2026-01-01T00:00:00Z",
-            }]);
-            status["failures"] = json!([{
-                "nodeSet": SET, "host": "n1", "service": "web", "reason": "TaskFailed",
-                "message": "no disk",
-            }]);
-        }
-        self.seen.deployments[idx] = Arc::new(serde_json::from_value(object).unwrap());
-    }
-
-    /// Adds a deployment of everything that has succeeded.
-    fn deployed(&mut self, name: &str) {
-        let n_services = i64::try_from(self.seen.set.spec.services.len()).unwrap();
-        let hosts = ["n0", "n1"].map(|it| (it, n_services, "Succeeded"));
-        self.deploy(name, &json!({}), &hosts);
-        self.end(name, true, ["c1", "s1"]);
-    }
+/// Two hosts that are deployed.
+fn deployed() -> World {
+    let mut world = World::set_up();
+    world.deployed("d").settle();
+    world
 }
 
 fn is(status: &str, reason: &str) -> (String, String) {

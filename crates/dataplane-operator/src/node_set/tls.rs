@@ -3,6 +3,7 @@
 
 use api::conditions::ConditionDraft;
 use api::dataplane::NodeSet;
+use api::dataplane::condition_types::CERTIFICATES_READY;
 use api::problem::Problem;
 use kube::ResourceExt;
 use operator_core::certificates::{
@@ -10,12 +11,11 @@ use operator_core::certificates::{
 };
 use operator_core::node_set_host::CTLPLANE;
 
-use crate::node_set::certificates::owner_of;
+use crate::host::tls::no_cert_manager;
+use crate::node_set::certificate_bundles::owner_of;
 use crate::node_set::ipam::problem_condition;
 use crate::reasons;
 
-/// Condition type: every host has its certificates, or needs none.
-pub const CERTIFICATES_READY: &str = "NodeSetCertificatesReady";
 const KIND: &str = "OpenStackDataPlaneNodeSet";
 
 /// Returns whether hosts get certificates: as `tlsEnabled` says, else whether cert-manager and
@@ -66,11 +66,7 @@ fn unnamed(set: &NodeSet, hosts: &Hosts<'_>) -> Vec<Problem> {
 fn refuse(set: &NodeSet, hosts: &Hosts<'_>, issued: &Issued) -> Result<(), Vec<Problem>> {
     let name = set.name_any();
     if !issued.is_served {
-        let text = format!(
-            "{KIND} {name} has tlsEnabled: true, and the cluster has no cert-manager to issue \
-             certificates: install it, or set tlsEnabled: false."
-        );
-        return Err(vec![Problem::new(&reasons::CERT_MANAGER_NOT_FOUND, text)]);
+        return Err(vec![no_cert_manager(&format!("{KIND} {name}"))]);
     }
     if !hosts.are_reserved {
         let text = format!(

@@ -22,8 +22,12 @@ api::reasons! {
         means "Something is missing for a node set; the message says what."
         heals "When the node set is set up."
         step "See the node set's `InputReady` and `SetupReady`.";
+    DEPLOYMENT_UNDER_WAY: waiting "DeploymentUnderWay"
+        means "Another deployment, which has begun or is older, goes first on some of the hosts."
+        heals "When it has run, or is gone."
+        step "Wait, or delete the deployment that the message names.";
     NODES_NOT_READY: warning "NodesNotReady"
-        means "Hosts have no node, or it is being deleted; nothing is deployed to these hosts."
+        means "Hosts have no node, or it is being deleted."
         heals "When they have." step "See the node set's `NodesAccepted`.";
     MACHINES_NOT_READY: warning "MachinesNotReady"
         means "Machines of hosts are not there; nothing is deployed to these hosts."
@@ -40,7 +44,7 @@ api::reasons! {
         means "A node set with which the deployment began was deleted, and another one has its \
             name."
         heals "No." step "Delete the deployment, and create one for the new node set.";
-    NODES_NOT_READY; MACHINES_NOT_READY;
+    MACHINES_NOT_READY;
 
     /// Certificates and inventories.
     const FILES;

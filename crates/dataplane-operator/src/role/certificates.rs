@@ -64,24 +64,19 @@ pub fn role_of_secret(secret: &PartialObjectMeta<Secret>) -> Vec<Key> {
     role.map(|it| Key::new(secret.namespace().unwrap_or_default(), it)).collect()
 }
 
-/// Returns the listed services that exist, each with the service whose certificates it uses.
-pub fn with_sources<'a>(
+/// Returns the certificates that the listed services of a role request; `sources` has, for services that
+/// define none, the service whose certificates they use.
+pub fn requests<'a>(
+    role: Option<&Role>,
     listed: &'a [String],
     services: &'a BTreeMap<String, Arc<Service>>,
     sources: &'a BTreeMap<String, Arc<Service>>,
-) -> impl Iterator<Item = (&'a str, &'a Service)> {
-    listed.iter().filter_map(|name| {
+) -> Vec<CertificateRequest<'a>> {
+    let service = |name: &'a String| {
         let own = services.get(name)?;
         Some((name.as_str(), &**sources.get(name).unwrap_or(own)))
-    })
-}
-
-/// Returns the certificates that the services of a role request.
-fn requests<'a>(
-    is_enabled: bool,
-    services: impl Iterator<Item = (&'a str, &'a Service)>,
-) -> Vec<CertificateRequest<'a>> {
-    requested(services.filter(|_| is_enabled))
+    };
+    requested(listed.iter().filter(|_| is_enabled(role)).filter_map(service))
 }
 
 /// Returns the listed services that exist.
@@ -90,13 +85,12 @@ fn listed(seen: &Observed) -> impl Iterator<Item = (&str, &Service)> {
     listed.filter_map(|name| Some((name.as_str(), &**seen.services.get(name)?)))
 }
 
-/// Returns the Secrets of the certificates that services request for the hosts of these nodes.
-pub fn wanted_secrets<'a>(
+/// Returns the Secrets of the certificates that are requested for the hosts of these nodes.
+pub fn wanted_secrets(
     namespace: &str,
-    (role, nodes): (Option<&Role>, &[Arc<Node>]),
-    services: impl Iterator<Item = (&'a str, &'a Service)>,
+    nodes: &[Arc<Node>],
+    requests: &[CertificateRequest<'_>],
 ) -> BTreeSet<SourceRef> {
-    let requests = requests(is_enabled(role), services);
     let of_node = |node: &Arc<Node>| {
         let name = node.name_any();
         let secrets = requests.iter().map(|it| SourceRef::secret(namespace, &secret_of(it, &name)));
@@ -111,8 +105,8 @@ impl<'a> RoleCertificates<'a> {
         let Some(role) = seen.role.as_deref().filter(|it| !is_terminating(*it)) else {
             return Self::default();
         };
-        let services = with_sources(seen.listed(), &seen.services, &seen.certificate_sources);
-        let requests = requests(is_enabled(Some(role)), services);
+        let sources = &seen.certificate_sources;
+        let requests = requests(Some(role), seen.listed(), &seen.services, sources);
         let (mut names, mut addresses) = (HostNetworkValues::new(), HostNetworkValues::new());
         for node in seen.nodes.iter().filter(|_| !requests.is_empty()) {
             let HostTls { names: own, addresses: reached } =
@@ -137,7 +131,8 @@ impl<'a> RoleCertificates<'a> {
             return Self { requests, ..Self::default() };
         }
         if !requests.is_empty() && !seen.issued.is_served {
-            let problems = vec![no_cert_manager(role)];
+            let title = format!("OpenStackDataPlaneRole {}", role.name_any());
+            let problems = vec![tls::no_cert_manager(&title)];
             let desired = DesiredCertificates { problems, ..DesiredCertificates::default() };
             return Self { requests, desired };
         }
@@ -249,15 +244,6 @@ impl<'a> RoleCertificates<'a> {
         let mounts = self.mounts(seen, service, &BTreeMap::new());
         mounts.into_iter().filter_map(bundle).collect()
     }
-}
-
-fn no_cert_manager(role: &Role) -> Problem {
-    let text = format!(
-        "OpenStackDataPlaneRole {} has tlsEnabled: true, and the cluster has no cert-manager to issue \
-         certificates: install it, or set tlsEnabled: false.",
-        role.name_any()
-    );
-    Problem::new(&reasons::CERT_MANAGER_NOT_FOUND, text)
 }
 
 /// Returns a certificate of hosts, whose files are named as plays look for them.

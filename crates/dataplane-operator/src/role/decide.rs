@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use api::conditions::{Condition, ConditionDraft};
-use api::dataplane::ServiceRun;
+use api::dataplane::{Role, ServiceRun};
 use jiff::Timestamp;
 use operator_core::finalizers::is_terminating;
 use operator_core::plan::{Plan, Step};
@@ -14,18 +14,17 @@ use operator_core::run_engine::service_sequence::NeededRun;
 use operator_core::run_engine::{Run, run_gc};
 
 use crate::host::effective_spec::role_strategy;
-use crate::host::machines::{observed, provisioning_state};
+use crate::host::machines::request;
 use crate::host::{networks, runs};
 use crate::role::blocked_rollout::BlockedRollout;
 use crate::role::build::{connection, inventories, run_template};
 use crate::role::certificates::RoleCertificates;
-use crate::role::evaluate::{EvaluatedHost, evaluate};
+use crate::role::evaluate::{EvaluatedHost, counts, evaluate, failing};
 use crate::role::machine_request::MachineRequest;
 use crate::role::node_status::{NodeFindings, node_findings, node_step};
 use crate::role::observed::Observed;
 use crate::role::resolve::{Resolved, resolve};
 use crate::role::resolved::{ResolvedHost, recorded_services};
-use crate::role::rollout::{counts, failing};
 use crate::role::status::role_step;
 use crate::role::{deletion, finalizer, last_looks, secret_vars};
 
@@ -168,40 +167,25 @@ fn requeue(
         if let Some(at) = sequence.retry_at() {
             plan.requeue_at(at, now);
         }
-        match &host.machine {
-            Some(Ok(provisioning)) if provisioning.waits_for_ssh => {
-                plan.requeue_in(provisioning_state::ASK_AGAIN);
-            }
-            Some(Ok(provisioning)) if provisioning.is_unheard => {
-                plan.requeue_in(observed::CRD_POLL_INTERVAL);
-            }
-            Some(Err(fault)) if !fault.needs_human() => {
-                plan.requeue_in(observed::CRD_POLL_INTERVAL);
-            }
-            Some(Ok(_) | Err(_)) | None => {}
-        }
+        request::requeue(plan, &host.machine);
         if networks::are_unserved(&host.problems) {
             plan.requeue_in(networks::CRD_POLL_INTERVAL);
         }
     }
     if resolved.certificates.are_unserved() {
         // No watch reports its arrival.
-        plan.requeue_in(observed::CRD_POLL_INTERVAL);
+        plan.requeue_in(request::CRD_POLL_INTERVAL);
     }
     if resolved.machine_request.as_ref().is_some_and(MachineRequest::has_migrating_nodes) {
-        plan.requeue_in(observed::CRD_POLL_INTERVAL);
+        plan.requeue_in(request::CRD_POLL_INTERVAL);
     }
 }
 
 /// Returns the present conditions of the object that reports a rejected write: the role, or a node
 /// without one.
 fn previous(seen: &Observed) -> &[Condition] {
-    let conditions = match (&seen.role, seen.nodes.first()) {
-        (Some(role), _) => role.status.as_ref().map(|it| it.conditions.as_slice()),
-        (None, Some(node)) => node.status.as_ref().map(|it| it.conditions.as_slice()),
-        (None, None) => None,
-    };
-    conditions.unwrap_or_default()
+    let of_node = || seen.nodes.first().map(|it| it.conditions());
+    seen.role.as_deref().map(Role::conditions).or_else(of_node).unwrap_or_default()
 }
 
 /// Holds the hosts that the role's disruption budget does not admit.

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use api::baremetal::BaremetalSet;
 use api::conditions::{
-    self, Condition, ConditionDraft, READY, RECONCILING, STALLED, first_names, merge_conditions,
+    Condition, ConditionDraft, READY, RECONCILING, STALLED, first_names, merge_conditions,
 };
+use api::dataplane::condition_types::BAREMETAL_READY;
 use api::dataplane::{HostMachine, NodeStatus, Role, RoleStatus};
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -15,7 +16,7 @@ use operator_core::rejected_write::WRITES_ACCEPTED;
 
 use crate::conditions::NAMED;
 use crate::finalizers::{INVENTORY_FINALIZER, is_used};
-use crate::host::last_look::{is_host_skipped, is_skipped};
+use crate::host::last_look::is_host_skipped;
 use crate::host::machines::machine_names::known_name;
 use crate::host::machines::{machine_conditions, set};
 use crate::host::status::own;
@@ -24,7 +25,7 @@ use crate::role::last_looks;
 use crate::role::machine_request::{MachineRequest, is_leaving};
 use crate::role::node_status::ours;
 use crate::role::observed::{NodeGroup, Observed};
-use crate::role::provisioning::{BAREMETAL_READY, PROVISION_READY};
+use crate::role::provisioning::PROVISION_READY;
 use crate::role::resolved::ResolvedHost;
 
 /// Returns the step that writes the desired set of machines, or that deletes the set, which gives
@@ -34,7 +35,7 @@ pub fn set_step(
     machine_request: &MachineRequest<'_>,
     hosts: &[ResolvedHost<'_>],
 ) -> Option<Step> {
-    let set = machine_request.set;
+    let set = machine_request.request.set;
     let is_deleted = set.is_some_and(|it| is_terminating(&**it));
     if (is_deleted || is_going(seen)) && !machine_request.needs_set() {
         // A node without a role has its set to itself.
@@ -56,10 +57,8 @@ pub fn abandonment(seen: &Observed) -> Option<Step> {
     let is_last = is_going(seen) && is_last(seen);
     let nodes =
         seen.nodes.iter().chain(&seen.migrating_nodes).filter(|it| !is_last && is_used(&***it));
-    let is_skipped = match (&seen.group, &seen.role) {
-        (NodeGroup::Role(_), role) => role.as_deref().is_some_and(is_skipped),
-        (NodeGroup::Node(_), _) => seen.nodes.first().is_some_and(|it| is_skipped(&**it)),
-    };
+    let alone = seen.nodes.first().filter(|_| matches!(seen.group, NodeGroup::Node(_)));
+    let is_skipped = is_host_skipped(alone.map(|it| &**it), seen.role.as_deref());
     let is_let_go = seen.is_namespace_terminating || is_skipped;
     set::release_of(set, is_let_go, nodes.map(|it| known_name(it)))
 }
@@ -103,7 +102,7 @@ pub fn status_steps(
     rejected: Option<&ConditionDraft>,
     now: Timestamp,
 ) -> Vec<Step> {
-    if machine_request.set.is_none() {
+    if machine_request.request.set.is_none() {
         return Vec::new();
     }
     let waits =
@@ -121,30 +120,29 @@ fn node_step(
     now: Timestamp,
 ) -> Option<Step> {
     let node = host.node;
-    let provisioning = machine_request.followed(node, &host.effective, now);
     let held = last_looks::held(seen, node, now);
     let held = held.map(|it| it.reason.condition(BAREMETAL_READY, it.message));
-    let draft = match (&machine_request.template, rejected.filter(|it| set::is_refused(it))) {
+    let draft = match (host.machine.as_ref()?, rejected.filter(|it| set::is_refused(it))) {
         _ if held.is_some() => held?,
         // The request is faulty, so the set cannot even be updated to drop the host.
         (Err(problem), _) => problem.condition(BAREMETAL_READY),
         (Ok(_), Some(rejected)) => rejected.clone().with_type(BAREMETAL_READY),
-        (Ok(_), None) => machine_conditions::leaving(
+        (Ok(provisioning), None) => machine_conditions::leaving(
             BAREMETAL_READY,
             &reasons::machines::GIVING_BACK,
-            &machine_request.owner,
-            &provisioning,
+            &machine_request.request.owner,
+            provisioning,
         ),
     };
     let rejected = rejected.filter(|_| matches!(seen.group, NodeGroup::Node(_)));
     let observed = node.status.as_ref().map(own);
     let observed = observed.as_ref();
-    let previous = ours(observed.map(|it| it.conditions.as_slice()).unwrap_or_default());
-    let conditions = settled(&previous, draft, rejected, node.metadata.generation, now);
+    let conditions =
+        settled(&ours(node.conditions()), draft, rejected, node.metadata.generation, now);
     let rest = observed.cloned().unwrap_or_default();
-    let machine = HostMachine { ready: false, ..provisioning.record };
-    let desired = NodeStatus { conditions, machine: Some(machine), ..rest };
-    status_step(Target::of(node), observed, &desired, &previous, &desired.conditions)
+    let machine = host.record.clone().map(|it| HostMachine { ready: false, ..it });
+    let desired = NodeStatus { conditions, machine, ..rest };
+    status_step(Target::of(node), observed, &desired)
 }
 
 fn role_step(
@@ -175,10 +173,9 @@ fn role_step(
     };
     let draft = reasons::machines::DELETION_WAITS.condition(PROVISION_READY, text);
     let observed = role.status.as_ref();
-    let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
-    let conditions = settled(&previous, draft, rejected, role.metadata.generation, now);
+    let conditions = settled(role.conditions(), draft, rejected, role.metadata.generation, now);
     let desired = RoleStatus { conditions, ..observed.cloned().unwrap_or_default() };
-    status_step(Target::of(role), observed, &desired, &previous, &desired.conditions)
+    status_step(Target::of(role), observed, &desired)
 }
 
 /// Returns the previous conditions, with this one, a rejected write and the summary replaced.
@@ -193,7 +190,6 @@ fn settled(
     let anew = [draft.type_.as_str(), WRITES_ACCEPTED, READY, RECONCILING, STALLED];
     let stands = previous.iter().filter(|it| !anew.contains(&it.type_.as_str()));
     let mut drafts: Vec<ConditionDraft> = stands.map(ConditionDraft::repeated).collect();
-    drafts.extend(conditions::kstatus(&ready));
     drafts.extend(rejected.cloned());
     drafts.extend([draft, ready]);
     merge_conditions(previous, drafts, generation, now)

@@ -1,17 +1,15 @@
-//! The evaluation of one host of a group: its next step, from its runs and the disruption budget.
+//! The evaluation of the hosts of a group: the next step of each, from its runs and the disruption budget.
 
 use api::dataplane::{Node, RunState, ServiceRun};
 use jiff::Timestamp;
 use kube::ResourceExt;
-use operator_core::run_engine::host_key::accept_command;
-use operator_core::run_engine::host_owner::take_over_command;
 use operator_core::run_engine::retry::Retries;
-use operator_core::run_engine::rollout::RolloutState;
+use operator_core::run_engine::rollout::{RolloutCounts, RolloutState, named};
 use operator_core::run_engine::service_sequence::{self, NeededRun, ServiceSequence, has_begun};
 use operator_core::run_engine::{DesiredService, Host, Run, SequenceState};
 
+use crate::host::services::ServiceFaults;
 use crate::role::blocked_rollout::BlockedRollout;
-use crate::role::faults::OfGroup;
 use crate::role::redeploy;
 use crate::role::resolved::{ResolvedHost, is_first_deployment, recorded_services};
 
@@ -109,10 +107,33 @@ impl<'a> EvaluatedHost<'a> {
     }
 }
 
+/// Returns the hosts that count: those whose own `deploy` is not false.
+fn counted<'a>(hosts: &'a [EvaluatedHost<'a>]) -> impl Iterator<Item = &'a EvaluatedHost<'a>> {
+    let own = |it: &&EvaluatedHost<'_>| it.host.node.spec.deploy_strategy.as_ref()?.deploy;
+    hosts.iter().filter(move |it| own(it) != Some(false))
+}
+
+/// Counts the hosts of a group by their rollout state.
+pub fn counts(hosts: &[EvaluatedHost<'_>]) -> RolloutCounts {
+    let is_trying = |it: &&EvaluatedHost<'_>| it.is_at_work() && it.rollout_state().is_retry();
+    let trying = counted(hosts).filter(is_trying).count();
+    RolloutCounts::of(counted(hosts).map(EvaluatedHost::rollout_state)).with_trying(trying)
+}
+
+/// Returns the names of the first failed hosts that use up the disruption budget.
+pub fn failing(hosts: &[EvaluatedHost<'_>]) -> String {
+    let fails = |it: &&EvaluatedHost<'_>| {
+        it.rollout_state().counts_as_unavailable() && it.rollout_state().fails()
+    };
+    let names: Vec<String> =
+        counted(hosts).filter(fails).map(|it| it.host.node.name_any()).collect();
+    named(&names)
+}
+
 /// Evaluates one host with the faults and the runs of its group, whatever the other hosts do.
 pub fn evaluate<'a>(
     host: &'a ResolvedHost<'a>,
-    problems: &OfGroup,
+    problems: &ServiceFaults,
     runs: &[Run<'_>],
     now: Timestamp,
 ) -> EvaluatedHost<'a> {
@@ -125,19 +146,16 @@ pub fn evaluate<'a>(
 
 fn sequence(host: &ResolvedHost<'_>, runs: &[Run<'_>], now: Timestamp) -> ServiceSequence {
     let (name, namespace) = (&host.effective.name, host.node.namespace().unwrap_or_default());
-    let accept = host.trust.is_learned.then(|| accept_command(&namespace, name));
     let ssh_secret = host.effective.ssh_secret.as_deref().unwrap_or_default();
     let ssh_version = host.ssh.map(|it| it.version.as_str()).unwrap_or_default();
-    let object = format!("openstackdataplanenode/{name}");
     let host = Host {
         name,
         desired: &host.desired,
         recorded: recorded_services(host.node),
         has_moved: host.has_moved,
         ssh_key: (ssh_secret, ssh_version),
-        trusted: &host.trust.token(),
-        accept: accept.as_deref(),
-        take_over: &take_over_command(&namespace, &object),
+        trust: &host.trust,
+        namespace: Some(&namespace),
         retries: Retries::Healing(&redeploy::redeploy_command(host.node)),
     };
     service_sequence::evaluate(&host, runs, now)

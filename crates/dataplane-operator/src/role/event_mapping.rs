@@ -13,6 +13,7 @@ use operator_runtime::workqueue::WorkQueue;
 use crate::caches::Caches;
 use crate::controller_names::GROUP;
 use crate::host::conflicts::Claim;
+use crate::host::conflicts::host_claim::keys_of_node;
 use crate::indexes::{BY_HOST, namespace};
 use crate::role::NodeGroup;
 
@@ -23,8 +24,14 @@ pub(crate) fn map_events(queue: &Arc<WorkQueue>, caches: &Arc<Caches>) {
     groups.watches(&hosts.roles, |_, role| [key_of_role(role)]);
     groups.watches(&hosts.nodes, |_, node| key_of_node(node));
     // Several objects may describe one host: a change of one enqueues the others.
-    groups.watches(&hosts.nodes, |caches, node| described(caches, &caches.hosts.of_node(node)));
-    groups.watches(&hosts.node_sets, |caches, set| described(caches, &Claim::of_node_set(set)));
+    groups.watches(&hosts.nodes, |caches, node| {
+        let claimed = caches.hosts.of_node(node).lookup_keys().into_iter();
+        // A host of a node set is claimed there, but what was learned of it is on its node.
+        described(caches, claimed.chain(keys_of_node(node)))
+    });
+    groups.watches(&hosts.node_sets, |caches, set| {
+        described(caches, Claim::of_node_set(set).lookup_keys())
+    });
     groups.watches(&caches.services, |caches, service| {
         let name = service.name_any();
         let of_role = |it: &RoleSpec| it.services.contains(&name);
@@ -58,10 +65,9 @@ fn key_of_node(node: &Node) -> Option<Key> {
     NodeGroup::of(node).map(|it| it.key(&namespace(node)))
 }
 
-/// Returns the groups of the nodes that describe the host of a claim.
-fn described(caches: &Caches, claim: &Claim) -> Vec<Key> {
-    let keys = claim.lookup_keys();
-    let nodes = keys.iter().flat_map(|it| caches.hosts.nodes.indexed(BY_HOST, it));
+/// Returns the groups of the nodes that have one of these keys of the index [`BY_HOST`].
+fn described(caches: &Caches, keys: impl IntoIterator<Item = Key>) -> Vec<Key> {
+    let nodes = keys.into_iter().flat_map(|it| caches.hosts.nodes.indexed(BY_HOST, &it));
     nodes.filter_map(|it| key_of_node(&it)).collect()
 }
 

@@ -9,7 +9,7 @@ use operator_core::data_sources::{NamedSource, SourceRef, sources_of};
 
 use crate::host::conflicts::AddressTaken;
 use crate::host::effective_spec::{EffectiveSpec, HOST_NAME_VAR};
-use crate::host::services::{absent_service, invalid, not_included, source_fault};
+use crate::host::services::{ServiceFaults, absent_service, invalid, source_fault};
 use crate::host::ssh_trust::secret_fault;
 use crate::host::{networks, vars};
 use crate::reasons;
@@ -17,34 +17,9 @@ use crate::role::certificates::RoleCertificates;
 use crate::role::observed::{NodeGroup, Observed, own_ssh_secret};
 use crate::role::resolved::ResolvedHost;
 
-/// The faults that keep the services of a group from running, independently of the host.
-#[derive(Clone, Debug, Default)]
-pub struct OfGroup {
-    /// The missing data sources of each service, with the service's name, in the order of the list.
-    pub of_services: Vec<(String, Problem)>,
-    /// The faults that concern all services.
-    pub of_all: Vec<Problem>,
-    /// The services whose playbooks the runner image lacks; they are run all the same, for the image
-    /// may have been extended under its name.
-    pub not_included: Vec<Problem>,
-}
-
-impl OfGroup {
-    /// Returns all faults that keep services from running.
-    pub fn all(&self) -> Vec<Problem> {
-        let of_services = self.of_services.iter().map(|it| &it.1);
-        self.of_all.iter().chain(of_services).cloned().collect()
-    }
-
-    /// Returns whether a host has to wait before this service.
-    pub fn blocks(&self, service: &str) -> bool {
-        self.of_services.iter().any(|it| it.0 == service)
-    }
-}
-
 /// Returns the faults that keep the services of the group from running on any host.
-pub fn of_group(seen: &Observed, certificates: &RoleCertificates<'_>) -> OfGroup {
-    let mut problems = OfGroup::default();
+pub fn of_group(seen: &Observed, certificates: &RoleCertificates<'_>) -> ServiceFaults {
+    let mut problems = ServiceFaults::default();
     for name in seen.listed() {
         // Nothing of an incomplete list is run.
         let Some(service) = seen.services.get(name) else {
@@ -53,7 +28,6 @@ pub fn of_group(seen: &Observed, certificates: &RoleCertificates<'_>) -> OfGroup
             continue;
         };
         problems.of_all.extend(invalid(service));
-        problems.not_included.extend(not_included(service, seen.runner));
         let sources = sources_of(&service.spec).into_iter().map(|it| (name.clone(), it));
         let sources = sources.chain(certificates.bundles(seen, (name, service)));
         let fault = |(by, it): (String, NamedSource)| {

@@ -48,7 +48,7 @@ pub fn removals(seen: &Observed, machine_request: Option<&MachineRequest<'_>>) -
     }
     let goes =
         |it: &&Arc<Role>| is_terminating(&***it) && is_only_finalizer(&***it, INVENTORY_FINALIZER);
-    let has_set = machine_request.is_some_and(|it| it.set.is_some());
+    let has_set = machine_request.is_some_and(|it| it.request.set.is_some());
     if let Some(role) = seen.role.as_ref().filter(goes).filter(|_| !has_set) {
         let names = inventory_shards::names(&role.name_any(), seen.nodes.len());
         steps.extend(names.iter().flat_map(|it| removal(seen, it)));

@@ -2,28 +2,17 @@
 
 use std::sync::Arc;
 
-use api::baremetal::BaremetalSet;
 use api::dataplane::{Node, RunState, ServiceRun};
 use jiff::Timestamp;
-use kube::ResourceExt;
 use operator_core::data_sources::SourceRef;
 use operator_core::finalizers::is_terminating;
-use operator_core::hash;
-use operator_core::plan::{Plan, Step};
-use operator_core::run_engine::Run;
-use operator_core::run_engine::host_key::recorded_trust;
-use operator_core::run_engine::last_run;
+use operator_core::plan::Plan;
 use operator_core::run_engine::layout::Layout;
-use operator_core::run_engine::run_template::{HostConnection, RunTemplate};
-use operator_runtime::source_cache::Digests;
+use operator_core::run_engine::run_template::RunTemplate;
 
 use crate::finalizers::is_used;
-use crate::host::effective_spec::EffectiveSpec;
-use crate::host::last_look::{
-    Due, Held, LeavingHost, Look, SERVICE, is_host_skipped, is_of, skip_command, template,
-};
+use crate::host::last_look::{Held, LeavingHost, is_host_skipped, is_off, template};
 use crate::host::machines::machine_names::{known_name, machine_of};
-use crate::host::machines::provisioning_state::answers;
 use crate::role::inventory_shards::node_inventory_name;
 use crate::role::observed::Observed;
 use crate::role::resolved::{is_first_deployment, recorded_services};
@@ -31,32 +20,7 @@ use crate::role::resolved::{is_first_deployment, recorded_services};
 /// Returns what holds the machine of a node that no other operator needs any more; `None` where it may be
 /// given back.
 pub fn held(seen: &Observed, node: &Node, now: Timestamp) -> Option<Held> {
-    let set = own_set(seen).filter(|it| it.spec.baremetal_hosts.contains_key(&known_name(node)))?;
-    if seen.is_namespace_terminating
-        || is_host_skipped(Some(node), seen.role.as_deref())
-        || !is_asked(seen, node)
-    {
-        return None;
-    }
-    let effective = seen.effective(node);
-    let (ssh_name, ssh) = ssh(seen, &effective);
-    let ssh = Digests::ssh_secret(&ssh_name, ssh);
-    let namespace = &seen.namespace;
-    let copied = (&effective.env, &effective.extra_mounts, &effective.network_attachments);
-    let installation = machine_of(node).map(|it| &it.installation);
-    let host = LeavingHost {
-        name: &effective.name,
-        has_address: address(node, &effective).is_some(),
-        identity: hash::digest(&(SERVICE, node.uid(), installation, copied)),
-        ssh: (ssh.name, ssh.version),
-        trust: recorded_trust(node),
-        is_off: answers(set) && set.host_status(&known_name(node)).is_some_and(|it| it.powered_off),
-        skip: skip_command(namespace, &format!("openstackdataplanenode/{}", node.name_any())),
-    };
-    match host.evaluate(&runs(seen, node), now) {
-        Look::Over => None,
-        Look::Held(held) => Some(held),
-    }
+    leaving_host(seen, node)?.held(&seen.looks, now)
 }
 
 /// Returns whether something holds the machine of a node that no other operator needs any more.
@@ -65,10 +29,36 @@ pub fn is_held(seen: &Observed, node: &Node) -> bool {
     held(seen, node, Timestamp::UNIX_EPOCH).is_some()
 }
 
-/// Returns the set that the group requests, if it exists.
-fn own_set(seen: &Observed) -> Option<&BaremetalSet> {
-    let (owner, _) = seen.owner()?;
-    seen.machines.set_of(&owner).map(|it| &**it)
+/// Returns the host of a node, at which this operator looks before its machine is given back.
+fn leaving_host<'a>(seen: &'a Observed, node: &'a Node) -> Option<LeavingHost<'a>> {
+    let set = seen.machines.set_of(&seen.owner()?.0)?;
+    let name = known_name(node);
+    if !set.spec.baremetal_hosts.contains_key(&name)
+        || seen.is_namespace_terminating
+        || is_host_skipped(Some(node), seen.role.as_deref())
+        || !is_asked(seen, node)
+    {
+        return None;
+    }
+    let effective = seen.effective(node);
+    let recorded = node.status.as_ref().and_then(|it| it.address.clone());
+    let address = recorded.or_else(|| effective.address());
+    let ssh = effective.ssh_secret.unwrap_or_default();
+    let digests = seen.sources.get(&SourceRef::secret(&seen.namespace, &ssh));
+    let inventory = node_inventory_name(&effective.name);
+    let layout = Layout::Parent {
+        beside: seen.inventory_secrets.contains_key(&inventory).then(|| inventory.clone()),
+        inventory,
+        tls: vec![],
+    };
+    let template = RunTemplate {
+        env: effective.env,
+        extra_mounts: effective.extra_mounts,
+        network_attachments: effective.network_attachments,
+        ..template(node, layout)
+    };
+    let (machine, is_off) = (machine_of(node), is_off(set, &name));
+    Some(LeavingHost { node, machine, is_off, address, ssh: (ssh, digests), template })
 }
 
 /// Whether a run may have left guests on the host: one has succeeded there. Of a host without services
@@ -92,52 +82,7 @@ fn leaving(seen: &Observed) -> impl Iterator<Item = &Arc<Node>> {
 
 /// Adds the runs that are due, and the deletions of old ones.
 pub fn add(plan: &mut Plan, seen: &Observed, now: Timestamp) {
-    for node in leaving(seen) {
-        let Some(held) = held(seen, node, now) else { continue };
-        held.add(plan, &runs(seen, node), &node.name_any(), now, |due| run(seen, node, due));
+    for host in leaving(seen).filter_map(|it| leaving_host(seen, it)) {
+        host.add(plan, &seen.looks, now);
     }
-}
-
-/// Returns the runs of the look at a node's host.
-fn runs<'a>(seen: &'a Observed, node: &Node) -> Vec<Run<'a>> {
-    let uid = node.uid();
-    seen.looks.iter().filter(|it| is_of(it, uid.as_ref())).filter_map(|it| Run::of(it)).collect()
-}
-
-fn ssh<'a>(seen: &'a Observed, effective: &EffectiveSpec) -> (String, Option<&'a Digests>) {
-    let name = effective.ssh_secret.clone().unwrap_or_default();
-    let digests = seen.sources.get(&SourceRef::secret(&seen.namespace, &name));
-    (name, digests)
-}
-
-/// Returns the address at which runs reach a node's host, as far as it is known.
-fn address(node: &Node, effective: &EffectiveSpec) -> Option<String> {
-    let recorded = node.status.as_ref().and_then(|it| it.address.clone());
-    recorded.or_else(|| effective.address())
-}
-
-/// Returns the run of an attempt; `None` while the host's address is not known. It belongs to the
-/// node, and goes with it.
-fn run(seen: &Observed, node: &Node, due: Due) -> Option<Step> {
-    let effective = seen.effective(node);
-    let (ssh_name, ssh) = ssh(seen, &effective);
-    let connection = HostConnection::new(
-        address(node, &effective)?,
-        Digests::ssh_secret(&ssh_name, ssh),
-        &recorded_trust(node),
-        due.was_key_refused,
-    );
-    let inventory = node_inventory_name(&effective.name);
-    let layout = Layout::Parent {
-        beside: seen.inventory_secrets.contains_key(&inventory).then(|| inventory.clone()),
-        inventory,
-        tls: vec![],
-    };
-    let template = RunTemplate {
-        env: effective.env,
-        extra_mounts: effective.extra_mounts,
-        network_attachments: effective.network_attachments,
-        ..template(node, layout)?
-    };
-    last_run::step(&template, &effective.name, due.need, connection)
 }

@@ -10,18 +10,21 @@ use api::problem::Problem;
 use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::finalizers::is_terminating;
-use operator_core::plan::{Step, Target};
-use operator_core::run_engine::host_key::HostKey;
+use operator_core::plan::Step;
+use operator_core::run_engine::host_key::{HostKey, recorded_trust};
 use serde_json::Value;
 
 use crate::finalizers::is_used;
-use crate::host::effective_spec::{EffectiveSpec, has_own_options, machine_template};
+use crate::host::effective_spec::{
+    EffectiveSpec, has_own_options, machine_template, role_template,
+};
 use crate::host::machines::machine_names::{
     MachineNames, known_name, machine_name, machine_of, recorded, renamed,
 };
 use crate::host::machines::provisioning_state::{
     Known, ProvisioningState, is_awaited, is_given_back, knows,
 };
+use crate::host::machines::request::MachineRequest as Request;
 use crate::host::machines::set;
 use crate::host::machines::template::{Template, merged};
 use crate::reasons;
@@ -31,52 +34,40 @@ use crate::role::resolved::ResolvedHost;
 
 /// A group's request for machines.
 pub struct MachineRequest<'a> {
-    seen: &'a Observed,
-    /// The requesting object: the role, or the node without a role.
-    pub owner: Target,
+    /// The request of the role, or of the node without a role.
+    pub request: Request<'a>,
     /// The template of the set, or the fault that keeps it from being written.
     pub template: Result<Template, Problem>,
-    /// The set, if it exists and was created for this owner.
-    pub set: Option<&'a Arc<BaremetalSet>>,
-    names: MachineNames,
-    without_room: BTreeMap<String, Problem>,
+    seen: &'a Observed,
 }
 
 impl<'a> MachineRequest<'a> {
     /// Builds the request of a group; `None` when its hosts are provisioned by other means.
     pub fn of(seen: &'a Observed) -> Option<Self> {
         let given = match &seen.group {
-            NodeGroup::Role(_) => {
-                let spec = &seen.role.as_ref()?.spec;
-                spec.baremetal_set_template.as_ref().filter(|_| !spec.pre_provisioned)?
-            }
+            NodeGroup::Role(_) => role_template(seen.role.as_deref()?)?,
             NodeGroup::Node(_) => machine_template(None, seen.nodes.first()?)?,
         };
         let (owner, _) = seen.owner()?;
         let place = format!("spec.baremetalSetTemplate of {} {}", owner.kind.kind, owner.name);
-        let template = Template::read(given, &place)
-            .and_then(|it| set::fault(&seen.machines, &owner).map_or(Ok(it), Err));
-        let set = seen.machines.set_of(&owner);
-        let names = names_of(&seen.nodes, set.map(|it| &**it));
-        let mut request = Self { seen, owner, template, set, names, without_room: BTreeMap::new() };
-        let may_ask = |it: &&Arc<Node>| !is_terminating(&***it) && request.is_owner(it);
-        let asked = seen.nodes.iter().filter(may_ask).map(|it| request.asked(it)).collect();
-        request.without_room = set::without_room(request.set(), &request.owner, asked);
-        Some(request)
+        let names = names_of(&seen.nodes, seen.machines.set_of(&owner).map(|it| &**it));
+        let asking = seen.nodes.iter().filter(|it| !is_terminating(&***it));
+        let asked = asking.filter_map(|it| Some(names.machine(&it.name_any())?.to_owned()));
+        let asked = asked.collect();
+        let request = Request::of(&seen.machines, owner, names, asked);
+        let template = Template::read(given, &place);
+        let template = template.and_then(|it| request.fault().map_or(Ok(it), Err));
+        Some(Self { request, template, seen })
     }
 
-    fn set(&self) -> Option<&'a BaremetalSet> {
-        self.set.map(|it| &**it)
+    /// Returns the machine that a node gets; `None` if another node gets the one that it requests.
+    fn machine(&self, node: &Node) -> Option<&str> {
+        self.request.names.machine(&node.name_any())
     }
 
     /// Returns the name of the machine that a node requests, even if another node gets it.
     fn asked(&self, node: &Node) -> String {
-        self.names.machine(&node.name_any()).map_or_else(|| machine_name(node), str::to_owned)
-    }
-
-    /// Returns whether a node gets the machine that it requests.
-    fn is_owner(&self, node: &Node) -> bool {
-        self.names.owner(&self.asked(node)) == Some(&node.name_any())
+        self.machine(node).map_or_else(|| machine_name(node), str::to_owned)
     }
 
     /// Returns the provisioning state of a host's machine, or the fault that keeps it from getting
@@ -88,31 +79,25 @@ impl<'a> MachineRequest<'a> {
         now: Timestamp,
     ) -> Result<ProvisioningState, Problem> {
         self.template.as_ref().map_err(Clone::clone)?;
-        self.fault(node).map_or_else(|| Ok(self.followed(node, effective, now)), Err)
-    }
-
-    /// Returns the provisioning state of a host's machine, whatever keeps it from getting another
-    /// one.
-    pub fn followed(
-        &self,
-        node: &Node,
-        effective: &EffectiveSpec,
-        now: Timestamp,
-    ) -> ProvisioningState {
         let known = known(node, effective, &self.seen.machines.answering);
-        ProvisioningState::of(self.set(), &self.asked(node), &known, now)
+        let name = self.asked(node);
+        if is_terminating(node) {
+            // It gets no other one.
+            return Ok(self.request.followed(&name, &known, now));
+        }
+        self.fault(node).map_or(Ok(()), Err)?;
+        self.request.provisioning((&name, &title(node)), &known, now)
     }
 
     /// Returns whether to probe a host's ssh server: its machine is installed and has not answered
     /// yet.
     pub fn is_awaited(&self, node: &Node, effective: &EffectiveSpec) -> bool {
         let known = known(node, effective, &self.seen.machines.answering);
-        self.set().is_some_and(|it| is_awaited(it, &self.asked(node), &known))
+        self.request.set.is_some_and(|it| is_awaited(it, &self.asked(node), &known))
     }
 
     fn fault(&self, node: &Node) -> Option<Problem> {
-        let own = node.name_any();
-        let title = format!("OpenStackDataPlaneNode {own}");
+        let (own, title) = (node.name_any(), title(node));
         let (name, called) = (self.asked(node), machine_name(node));
         if name != called {
             let fix = format!(
@@ -127,20 +112,17 @@ impl<'a> MachineRequest<'a> {
             );
             return Some(Problem::new(&reasons::machines::HOST_NAME_INVALID, text));
         }
-        if let Some(first) = self.names.owner(&name).filter(|it| *it != own) {
-            let text = format!(
-                "{title} and OpenStackDataPlaneNode {first} have one host name, {name}, and a machine \
-                 has one of its own, which {first} gets: correct spec.hostName of {own}."
-            );
-            return Some(Problem::new(&reasons::machines::HOST_TWICE, text));
-        }
-        let full = self.without_room.get(&name).cloned();
-        full.or_else(|| set::elsewhere(&self.seen.machines, self.set(), &name, &title))
+        let first = self.request.names.owner(&name).filter(|it| *it != own)?;
+        let text = format!(
+            "{title} and OpenStackDataPlaneNode {first} have one host name, {name}, and a machine \
+             has one of its own, which {first} gets: correct spec.hostName of {own}."
+        );
+        Some(Problem::new(&reasons::machines::HOST_TWICE, text))
     }
 
     /// Returns whether the set has a host for a node that still needs it.
     pub fn is_at_work(&self, node: &Node) -> bool {
-        self.is_owner(node) && set::has(self.set(), &self.asked(node)) && self.keeps_machine(node)
+        self.machine(node).is_some_and(|it| self.request.has(it)) && self.keeps_machine(node)
     }
 
     /// Returns whether a node still needs its machine: it is not being deleted, others still use it, or
@@ -153,11 +135,12 @@ impl<'a> MachineRequest<'a> {
     ///
     /// A node without a role has a set of its own, which is deleted as a whole.
     pub fn is_given_back(&self, node: &Node) -> bool {
+        let set = self.request.set;
         if matches!(self.seen.group, NodeGroup::Node(_)) {
-            return self.set.is_none();
+            return set.is_none();
         }
         // The set's machine of that name may be another node's.
-        !self.is_owner(node) || is_given_back(self.set(), &self.asked(node))
+        self.machine(node).is_none_or(|it| is_given_back(set.map(|it| &**it), it))
     }
 
     /// Returns whether a group that is being deleted still needs its set.
@@ -172,11 +155,10 @@ impl<'a> MachineRequest<'a> {
 
     /// Returns the machines of nodes that have left the group, because other finalizers still hold
     /// those nodes.
-    fn machines_of_migrating_nodes(&self) -> impl Iterator<Item = (String, BaremetalHost)> {
+    fn machines_of_migrating_nodes(&self) -> impl Iterator<Item = String> {
         let is_needed = |it: &&Arc<Node>| is_used(&***it) || last_looks::is_held(self.seen, it);
-        let needed = self.seen.migrating_nodes.iter().filter(is_needed);
-        let names = needed.map(|it| known_name(it)).filter(|it| self.names.owner(it).is_none());
-        names.filter_map(|it| Some((it.clone(), self.set?.spec.baremetal_hosts.get(&it)?.clone())))
+        let needed = self.seen.migrating_nodes.iter().filter(is_needed).map(|it| known_name(it));
+        needed.filter(|it| self.request.names.owner(it).is_none() && self.request.has(it))
     }
 
     /// Returns the step that writes the desired set; `None` when it is up to date or cannot be
@@ -184,26 +166,27 @@ impl<'a> MachineRequest<'a> {
     pub fn step(&self, hosts: &[ResolvedHost<'_>]) -> Option<Step> {
         let template = self.template.as_ref().ok()?;
         let is_going = self.seen.role.as_ref().is_some_and(|it| is_terminating(&**it));
-        let (mut entries, mut asking) = (BTreeMap::new(), Vec::new());
-        for host in hosts.iter().filter(|it| self.is_owner(it.node) && self.keeps_machine(it.node))
-        {
-            let name = self.asked(host.node);
-            let present = self.set.and_then(|it| it.spec.baremetal_hosts.get(&name));
-            let is_barred = is_going || is_terminating(host.node) || host.is_taken;
-            let entry = match (&host.machine, present) {
-                // An existing entry stays, even if the node now has a fault.
-                (Some(Err(_)), Some(present)) => present.clone(),
-                (Some(Err(_)), None) => continue,
-                (_, None) if is_barred => continue,
-                (_, _) => entry(template, &name, host.node, &host.effective),
-            };
-            entries.insert(name, entry);
+        let (mut entries, mut asking) = (Vec::new(), Vec::new());
+        for host in hosts.iter().filter(|it| self.keeps_machine(it.node)) {
+            let Some(name) = self.machine(host.node) else { continue };
+            let stays = matches!(host.machine, Some(Err(_))) || is_terminating(host.node);
+            if (stays || is_going || host.is_taken) && !self.request.has(name) {
+                continue;
+            }
+            // An existing entry stays as it is if the node now has a fault, or goes.
+            let entry = || entry(template, name, host.node, &host.effective);
+            entries.push((name.to_owned(), (!stays).then(entry)));
             asking.push(&host.effective);
         }
-        entries.extend(self.machines_of_migrating_nodes());
+        entries.extend(self.machines_of_migrating_nodes().map(|it| (it, None)));
         let fields = set::with_defaults(template.fields.clone(), defaults(self.seen, &asking));
-        set::step(&self.owner, self.set(), BTreeMap::new(), fields, &entries)
+        self.request.step(BTreeMap::new(), fields, entries)
     }
+}
+
+/// Returns how messages call the host of a node.
+fn title(node: &Node) -> String {
+    format!("OpenStackDataPlaneNode {}", node.name_any())
 }
 
 /// Computes the machine of each node of a group.
@@ -256,7 +239,7 @@ pub fn is_leaving(node: &Node) -> bool {
 
 /// Returns what is known of a host besides its set.
 fn known<'a>(node: &'a Node, effective: &EffectiveSpec, answering: &BTreeSet<String>) -> Known<'a> {
-    let key = node.status.as_ref().and_then(|it| HostKey::parse(it.host_key.as_deref()?));
+    let key = recorded_trust(node).key.as_ref().map(HostKey::fingerprint);
     let can_be_asked = !has_own_options(&effective.vars)
         && effective.network_attachments.is_empty()
         && effective.undecided_address().is_empty()

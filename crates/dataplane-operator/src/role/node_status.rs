@@ -17,6 +17,7 @@ use crate::conditions::input;
 use crate::host::conflicts::shared_keys::HOST_KEY_UNIQUE;
 use crate::host::inputs;
 use crate::host::machines::set;
+use crate::host::node_conditions::is_ready;
 use crate::host::services::lack_services;
 use crate::host::status::own;
 use crate::reasons;
@@ -76,14 +77,10 @@ pub fn node_findings<'a>(
         // A node without a role reports the rejection itself.
         drafts.extend(rejection.cloned());
     }
-    let blocking: Vec<ConditionDraft> =
-        drafts.iter().filter(|it| !keeps_ready || it.type_ != INPUT_READY).cloned().collect();
-    let good = reasons::role::READY
-        .condition(READY, format!("OpenStackDataPlaneNode {} is deployed.", host.node.name_any()));
-    let ready = conditions::ready(&blocking, good);
+    let counts = |it: &&ConditionDraft| !keeps_ready || it.type_ != INPUT_READY;
+    let ready = conditions::ready(drafts.iter().filter(counts), is_ready(host.node));
     let up_to_date = up_to_date(&evaluated);
     let mut all = drafts;
-    all.extend(conditions::kstatus(&ready));
     all.extend([ready.clone(), up_to_date.clone(), setup(host)]);
     let shared = host.shared_key.as_ref();
     all.extend(shared.map(|it| reasons::inputs::HOST_KEY_SHARED.condition(HOST_KEY_UNIQUE, it)));
@@ -260,7 +257,6 @@ pub fn node_step(
     let node = host.node;
     let observed = node.status.as_ref().map(own);
     let observed = observed.as_ref();
-    let previous = ours(observed.map(|it| it.conditions.as_slice()).unwrap_or_default());
     let deployed = observed.map(|it| it.deployed_inputs.clone()).unwrap_or_default();
     let is_complete = findings.up_to_date.status == ConditionStatus::True;
     let (generation, limits) = (node.metadata.generation, seen.limits());
@@ -268,7 +264,12 @@ pub fn node_step(
         observed_generation: generation,
         group: group(&seen.group),
         observed_role: seen.role.as_deref().map(observed_role),
-        conditions: merge_conditions(&previous, findings.all.clone(), generation, now),
+        conditions: merge_conditions(
+            &ours(node.conditions()),
+            findings.all.clone(),
+            generation,
+            now,
+        ),
         inventory_config_map_name: Some(node_inventory_name(&node.name_any())),
         inventory_secret_name: inventory_secret_name(host),
         shared_inventory_config_map_name: shared_inventory_name(seen, host),
@@ -289,14 +290,12 @@ pub fn node_step(
         deployed_inputs: if is_complete { kept(&deployed, &host.inputs) } else { deployed },
         ..NodeStatus::default()
     };
-    let next = desired.conditions.clone();
     let way_on = format!("To deploy it again: {}", redeploy_command(node));
     let step = |desired: &NodeStatus| {
         let (mut renewed, mut renewal) = (desired.clone(), Renewal::default());
         renew(&mut renewed.services, &host.desired, &mut renewal);
         renewal.of_inputs(&mut renewed.deployed_inputs, &host.inputs);
-        let conditions = (previous.as_slice(), next.as_slice());
-        renewal.step(Target::of::<Node>(node), observed, (desired, &renewed), conditions, &way_on)
+        renewal.step(Target::of::<Node>(node), observed, (desired, &renewed), &way_on)
     };
     if sequence.is_due() {
         // A key that was learned meanwhile is written with the next change; until then its run

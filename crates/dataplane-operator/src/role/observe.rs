@@ -7,10 +7,11 @@ use api::ansibleee::AnsibleEe;
 use api::dataplane::{DataPlane, Node, Role, Service};
 use api::shared::SourceKind;
 use kube::{Resource as _, ResourceExt};
-use operator_core::certificates::{Issued, certificate_sources};
+use operator_core::certificates::Issued;
 use operator_core::data_sources::{SourceRef, sources_of};
 use operator_core::finalizers::is_terminating;
 use operator_core::object_key::Key;
+use operator_runtime::controller::{Controller, Decide};
 use operator_runtime::error::Result;
 
 use crate::caches::Caches;
@@ -19,7 +20,7 @@ use crate::controller_ref::controller;
 use crate::default_services::Found;
 use crate::host::conflicts::Claim;
 use crate::host::conflicts::caches::reported_keys;
-use crate::host::effective_spec::{EffectiveSpec, machine_template};
+use crate::host::effective_spec::{EffectiveSpec, machine_template, role_template};
 use crate::host::inventory_metadata::Inventory;
 use crate::host::last_look::LAST_LOOK;
 use crate::host::machines::Seen;
@@ -27,31 +28,46 @@ use crate::host::machines::machine_names::known_name;
 use crate::host::services::ca_bundle;
 use crate::host::vars::{Objects, named};
 use crate::indexes::{BY_OWNER, BY_ROLE, BY_ROLE_LABEL, data_plane_of};
-use crate::role::certificates::{is_enabled, label_key, wanted_secrets, with_sources};
+use crate::role::certificates::{is_enabled, label_key, requests, wanted_secrets};
+use crate::role::decide::decide;
 use crate::role::inventory_shards;
 use crate::role::inventory_shards::node_inventory_name;
 use crate::role::machine_request::{MachineRequest, names_of};
 use crate::role::observed::{NodeGroup, Observed, listed, own_ssh_secret};
 
-/// Reads a group; `None` when neither its role nor any node exists.
-pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
-    let Some(group) = NodeGroup::parse(key) else { return Ok(None) };
-    let members = members(caches, &key.namespace, &group)?;
-    if members.0.is_none() && members.1.is_empty() {
-        caches.sources.depends(GROUP, key, BTreeSet::new());
-        return Ok(None);
+/// The controller of roles and nodes.
+pub struct NodeGroups {
+    /// The caches that it reads.
+    pub caches: Arc<Caches>,
+}
+
+impl Controller for NodeGroups {
+    type Observed = Observed;
+
+    const NAME: &'static str = GROUP;
+
+    const DECIDE: Decide<Observed> = decide;
+
+    async fn observe(&self, key: &Key) -> Result<Option<Observed>> {
+        let caches = &self.caches;
+        let Some(group) = NodeGroup::parse(key) else { return Ok(None) };
+        let (role, nodes) = members(caches, &key.namespace, &group)?;
+        if role.is_none() && nodes.is_empty() {
+            caches.sources.depends(GROUP, key, BTreeSet::new());
+            return Ok(None);
+        }
+        let mut seen = read(caches, key, group, role, nodes).await?;
+        let (role, nodes) = (seen.role.as_deref(), &seen.nodes);
+        let machines = machines(caches, &seen.namespace, &seen.group, role, nodes).await?;
+        let movers = migrating_nodes(caches, &seen.namespace, nodes, &machines);
+        let leaving = nodes.iter().filter(|it| is_terminating(&***it)).chain(&movers);
+        (seen.looks, seen.is_namespace_terminating) =
+            looks(caches, &seen.namespace, leaving, &machines).await?;
+        (seen.machines, seen.migrating_nodes) = (machines, movers);
+        seen.machines.answering = caches.machines.answering(&awaited(&seen)).await;
+        with_certificates(caches, key, &mut seen).await?;
+        Ok(Some(seen))
     }
-    let mut seen = read(caches, key, group, members).await?;
-    let (role, nodes) = (seen.role.as_deref(), &seen.nodes);
-    let machines = machines(caches, &seen.namespace, &seen.group, role, nodes).await?;
-    let movers = migrating_nodes(caches, &seen.namespace, nodes, &machines);
-    let leaving = nodes.iter().filter(|it| is_terminating(&***it)).chain(&movers);
-    (seen.looks, seen.is_namespace_terminating) =
-        looks(caches, &seen.namespace, leaving, &machines).await?;
-    (seen.machines, seen.migrating_nodes) = (machines, movers);
-    seen.machines.answering = caches.machines.answering(&awaited(&seen)).await;
-    with_certificates(caches, key, &mut seen).await?;
-    Ok(Some(seen))
 }
 
 /// Reads a group, except for its machines.
@@ -59,12 +75,12 @@ async fn read(
     caches: &Caches,
     key: &Key,
     group: NodeGroup,
-    (role, nodes): Members,
+    role: Option<Arc<Role>>,
+    nodes: Vec<Arc<Node>>,
 ) -> Result<Observed> {
     let namespace = key.namespace.clone();
     let alone = nodes.first().filter(|_| matches!(group, NodeGroup::Node(_)));
     let owner = role.as_ref().and_then(|it| it.uid()).or_else(|| alone?.uid()).unwrap_or_default();
-    let data_plane = data_plane(caches, &namespace, role.as_deref(), alone)?;
     let listed = listed(&group, role.as_deref(), &nodes).to_vec();
     let known = known_services(caches, &namespace, &listed, role.as_deref());
     let (Found { services, unreadable }, certificate_sources) = known;
@@ -72,9 +88,9 @@ async fn read(
     let effective = |it: &Arc<Node>| EffectiveSpec::of(None, role.as_deref(), it, &Objects::new());
     let (ssh_secrets, addresses): (Vec<_>, Vec<_>) =
         nodes.iter().map(effective).map(|it| (it.ssh_secret.clone(), it.address())).unzip();
-    let mut desired = wanted_sources(&namespace, (role.as_deref(), ssh_secrets), &services);
-    let services_of = with_sources(&listed, &services, &certificate_sources);
-    desired.extend(wanted_secrets(&namespace, (role.as_deref(), &nodes), services_of));
+    let mut desired = wanted_sources(&namespace, role.as_deref(), &ssh_secrets, &services);
+    let requests = requests(role.as_deref(), &listed, &services, &certificate_sources);
+    desired.extend(wanted_secrets(&namespace, &nodes, &requests));
     let of_vars = sources_of_vars(&namespace, role.as_deref(), &nodes);
     let beside = inventory_sources(&namespace, &group, &nodes);
     // Registered before reading, so that a change in between enqueues the group again.
@@ -87,13 +103,13 @@ async fn read(
     let networks = caches.attachments.seen(&caches.api, &namespace, names_networks).await?;
     let sources = caches.sources.digests_of(&caches.api, desired).await?;
     let runs = own_runs(caches, &namespace, &owner);
-    let own = own_claims(&nodes, role.as_deref(), &addresses);
-    let (others, claims) = around(caches, &namespace, (&owner, &runs), (&own, addresses));
+    let (others, claims) =
+        around(caches, &namespace, &owner, &runs, role.as_deref(), &nodes, &addresses);
     Ok(Observed {
+        data_plane: data_plane(caches, &namespace, role.as_deref(), alone)?,
         group,
         namespace,
         role,
-        data_plane,
         nodes,
         services,
         certificate_sources,
@@ -149,24 +165,20 @@ fn own_runs(caches: &Caches, namespace: &str, owner: &str) -> Vec<Arc<AnsibleEe>
 fn around(
     caches: &Caches,
     namespace: &str,
-    (owner, runs): (&str, &[Arc<AnsibleEe>]),
-    (own, addresses): (&[Claim], Vec<Option<String>>),
+    owner: &str,
+    runs: &[Arc<AnsibleEe>],
+    role: Option<&Role>,
+    nodes: &[Arc<Node>],
+    addresses: &[Option<String>],
 ) -> (Vec<Arc<AnsibleEe>>, Vec<Claim>) {
-    let mut others = caches.runs_with_keys(namespace, addresses.into_iter().flatten());
+    let mut others = caches.runs_with_keys(namespace, addresses.iter().flatten().cloned());
     others.retain(|run| run.owner_references().iter().all(|it| it.uid != owner));
     let reported = reported_keys(namespace, runs.iter().chain(&others));
-    let claims = caches.hosts.overlapping(own, reported);
+    let hosts = nodes.iter().zip(addresses);
+    let own: Vec<Claim> =
+        hosts.map(|(node, it)| Claim::of_node_at(node, role, it.as_deref())).collect();
+    let claims = caches.hosts.overlapping(&own, reported);
     (others, claims)
-}
-
-/// The claims of the nodes on their hosts.
-fn own_claims(
-    nodes: &[Arc<Node>],
-    role: Option<&Role>,
-    addresses: &[Option<String>],
-) -> Vec<Claim> {
-    let all = nodes.iter().zip(addresses);
-    all.map(|(node, address)| Claim::of_node_at(node, role, address.as_deref())).collect()
 }
 
 /// Reads the sets of machines, if the group requests one or a node has a machine.
@@ -179,8 +191,7 @@ async fn machines(
 ) -> Result<Seen> {
     let has = |it: &Arc<Node>| it.status.as_ref().is_some_and(|it| it.machine.is_some());
     let asks = |it: &Arc<Node>| machine_template(role, it).is_some();
-    let role_asks =
-        role.is_some_and(|it| it.spec.baremetal_set_template.is_some() && !it.spec.pre_provisioned);
+    let role_asks = role.is_some_and(|it| role_template(it).is_some());
     if !role_asks && !nodes.iter().any(|it| has(it) || asks(it)) {
         return Ok(Seen::default());
     }
@@ -224,9 +235,7 @@ async fn looks(
     let mut sets = machines.set.iter().chain(&machines.others);
     let may_go = !uids.is_empty() || sets.any(|it| is_terminating(&**it));
     let goes = may_go && caches.api.is_namespace_terminating(namespace).await?;
-    let runs = uids.iter().flat_map(|it| caches.runs.indexed(BY_OWNER, &Key::new(namespace, it)));
-    let looks = runs.filter(|it| it.labels().contains_key(LAST_LOOK)).collect();
-    Ok((looks, goes))
+    Ok((caches.looks(namespace, uids), goes))
 }
 
 /// Returns the addresses of hosts whose machines are provisioned but whose ssh has not answered
@@ -245,9 +254,10 @@ fn names_networks(role: Option<&Role>, nodes: &[Arc<Node>]) -> bool {
         || nodes.iter().any(|it| !it.spec.network_attachments.is_empty())
 }
 
-/// The role, if the group has one, and its nodes.
+/// A role, if there is one, and its nodes.
 type Members = (Option<Arc<Role>>, Vec<Arc<Node>>);
 
+/// Returns the role, if the group has one, and its nodes.
 fn members(caches: &Caches, namespace: &str, group: &NodeGroup) -> Result<Members> {
     Ok(match group {
         NodeGroup::Role(name) => {
@@ -293,21 +303,17 @@ fn known_services(
     if !is_enabled(role) {
         return (found, BTreeMap::new());
     }
-    let mut lent = Found::default();
-    let get = |name: &str| {
-        lent.lookup(caches.known_services(), namespace, [name.to_owned()]);
-        lent.services.get(name).cloned()
-    };
-    let sources = certificate_sources(&found.services, listed, get);
+    let mut lent = Found::lent(caches.known_services(), namespace, &found.services, listed);
     found.unreadable.append(&mut lent.unreadable);
-    (found, sources)
+    (found, lent.services)
 }
 
 /// Returns the ssh Secrets of the nodes, or of a role that has none yet, and the data sources of the
 /// services, with their CA bundles where hosts get certificates.
 fn wanted_sources(
     namespace: &str,
-    (role, ssh_secrets): (Option<&Role>, Vec<Option<String>>),
+    role: Option<&Role>,
+    ssh_secrets: &[Option<String>],
     services: &BTreeMap<String, Arc<Service>>,
 ) -> BTreeSet<SourceRef> {
     let of_role = role.filter(|_| ssh_secrets.is_empty()).and_then(own_ssh_secret);

@@ -1,6 +1,7 @@
 //! The conditions of nodes and roles for phase -1, the provisioning of their machines.
 
 use api::conditions::ConditionDraft;
+use api::dataplane::condition_types::BAREMETAL_READY;
 use api::problem::Problem;
 
 use crate::host::machines::{ProvisioningState, machine_conditions};
@@ -8,8 +9,6 @@ use crate::reasons;
 use crate::role::machine_request::MachineRequest;
 use crate::role::resolved::ResolvedHost;
 
-/// The condition type for phase -1 of a node.
-pub const BAREMETAL_READY: &str = "BaremetalReady";
 /// The condition type for phase -1 of all nodes of a role; absent when it requests no machines.
 pub const PROVISION_READY: &str = "RoleBaremetalProvisionReady";
 
@@ -29,7 +28,12 @@ pub fn machine_condition(
     };
     match rejected.filter(|_| is_open(machine)) {
         Some(rejected) => rejected.clone().with_type(BAREMETAL_READY),
-        None => machine_conditions::condition(BAREMETAL_READY, &request.owner, machine, &address),
+        None => machine_conditions::condition(
+            BAREMETAL_READY,
+            &request.request.owner,
+            machine,
+            &address,
+        ),
     }
 }
 

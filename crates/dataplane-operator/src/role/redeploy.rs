@@ -46,8 +46,7 @@ fn in_force(present: BTreeSet<String>, served: BTreeSet<String>) -> BTreeSet<Str
 /// Returns the parts of the conditions that request a redeploy of a node. Their texts are another
 /// operator's, of any length, and only their hashes are used.
 fn requests(node: &Node) -> BTreeSet<String> {
-    let conditions = node.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default();
-    let mut found: Vec<&Condition> = conditions.iter().filter(|it| is_request(it)).collect();
+    let mut found: Vec<&Condition> = node.conditions().iter().filter(|it| is_request(it)).collect();
     found.sort_by_key(|it| &it.type_);
     let value = |it: &Condition| hash::short(&(&it.type_, &it.reason, &it.message));
     found.iter().take(MAX_REQUESTS).map(|it| format!("{REQUEST}{}", value(it))).collect()

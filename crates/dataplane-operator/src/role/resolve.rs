@@ -9,7 +9,7 @@ use kube::ResourceExt;
 use operator_core::data_sources::{NamedSource, SourceRef, sources_of};
 use operator_core::hash;
 use operator_core::keyed::{Digest, short, texts};
-use operator_core::run_engine::host_key::{self, ACCEPT, HostKeyTrust};
+use operator_core::run_engine::host_key::{ACCEPT, HostKeyTrust};
 use operator_core::run_engine::run_template::AnsibleOptions;
 use operator_core::run_engine::service_sequence::UNKNOWN;
 use operator_core::run_engine::{DesiredService, limit};
@@ -20,15 +20,15 @@ use crate::host::effective_spec::{EffectiveSpec, has_own_options};
 use crate::host::inputs::{self, Inputs};
 use crate::host::machines::machine_names::machine_of;
 use crate::host::machines::provisioning_state::{self, ProvisioningState};
+use crate::host::services::ServiceFaults;
 use crate::host::ssh_trust::{Offers, SshHost};
 use crate::host::vars;
 use crate::reasons;
 use crate::role::certificates::RoleCertificates;
-use crate::role::faults::{self, OfGroup};
 use crate::role::machine_request::MachineRequest;
 use crate::role::observed::Observed;
 use crate::role::resolved::{ResolvedHost, is_first_deployment, may_begin, recorded_services};
-use crate::role::{inventory_shards, redeploy};
+use crate::role::{faults, inventory_shards, redeploy};
 
 /// A resolved group.
 pub struct Resolved<'a> {
@@ -37,7 +37,7 @@ pub struct Resolved<'a> {
     /// The request for the hosts' machines, if there is one.
     pub machine_request: Option<MachineRequest<'a>>,
     /// The faults that concern all hosts alike.
-    pub problems: OfGroup,
+    pub problems: ServiceFaults,
     /// The faults of the ssh keys of its hosts.
     pub ssh_faults: Vec<Problem>,
     /// The certificates of its hosts.
@@ -72,7 +72,7 @@ struct Common<'a> {
     seen: &'a Observed,
     services: Vec<ServiceInputs<'a>>,
     offers: Offers<'a>,
-    problems: OfGroup,
+    problems: ServiceFaults,
     certificates: RoleCertificates<'a>,
     machine_request: Option<MachineRequest<'a>>,
     now: Timestamp,
@@ -194,8 +194,9 @@ fn trust(
         recorded: recorded.filter(|_| !is_new),
         machine,
         created: node.creation_timestamp().map(|it| it.0),
+        accepted: node.annotations().get(ACCEPT),
     };
-    host.trust(offers, host_key::accepted(node.annotations().get(ACCEPT)))
+    host.trust(offers)
 }
 
 /// Returns whether the host was last evaluated under another role than now, or under none.

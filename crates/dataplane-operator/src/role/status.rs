@@ -3,6 +3,7 @@
 use api::conditions::{self, ConditionDraft, READY, Severity, merge_conditions};
 use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY, SETUP_READY};
 use api::dataplane::{Role, RoleStatus};
+use api::problem::Problem;
 use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::plan::{Step, Target, status_step};
@@ -11,6 +12,7 @@ use operator_core::run_engine::{SequenceState, host_progress};
 
 use crate::conditions::{NAMED, first_texts, input, rank, service_inputs};
 use crate::host::machines::machine_conditions;
+use crate::host::services::not_included;
 use crate::ignored_annotations;
 use crate::indexes::data_plane_of;
 use crate::reasons;
@@ -51,19 +53,18 @@ pub fn role_step(
     let nodes = nodes_finding(seen, hosts);
     let is_deployed = nodes.holds() && !hosts.is_empty();
     let good = nodes.clone().with_type(READY);
-    let of_services = resolved.problems.all();
+    let of_services: Vec<Problem> = resolved.problems.all().cloned().collect();
     // Deployed hosts lose nothing when their ssh key goes.
     let is_blocking =
         |it: &&ConditionDraft| it.type_ != INPUT_READY || !of_services.is_empty() || !is_deployed;
     let input = input(&[of_services.as_slice(), &resolved.ssh_faults].concat());
     let mut all: Vec<ConditionDraft> =
         [Some(input), rejection, Some(nodes)].into_iter().flatten().collect();
-    let blocking: Vec<ConditionDraft> = all.iter().filter(is_blocking).cloned().collect();
-    let ready = conditions::ready(&blocking, good);
-    let lacking = Some(&resolved.problems.not_included).filter(|it| !it.is_empty());
-    all.extend(lacking.map(|it| service_inputs(it)));
-    all.extend(conditions::kstatus(&ready));
-    all.push(ready);
+    all.push(conditions::ready(all.iter().filter(is_blocking), good));
+    // They are run all the same, for the image may have been extended under its name.
+    let services = seen.listed().iter().filter_map(|it| seen.services.get(it));
+    let lacking: Vec<Problem> = services.filter_map(|it| not_included(it, seen.runner)).collect();
+    all.extend((!lacking.is_empty()).then(|| service_inputs(&lacking)));
     all.push(setup_of_all(hosts));
     all.extend(data_plane(seen.data_plane.is_some(), role));
     let names = seen.nodes.iter().filter_map(|it| it.metadata.name.as_ref());
@@ -77,18 +78,16 @@ pub fn role_step(
         host_progress::count(hosts.iter().filter(|it| holds(it)).count())
     };
     let observed = role.status.as_ref();
-    let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
     let desired = RoleStatus {
         observed_generation: role.metadata.generation,
-        conditions: merge_conditions(&previous, all, role.metadata.generation, now),
+        conditions: merge_conditions(role.conditions(), all, role.metadata.generation, now),
         deployed: is_deployed.then_some(true),
         nodes: count(|_| true),
         ready_nodes: count(|it| it.ready.holds()),
         up_to_date_nodes: count(|it| it.up_to_date.holds()),
         provisioned_nodes: asks.then(|| count(|it| it.machine.holds())),
     };
-    let next = desired.conditions.clone();
-    status_step(Target::of::<Role>(role), observed, &desired, &previous, &next)
+    status_step(Target::of::<Role>(role), observed, &desired)
 }
 
 /// Returns the condition for whether the role's data plane exists; `None` when it names none.

@@ -64,15 +64,13 @@ fn status(
     now: Timestamp,
 ) -> Option<Step> {
     let observed = service.status.as_ref();
-    let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
     let held = seen.defaults.as_it_holds(Arc::clone(service));
-    let mut conditions = conditions(seen, &held, rejection, &previous);
+    let mut conditions = conditions(seen, &held, rejection, service.conditions());
     conditions.extend(is_contested.then(|| contested(&held)));
     let generation = service.metadata.generation;
     let desired = ServiceStatus {
         observed_generation: generation,
-        conditions: merge_conditions(&previous, conditions, generation, now),
+        conditions: merge_conditions(service.conditions(), conditions, generation, now),
     };
-    let next = desired.conditions.clone();
-    status_step(Target::of(&**service), observed, &desired, &previous, &next)
+    status_step(Target::of(&**service), observed, &desired)
 }

@@ -58,8 +58,7 @@ fn concerned(caches: &Caches, namespace: &str, listed: &[String]) -> Vec<Key> {
 }
 
 fn is_reported_unused(service: &Service) -> bool {
-    let conditions = service.status.as_ref().map(|it| it.conditions.as_slice());
-    let found = find(conditions.unwrap_or_default(), DATA_SOURCES_USED);
+    let found = find(service.conditions(), DATA_SOURCES_USED);
     found.is_some_and(|it| it.reason == reasons::service::NOT_USED.word)
 }
 

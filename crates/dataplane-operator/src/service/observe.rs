@@ -7,38 +7,54 @@ use kube::{Resource, ResourceExt};
 use operator_core::data_sources::{NamedSource, SourceRef, sources_of};
 use operator_core::finalizers::is_terminating;
 use operator_core::object_key::Key;
+use operator_runtime::controller::{Controller, Decide};
 use operator_runtime::error::Result;
 
 use crate::caches::Caches;
 use crate::controller_names::SERVICE;
+use crate::service::decide::decide;
 use crate::service::observed::Observed;
 use crate::{default_services, endpoints};
 
-/// Reads a service; `None` if it neither exists nor is to be created.
-pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
-    let Key { namespace, name } = key.clone();
-    let defaults = caches.defaults.clone();
-    let Some(service) = caches.services.get(key) else {
-        caches.sources.depends(SERVICE, key, BTreeSet::new());
-        let (sources, ports) = (BTreeMap::new(), None);
-        let is_listed = true;
-        let missing =
-            Observed { namespace, name, service: None, defaults, sources, is_listed, ports };
-        return Ok(is_to_be_made(caches, key).then_some(missing));
-    };
-    let held = defaults.as_it_holds(Arc::clone(&service));
-    let named: BTreeSet<SourceRef> =
-        sources_of(&held.spec).iter().map(|it| it.source(&namespace)).collect();
-    // Registered before reading, so that a change in between enqueues the service again.
-    caches.sources.depends(SERVICE, key, named.clone());
-    let sources = sources(caches, named).await?;
-    let ports = endpoints::observe::observe(caches, &service).await?;
-    let is_missing =
-        |it: &NamedSource| !it.is_optional && !sources.contains_key(&it.source(&namespace));
-    let is_listed =
-        !sources_of(&held.spec).iter().any(is_missing) || lists(caches, key).contains(&true);
-    let service = Some(service);
-    Ok(Some(Observed { namespace, name, service, defaults, sources, is_listed, ports }))
+/// The controller of services; its keys also include default services that do not exist.
+pub struct Services {
+    /// The caches that it reads.
+    pub caches: Arc<Caches>,
+}
+
+impl Controller for Services {
+    type Observed = Observed;
+
+    const NAME: &'static str = SERVICE;
+
+    const DECIDE: Decide<Observed> = decide;
+
+    async fn observe(&self, key: &Key) -> Result<Option<Observed>> {
+        let caches = &self.caches;
+        let Key { namespace, name } = key.clone();
+        let defaults = caches.defaults.clone();
+        let Some(service) = caches.services.get(key) else {
+            caches.sources.depends(SERVICE, key, BTreeSet::new());
+            let (sources, ports) = (BTreeMap::new(), None);
+            let is_listed = true;
+            let missing =
+                Observed { namespace, name, service: None, defaults, sources, is_listed, ports };
+            return Ok(is_to_be_made(caches, key).then_some(missing));
+        };
+        let held = defaults.as_it_holds(Arc::clone(&service));
+        let named: BTreeSet<SourceRef> =
+            sources_of(&held.spec).iter().map(|it| it.source(&namespace)).collect();
+        // Registered before reading, so that a change in between enqueues the service again.
+        caches.sources.depends(SERVICE, key, named.clone());
+        let sources = sources(caches, named).await?;
+        let ports = endpoints::observe::observe(caches, &service).await?;
+        let is_missing =
+            |it: &NamedSource| !it.is_optional && !sources.contains_key(&it.source(&namespace));
+        let is_listed =
+            !sources_of(&held.spec).iter().any(is_missing) || lists(caches, key).contains(&true);
+        let service = Some(service);
+        Ok(Some(Observed { namespace, name, service, defaults, sources, is_listed, ports }))
+    }
 }
 
 async fn sources(

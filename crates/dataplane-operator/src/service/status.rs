@@ -57,9 +57,7 @@ pub fn conditions(
         "Everything that the service names is there."
     };
     let good = reasons::service::READY.condition(READY, text);
-    let ready = conditions::ready(&drafts, good);
-    drafts.extend(conditions::kstatus(&ready));
-    drafts.push(ready);
+    drafts.push(conditions::ready(&drafts, good));
     drafts.extend(Some(sources).filter(|_| is_unused));
     drafts.extend([spec_warnings(service), playbook_included(service), keys_clash(seen, service)]);
     drafts

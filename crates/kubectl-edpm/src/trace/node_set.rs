@@ -147,8 +147,7 @@ fn none(host: &Host<'_>, service: &str) -> String {
 }
 
 fn message(deployment: &Deployment) -> String {
-    let conditions = deployment.status.as_ref().map(|it| it.conditions.as_slice());
-    let ready = find(conditions.unwrap_or_default(), READY);
+    let ready = find(deployment.conditions(), READY);
     ready.map_or_else(
         || "no operator has reconciled it yet".to_owned(),
         |it| format!("{}: {}", it.reason, it.message),

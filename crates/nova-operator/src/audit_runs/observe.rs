@@ -11,44 +11,60 @@ use operator_core::object_key::Key;
 use operator_core::plan::Target;
 use operator_core::run_engine::run_template::MountedSource;
 use operator_core::run_engine::sources::mounted;
+use operator_runtime::controller::{Controller, Decide};
 use operator_runtime::error::Result;
 
 use crate::audit::observe::audited;
 use crate::audit::request::AuditRequest;
 use crate::audit::run::{address_key, is_audit, is_open, open_key};
 use crate::audit::scope::Scope;
+use crate::audit_runs::decide::decide;
 use crate::audit_runs::observed::{Audit, AuditedHost, Observed};
 use crate::caches::Caches;
 use crate::group::{Group, group_key};
 use crate::indexes::{BY_OPEN_ADDRESS, BY_OPEN_AUDIT, BY_OWNER};
 use crate::shared_caches::SharedCaches;
 
-/// Reads a scope; returns `None` when its object does not exist, and with it its audits go.
-pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
-    let shared = caches.watched();
-    let Some((owner, group, nodes)) = members(&shared, &Scope::of_key(key)) else {
-        return Ok(None);
-    };
-    let mut hosts = Vec::new();
-    for node in nodes {
-        hosts.extend(host(caches, &shared, group.as_ref(), node).await?);
+/// The controller of audits.
+pub struct AuditRuns {
+    /// All caches of the operator.
+    pub caches: Arc<Caches>,
+}
+
+impl Controller for AuditRuns {
+    type Observed = Observed;
+
+    const NAME: &'static str = "audit";
+
+    const DECIDE: Decide<Observed> = decide;
+
+    async fn observe(&self, key: &Key) -> Result<Option<Observed>> {
+        let caches = &self.caches;
+        let shared = caches.watched();
+        let Some((owner, group, nodes)) = members(&shared, &Scope::of_key(key)) else {
+            return Ok(None);
+        };
+        let mut hosts = Vec::new();
+        for node in nodes {
+            hosts.extend(host(caches, &shared, group.as_ref(), node).await?);
+        }
+        hosts.sort_by_key(|it| it.node.name_any());
+        let owner_key = Key::new(&owner.namespace, owner.uid.clone().unwrap_or_default());
+        let audits = shared.runs.indexed(BY_OWNER, &owner_key).into_iter();
+        let audits = audits.filter(|it| is_audit(it)).map(|run| {
+            let is_in_the_way =
+                is_open(&run) && run.spec.hosts.iter().any(|it| is_busy(&shared, &it.address));
+            Audit { run, is_in_the_way }
+        });
+        let n_open = open_by_namespace(&shared);
+        Ok(Some(Observed {
+            owner,
+            hosts,
+            audits: audits.collect(),
+            n_open,
+            max_open: caches.audit_limits.max_open,
+        }))
     }
-    hosts.sort_by_key(|it| it.node.name_any());
-    let owner_key = Key::new(&owner.namespace, owner.uid.clone().unwrap_or_default());
-    let audits = shared.runs.indexed(BY_OWNER, &owner_key).into_iter();
-    let audits = audits.filter(|it| is_audit(it)).map(|run| {
-        let is_in_the_way =
-            is_open(&run) && run.spec.hosts.iter().any(|it| is_busy(&shared, &it.address));
-        Audit { run, is_in_the_way }
-    });
-    let n_open = open_by_namespace(&shared);
-    Ok(Some(Observed {
-        owner,
-        hosts,
-        audits: audits.collect(),
-        n_open,
-        max_open: caches.audit_limits.max_open,
-    }))
 }
 
 /// Returns how many audits of each namespace have not ended: those with the label that an object with

@@ -34,12 +34,11 @@ pub fn decide(
     let present = of_cell(cell, seen.secret.content.as_ref(), seen.message_bus.content.as_ref());
     let config = config::render(seen, complete);
     let count = complete.map(|_| RotationProgress::of(&seen.computes, &present));
-    let observed = cell.status.as_ref();
-    let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
+    let previous = cell.conditions();
     let mut drafts = vec![config.condition, credential_rotation::condition(seen, count.as_ref())];
     drafts.extend(conductor::condition(cell, &seen.computes));
     drafts.extend(nova_matches::condition(cell, &seen.computes));
-    drafts.extend(nova_api::conditions(seen, &previous));
+    drafts.extend(nova_api::conditions(seen, previous));
     // First, because removals wait for readings; one that is rejected is not tried again.
     let reading = mappings::decide::decide(seen, rejected, now);
     let discovery = discovery::decide::decide(seen, reading.job.is_some(), now);
@@ -48,8 +47,8 @@ pub fn decide(
         plan.requeue_at(next, now);
     }
     // Files that cannot be written do not affect computes, which have their own files.
-    drafts.extend(rejected.map(|it| it.condition(WRITES_ACCEPTED, &previous)));
-    drafts.extend(status::conditions(seen, view.as_ref(), &previous));
+    drafts.extend(rejected.map(|it| it.condition(WRITES_ACCEPTED, previous)));
+    drafts.extend(status::conditions(seen, view.as_ref(), previous));
     let digests = status::digests(seen, &present, config.hash);
     let up_to_date = count.map(|it| it.up_to_date());
     let mut desired = status::desired(seen, drafts, &digests, up_to_date, now);

@@ -30,7 +30,7 @@ pub fn condition(cell: &Cell, computes: &[Arc<ExternalCompute>]) -> Option<Condi
 /// Returns the message of a compute whose host nova has under another identity; `None` where it has
 /// not. One that is being deleted has it in the step that is held.
 pub fn reported(compute: &ExternalCompute) -> Option<&str> {
-    let conditions = compute.status.iter().flat_map(|it| &it.conditions);
+    let conditions = compute.conditions().iter();
     // `ServiceUp` only refers to the condition with the identities.
     let mut told = conditions.filter(|it| it.type_ != SERVICE_UP);
     let found = told.find(|it| it.reason == reasons::compute::OTHER_IDENTITY.word)?;

@@ -31,12 +31,10 @@ pub fn desired(
     now: Timestamp,
 ) -> CellStatus {
     let metadata = &seen.cell.metadata;
-    let observed = seen.cell.status.as_ref();
-    let previous = observed.map(|it| it.conditions.as_slice()).unwrap_or_default();
     let number = |it: usize| i64::try_from(it).ok();
     CellStatus {
         observed_generation: metadata.generation,
-        conditions: merge_conditions(previous, drafts, metadata.generation, now),
+        conditions: merge_conditions(seen.cell.conditions(), drafts, metadata.generation, now),
         hash: hashes(seen, digests),
         computes: number(seen.computes.iter().filter(|it| !it.is_observed()).count()),
         up_to_date_computes: up_to_date.and_then(number),
@@ -49,12 +47,10 @@ pub fn desired(
 /// Returns the step that writes the status, or `None` when the status is up to date.
 pub fn step(seen: &Observed, desired: &CellStatus, digests: &Inputs) -> Option<Step> {
     let observed = seen.cell.status.as_ref();
-    let previous = observed.map(|it| it.conditions.as_slice()).unwrap_or_default();
     let (mut renewed, mut renewal) = (desired.clone(), Renewal::default());
     renewal.of_inputs(&mut renewed.hash, digests);
-    let conditions = (previous, desired.conditions.as_slice());
     let way_on = "Its computes report what follows for them.";
-    renewal.step(Target::of(&*seen.cell), observed, (desired, &renewed), conditions, way_on)
+    renewal.step(Target::of(&*seen.cell), observed, (desired, &renewed), way_on)
 }
 
 /// Returns the digests that this reconciliation computed.
@@ -91,9 +87,7 @@ pub fn conditions(
     let name = seen.cell.name_any();
     let text = format!("NovaCell {name} can be used: its message bus and Keystone answer.");
     let mut all = vec![input, message_bus, keystone];
-    let ready = conditions::ready(&all, reasons::cell::READY.condition(READY, text));
-    all.extend(conditions::kstatus(&ready));
-    all.push(ready);
+    all.push(conditions::ready(&all, reasons::cell::READY.condition(READY, text)));
     all.extend(is_terminating(&*seen.cell).then(|| held(seen)));
     all
 }

@@ -267,8 +267,7 @@ fn report_rejection(
         return Plan::default();
     }
     let before = compute.status.as_ref();
-    let previous = before.map(|it| it.conditions.as_slice()).unwrap_or_default();
-    let condition = rejected.condition(HOST_CLEANED, previous);
+    let condition = rejected.condition(HOST_CLEANED, compute.conditions());
     let services = before.map(|it| it.services.clone()).unwrap_or_default();
     let mut steps = drained_and_cleaned(seen, is_held(seen), condition);
     if nova_removal::has_begun(compute) {
@@ -461,9 +460,8 @@ fn is_on_node(seen: &Observed) -> bool {
     let compute = &*seen.compute;
     let Some(node) = seen.node.as_ref().filter(|it| owns(it, compute)) else { return true };
     let Some(concluded) = concluded(compute) else { return false };
-    let conditions = node.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default();
     let left = messages::left(compute, concluded);
-    find(conditions, COMPUTE_CONDITION)
+    find(node.conditions(), COMPUTE_CONDITION)
         .is_some_and(|it| it.reason == reasons::node::LEFT_IN_NOVA.word && it.message == left)
 }
 

@@ -32,8 +32,7 @@ pub fn drained(seen: &Observed, of_host: &ConditionDraft) -> Option<ConditionDra
         let text = format!("It is unknown whether host {host} has servers, because {cause} {skip}");
         return Some(reason.condition(DRAINED, text));
     }
-    let previous = compute.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default();
-    if let Some(before) = find(previous, DRAINED) {
+    if let Some(before) = find(compute.conditions(), DRAINED) {
         return Some(ConditionDraft::repeated(before));
     }
     let text = format!("The servers of host {host} have not been read yet. {skip}");

@@ -63,14 +63,12 @@ pub fn is_unread(seen: &Observed) -> bool {
 }
 
 fn began_by_hand(compute: &ExternalCompute) -> bool {
-    let conditions = compute.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default();
-    find(conditions, HOST_CLEANED).is_some() && !has_begun(compute)
+    find(compute.conditions(), HOST_CLEANED).is_some() && !has_begun(compute)
 }
 
 /// Whether the removal of a compute goes through nova's API, as far as its status says.
 pub fn has_begun(compute: &ExternalCompute) -> bool {
-    let status = compute.status.as_ref();
-    status.is_some_and(|it| find(&it.conditions, SERVICE_DELETED).is_some())
+    find(compute.conditions(), SERVICE_DELETED).is_some()
 }
 
 /// Whether nova has ever listed the host of a compute, as far as its status says: a compute node without
@@ -163,7 +161,6 @@ fn drain(seen: &Observed) -> Drain {
 /// yet, and those after it was stopped, between which that of the host itself belongs.
 pub fn conditions(seen: &Observed) -> (Option<ConditionDraft>, [ConditionDraft; 4]) {
     let compute = &*seen.compute;
-    let status = compute.status.as_ref();
     let is_concluded = concluded(compute).is_some();
     let steps = NovaSteps {
         host: &host(compute),
@@ -172,7 +169,7 @@ pub fn conditions(seen: &Observed) -> (Option<ConditionDraft>, [ConditionDraft; 
         cell: &compute.spec.cell_name,
         progress: seen.drain.as_ref(),
         mapping: &mapping(seen),
-        previous: status.map(|it| it.conditions.as_slice()).unwrap_or_default(),
+        previous: compute.conditions(),
         was_listed: was_listed(compute),
         is_concluded,
     };

@@ -4,13 +4,11 @@
 use std::sync::Arc;
 
 use api::ansibleee::AnsibleEe;
-use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::finalizers::is_terminating;
 use operator_core::object_key::Key;
 use operator_core::plan::{Plan, Step, Target};
-use operator_core::rejected_write::RejectedWrite;
-use operator_runtime::controller::Controller;
+use operator_runtime::controller::{Controller, Decide};
 use operator_runtime::error::Result;
 
 use super::labels::{cleans_up_after, compute_of};
@@ -36,15 +34,13 @@ impl Controller for Orphans {
 
     const NAME: &'static str = "cleanup-run";
 
+    const DECIDE: Decide<Arc<AnsibleEe>> = |seen, _, _| decide(seen);
+
     async fn observe(&self, key: &Key) -> Result<Option<Arc<AnsibleEe>>> {
         let Some(run) = self.caches.runs.get(key) else { return Ok(None) };
         let Some(uid) = cleans_up_after(&run) else { return Ok(None) };
         let compute = compute_of(&run).map(|it| self.caches.computes.try_get(&it)).transpose()?;
         let is_there = compute.flatten().is_some_and(|it| it.uid().as_ref() == Some(uid));
         Ok((!is_there).then_some(run))
-    }
-
-    fn decide(seen: &Arc<AnsibleEe>, _rejected: Option<&RejectedWrite>, _now: Timestamp) -> Plan {
-        decide(seen)
     }
 }

@@ -34,25 +34,22 @@ pub fn step(
     now: Timestamp,
 ) -> Option<Step> {
     let observed = compute.status.as_ref();
-    let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
+    let previous = compute.conditions();
     let current = steps.iter().find(|it| !it.holds()).or_else(|| steps.last())?;
     let mut ready = current.clone().with_type(READY);
     if current.holds() {
         ready = ready.with_severity(Severity::Info);
     }
     let mut all = steps.to_vec();
-    all.extend(conditions::kstatus(&ready));
     all.push(ready);
     let mut expected = observed.cloned().unwrap_or_default();
     expected.observed_generation = compute.metadata.generation;
-    expected.conditions = merge_conditions(&previous, all, compute.metadata.generation, now);
+    expected.conditions = merge_conditions(previous, all, compute.metadata.generation, now);
     services.clone_into(&mut expected.services);
     let Identity { nova, service_id, compute_id } = recorded;
     (expected.nova, expected.service_id, expected.compute_id) = (nova, service_id, compute_id);
-    let next = expected.conditions.clone();
-    let mut step =
-        status_step(Target::of::<ExternalCompute>(compute), observed, &expected, &previous, &next)?;
-    let was_cleaned = conditions::is_true(&previous, HOST_CLEANED);
+    let mut step = status_step(Target::of::<ExternalCompute>(compute), observed, &expected)?;
+    let was_cleaned = conditions::is_true(previous, HOST_CLEANED);
     let cleaned = steps.iter().find(|it| it.type_ == HOST_CLEANED && it.holds() && !was_cleaned);
     if let (Write::Status { notices, .. }, Some(cleaned)) = (&mut step.write, cleaned) {
         let note = cleaned.message.clone();

@@ -380,12 +380,13 @@ impl World {
     }
 
     /// The user deletes the node.
-    fn delete_node(&mut self, in_foreground: bool) {
+    fn delete_node(&mut self, in_foreground: bool) -> &mut Self {
         self.delete("node", "n0");
         if in_foreground {
             self.change("node", |it| it.finalizers.get_or_insert_default().push(FOREGROUND.into()));
         }
         self.collect();
+        self
     }
 
     /// Garbage collection by Kubernetes, and the finalizer of dataplane-operator.
@@ -421,7 +422,7 @@ impl World {
     }
 
     /// Ends the running run.
-    fn end(&mut self, result: &str) {
+    fn end(&mut self, result: &str) -> &mut Self {
         let is_open = |it: &&mut AnsibleEe| it.status.is_none();
         let run = self.runs.iter_mut().find(is_open).expect("a run goes on");
         let status = json!({
@@ -431,11 +432,13 @@ impl World {
             "failures": [{ "host": "n0", "task": "t", "path": "p:1", "message": "boom" }],
         });
         run.status = Some(serde_json::from_value(status).unwrap());
+        self
     }
 
     /// Minutes pass.
-    fn wait(&mut self, minutes: i64) {
+    fn wait(&mut self, minutes: i64) -> &mut Self {
         self.now += SignedDuration::from_mins(minutes);
+        self
     }
 
     fn told_by_node(&self) -> (String, String) {

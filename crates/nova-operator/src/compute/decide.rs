@@ -15,8 +15,6 @@ use operator_core::keyed::Digest;
 use operator_core::plan::{Plan, Step};
 use operator_core::rejected_write::{self, RejectedWrite};
 use operator_core::run_engine::batches::batches;
-use operator_core::run_engine::host_key::accept_command;
-use operator_core::run_engine::host_owner::take_over_command;
 use operator_core::run_engine::retry::Retries;
 use operator_core::run_engine::service_sequence::{self, NeededRun, ServiceSequence, UNKNOWN};
 use operator_core::run_engine::{
@@ -64,9 +62,8 @@ pub fn decide(
     let (mut evaluated, rendering) = evaluate(seen, &runs, now);
     let mut later = holds(seen, &evaluated);
     later.extend(after_status(seen, &evaluated, &runs));
-    let previous = seen.compute.status.as_ref().map(|it| it.conditions.as_slice());
     evaluated.rejection =
-        rejected_write::condition(rejected, previous.unwrap_or_default(), !later.is_empty());
+        rejected_write::condition(rejected, seen.compute.conditions(), !later.is_empty());
     plan.independent.extend(libvirt_tls::steps(seen, preconditions::is_node_usable(seen)));
     plan.steps.extend(withdrawn(seen, &evaluated, &runs));
     plan.steps.extend(finalizer_step(seen, evaluated.sequence.needed_run().is_some()));
@@ -268,17 +265,14 @@ pub fn sequence(
         (compute.namespace().unwrap_or_default(), &compute.spec.dataplane_node_name);
     let redeploy = way_to_deploy(compute, seen.node.as_deref());
     let trust = trust(seen.node.as_deref());
-    let accept = trust.is_learned.then(|| accept_command(&namespace, node));
-    let take_over = take_over_command(&namespace, &format!("openstackdataplanenode/{node}"));
     let host = Host {
         name: node,
         desired,
         recorded,
         has_moved: false,
         ssh_key: (&ssh_secret, &ssh_version),
-        trusted: &trust.token(),
-        accept: accept.as_deref(),
-        take_over: &take_over,
+        trust: &trust,
+        namespace: Some(&namespace),
         retries: Retries::Healing(&redeploy),
     };
     service_sequence::evaluate(&host, runs, now)

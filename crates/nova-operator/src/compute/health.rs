@@ -135,7 +135,6 @@ fn unread(seen: &Observed) -> ConditionDraft {
 }
 
 fn drained(seen: &Observed) -> Option<ConditionDraft> {
-    let status = seen.compute.status.as_ref();
     let request = request(seen)?;
     if let Some(waits) = not_drained(seen).filter(|_| matches!(request, DrainRequest::Drain(_))) {
         return Some(waits);
@@ -146,7 +145,7 @@ fn drained(seen: &Observed) -> Option<ConditionDraft> {
         is_marked: may_be_disabled(seen),
         host: registered_host(&seen.compute),
         secret: seen.cell.as_ref().map(|it| it.spec.secret.as_str()).unwrap_or_default(),
-        previous: status.map(|it| it.conditions.as_slice()).unwrap_or_default(),
+        previous: seen.compute.conditions(),
     };
     drained.condition()
 }

@@ -95,8 +95,7 @@ pub fn forbids_runs(seen: &Observed) -> bool {
 /// Whether the service may carry the marker of this operator, and so be disabled without a request:
 /// it was read so, or a drain was reported since which no pass has found it without.
 pub fn may_be_disabled(seen: &Observed) -> bool {
-    let status = seen.compute.status.as_ref();
-    let was_drained = status.is_some_and(|it| find(&it.conditions, DRAINED).is_some());
+    let was_drained = find(seen.compute.conditions(), DRAINED).is_some();
     let is_known =
         matches!(seen.drain, None | Some(HostProgress::Released | HostProgress::NotFound));
     let is_marked = disabled(seen).is_some_and(is_ours);
@@ -185,7 +184,10 @@ fn belongs_to_deployment(seen: &Observed) -> bool {
         // Servers that came now would be disturbed, whatever is asked for meanwhile, and also where nova
         // was not read since the host was drained.
         Some(HostState::Deploying) => is_disabled_by_rollout(seen) || is_allowed(seen),
-        Some(HostState::Failed) => drains && is_disabled_by_rollout(seen),
+        // It may have failed before nova was read again.
+        Some(HostState::Failed) => {
+            drains && disabled(seen).map_or_else(|| may_be_disabled(seen), is_of_rollout)
+        }
         Some(HostState::Undeployed | HostState::Deployed | HostState::Terminating) | None => false,
     }
 }

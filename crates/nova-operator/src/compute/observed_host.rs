@@ -65,9 +65,8 @@ pub fn decide(
     let runs: Vec<Run<'_>> = runs.filter(|it| it.service == NOVA_RESTORE).collect();
     let mut evaluated = evaluate(seen, &runs, now);
     let later = after_status(seen, &evaluated, &runs);
-    let previous = seen.compute.status.as_ref().map(|it| it.conditions.as_slice());
     evaluated.rejection =
-        rejected_write::condition(rejected, previous.unwrap_or_default(), !later.is_empty());
+        rejected_write::condition(rejected, seen.compute.conditions(), !later.is_empty());
     plan.steps.extend(withdrawn(seen, &evaluated, &runs));
     // A compute that is let go, because nova's API is not read, is held by nothing.
     let will_run = evaluated.restoration.needed_run().is_some();
@@ -170,7 +169,6 @@ fn new_run(seen: &Observed, need: NeededRun, restoration: &ServiceSequence) -> O
 fn status(seen: &Observed, evaluated: &Evaluation, now: Timestamp) -> Option<Step> {
     let compute = &seen.compute;
     let observed = compute.status.as_ref();
-    let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
     let generation = compute.metadata.generation;
     let drafts = conditions(seen, evaluated, now);
     let before = observed.cloned().unwrap_or_default();
@@ -183,7 +181,7 @@ fn status(seen: &Observed, evaluated: &Evaluation, now: Timestamp) -> Option<Ste
     let Identity { nova, service_id, compute_id } = evaluated.recorded.clone();
     let expected = ExternalComputeStatus {
         observed_generation: generation,
-        conditions: conditions::merge_conditions(&previous, drafts, generation, now),
+        conditions: conditions::merge_conditions(compute.conditions(), drafts, generation, now),
         host_name: name.or_else(|| of_node?.host_name.clone()).or(before.host_name),
         address: address.or_else(|| of_node?.address.clone()).or(before.address),
         compute_id,
@@ -193,7 +191,7 @@ fn status(seen: &Observed, evaluated: &Evaluation, now: Timestamp) -> Option<Ste
         ..ExternalComputeStatus::default()
     };
     let target = Target::of::<ExternalCompute>(compute);
-    let step = status_step(target, observed, &expected, &previous, &expected.conditions)?;
+    let step = status_step(target, observed, &expected)?;
     Some(nova_matches::noticed(step, compute, &evaluated.recorded))
 }
 
@@ -209,7 +207,6 @@ fn conditions(seen: &Observed, evaluated: &Evaluation, now: Timestamp) -> Vec<Co
     let ready = problem.unwrap_or(summary);
     let mut all = vec![cell, deployment, cell_matches(seen)];
     all.extend(evaluated.rejection.clone());
-    all.extend(conditions::kstatus(&ready));
     all.push(ready);
     all.extend(evaluated.health.conditions.iter().cloned());
     all.extend(evaluated.health.drained.clone());

@@ -356,7 +356,7 @@ pub fn node(seen: &Observed) -> ConditionDraft {
         // caught up.
         return previous(seen, NODE_READY).unwrap_or_else(not_ready);
     }
-    let conditions = node.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default();
+    let conditions = node.conditions();
     if let Some(service) = awaited_service(seen, node) {
         let text = format!(
             "OpenStackDataPlaneService {service} has not succeeded yet on the host of \
@@ -393,8 +393,7 @@ fn awaited_service<'a>(seen: &'a Observed, node: &'a Node) -> Option<&'a String>
 }
 
 fn node_condition_holds(node: &Node) -> bool {
-    node.metadata.deletion_timestamp.is_none()
-        && node.status.as_ref().is_some_and(|it| conditions::is_true(&it.conditions, READY))
+    node.metadata.deletion_timestamp.is_none() && conditions::is_true(node.conditions(), READY)
 }
 
 fn node_lag(seen: &Observed, node: &Node) -> Lag {
@@ -439,8 +438,7 @@ pub fn cell(seen: &Observed) -> ConditionDraft {
         };
         return previous(seen, NOVA_CELL_READY).unwrap_or_else(waiting);
     }
-    let conditions = cell.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default();
-    match find(conditions, READY) {
+    match find(cell.conditions(), READY) {
         Some(ready) if ready.status == conditions::ConditionStatus::True => {
             reasons::compute::NOVA_CELL_READY
                 .condition(NOVA_CELL_READY, format!("NovaCell {name} is Ready."))
@@ -458,8 +456,7 @@ pub fn cell(seen: &Observed) -> ConditionDraft {
 
 /// Whether a run may rely on the cell.
 pub fn is_cell_usable(seen: &Observed) -> bool {
-    let is_ready =
-        |it: &Cell| it.status.as_ref().is_some_and(|it| conditions::is_true(&it.conditions, READY));
+    let is_ready = |it: &Cell| conditions::is_true(it.conditions(), READY);
     seen.cell.as_deref().is_some_and(|it| !is_cell_lagging(it) && is_ready(it))
 }
 

@@ -42,18 +42,16 @@ const NAMES_LIMIT: usize = 300;
 pub fn step(seen: &Observed, evaluated: &Evaluation, now: Timestamp) -> Option<Step> {
     let compute = &seen.compute;
     let observed = compute.status.as_ref();
-    let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
     let generation = compute.metadata.generation;
     let expected = desired_status(
         seen,
         evaluated,
-        merge_conditions(&previous, conditions(seen, evaluated), generation, now),
+        merge_conditions(compute.conditions(), conditions(seen, evaluated), generation, now),
     );
     let (renewed, renewal) = renewed(evaluated, &expected);
-    let conditions = (previous.as_slice(), expected.conditions.as_slice());
     let target = Target::of::<ExternalCompute>(compute);
     let way_on = format!("To deploy it again: {}", redeploy_command(compute));
-    let step = renewal.step(target, observed, (&expected, &renewed), conditions, &way_on)?;
+    let step = renewal.step(target, observed, (&expected, &renewed), &way_on)?;
     Some(noticed(step, compute, &evaluated.recorded))
 }
 
@@ -161,7 +159,6 @@ fn conditions(seen: &Observed, evaluated: &Evaluation) -> Vec<ConditionDraft> {
     } else {
         conditions::ready(&all, good)
     };
-    all.extend(conditions::kstatus(&ready));
     all.extend([
         ready,
         up_to_date(seen, evaluated),
@@ -208,8 +205,7 @@ pub fn cell_matches(seen: &Observed) -> ConditionDraft {
 /// Whether it was Ready in its current generation before an input went missing, apart from what
 /// nova's API says.
 fn has_stood(seen: &Observed) -> bool {
-    let conditions = seen.compute.status.as_ref().map(|it| it.conditions.as_slice());
-    let conditions = conditions.unwrap_or_default();
+    let conditions = seen.compute.conditions();
     let generation = seen.compute.metadata.generation;
     let is_ready = conditions::has_held(conditions, READY, generation);
     let cause = find(conditions, READY).map(|it| it.reason.as_str());

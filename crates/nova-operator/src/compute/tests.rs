@@ -221,14 +221,18 @@ impl World {
 
     /// Deploys the compute successfully.
     fn deploy(mut self) -> Self {
-        let world = &mut self;
+        self.run_all().settle();
+        assert_eq!(self.condition("Ready").status, ConditionStatus::True);
+        self.writes.clear();
+        self
+    }
+
+    /// Runs all services, one after the other.
+    fn run_all(&mut self) -> &mut Self {
         for _ in 0..3 {
-            world.settle();
-            world.end("Ok");
+            self.settle();
+            self.end("Ok");
         }
-        world.settle();
-        assert_eq!(world.condition("Ready").status, ConditionStatus::True);
-        world.writes.clear();
         self
     }
 
@@ -245,10 +249,11 @@ impl World {
     }
 
     /// The user changes the configuration, which increments the generation.
-    fn configure(&mut self, config: Option<&str>) {
+    fn configure(&mut self, config: Option<&str>) -> &mut Self {
         let compute = self.compute();
         compute.spec.custom_service_config = config.map(str::to_owned);
         *compute.metadata.generation.as_mut().unwrap() += 1;
+        self
     }
 
     /// Returns the plan for the compute.
@@ -339,7 +344,7 @@ impl World {
     }
 
     /// Ends the running run.
-    fn end(&mut self, result: &str) {
+    fn end(&mut self, result: &str) -> &mut Self {
         let run = self.seen.runs.iter().position(is_open).unwrap();
         let host = self.seen.compute.name_any();
         let status = json!({
@@ -350,6 +355,7 @@ impl World {
         });
         Arc::make_mut(&mut self.seen.runs[run]).status =
             Some(serde_json::from_value(status).unwrap());
+        self
     }
 
     fn condition(&self, type_: &str) -> Condition {
@@ -380,10 +386,8 @@ fn a_run_that_waits_is_withdrawn_when_deployment_is_switched_off_and_the_compute
     world.is_queueing = false;
     world.compute().spec.deploy = Some(true);
     world.settle();
-    world.end("Ok");
-    world.settle();
-    world.end("Ok");
-    world.settle();
+    world.end("Ok").settle();
+    world.end("Ok").settle();
     assert_eq!(
         (world.reason("Ready"), world.reason("UpToDate")),
         ("Ready".into(), "UpToDate".into())
@@ -394,13 +398,10 @@ fn a_run_that_waits_is_withdrawn_when_deployment_is_switched_off_and_the_compute
 fn files_and_attempts_are_written_before_the_first_run_and_the_services_follow_in_order() {
     let mut world = World::new();
     assert_eq!(world.settle()[..3], ["files", "status", "run libvirt"]);
-    world.end("Ok");
-    assert_eq!(world.settle(), ["run nova"]);
-    world.end("Ok");
-    assert_eq!(world.settle(), ["run nova-registered"]);
+    assert_eq!(world.end("Ok").settle(), ["run nova"]);
+    assert_eq!(world.end("Ok").settle(), ["run nova-registered"]);
     assert_eq!(world.condition("Ready").status, ConditionStatus::False);
-    world.end("Ok");
-    assert_eq!(world.settle(), ["status"]);
+    assert_eq!(world.end("Ok").settle(), ["status"]);
     assert_eq!(world.condition("Ready").status, ConditionStatus::True);
     assert_eq!(world.condition("UpToDate").status, ConditionStatus::True);
 }
@@ -422,10 +423,7 @@ fn a_compute_that_a_human_made_is_held_before_its_host_is_touched() {
 #[test]
 fn only_the_run_that_brings_the_files_mounts_them() {
     let mut world = World::new();
-    for _ in 0..3 {
-        world.settle();
-        world.end("Ok");
-    }
+    world.run_all();
     for run in &world.seen.runs {
         let text = serde_json::to_string(&run.spec).unwrap();
         let is_nova = run.labels()["edpm.openstack.org/service"] == "nova";
@@ -613,22 +611,19 @@ fn old_news_of_the_node_is_no_news() {
     world.node().metadata.generation = Some(2);
     assert_eq!(world.settle(), Vec::<String>::new());
     // But no run may rely on it either.
-    world.configure(None);
-    world.settle();
+    world.configure(None).settle();
     assert_eq!((world.n_runs(), world.condition("NodeReady").status), (0, ConditionStatus::True));
 }
 
 #[test]
 fn options_that_cannot_be_read_are_told_with_line_and_column_and_nothing_is_deployed() {
     for mut world in [World::new(), World::deployed()] {
-        world.configure(Some("[libvirt]\ncpu_mode custom"));
-        world.settle();
+        world.configure(Some("[libvirt]\ncpu_mode custom")).settle();
         let condition = world.condition("ServiceConfigReady");
         assert_eq!(condition.reason, "InvalidConfig");
         assert!(condition.message.contains("line 2, column 1"), "{}", condition.message);
         assert_eq!((world.reason("Ready").as_str(), world.n_runs()), ("InvalidConfig", 0));
-        world.configure(Some("[libvirt]\ncpu_mode = custom\n# mended"));
-        world.settle();
+        world.configure(Some("[libvirt]\ncpu_mode = custom\n# mended")).settle();
         assert_eq!(world.n_runs(), 1);
     }
 }
@@ -636,8 +631,7 @@ fn options_that_cannot_be_read_are_told_with_line_and_column_and_nothing_is_depl
 #[test]
 fn emptied_options_are_deployed_as_a_file_without_options() {
     let mut world = World::deployed();
-    world.configure(None);
-    assert_eq!(world.settle()[..3], ["files", "status", "run nova"]);
+    assert_eq!(world.configure(None).settle()[..3], ["files", "status", "run nova"]);
     assert!(world.files["02-nova-override.conf"].lines().all(|it| it.starts_with('#')));
     assert!(world.condition("UpToDate").message.contains("customServiceConfig"));
 }
@@ -689,8 +683,7 @@ fn with_deploy_off_files_are_rendered_nothing_runs_and_a_deployed_compute_stays_
 
     let mut world = World::deployed();
     world.compute().spec.deploy = Some(false);
-    world.configure(Some("[libvirt]"));
-    world.settle();
+    world.configure(Some("[libvirt]")).settle();
     assert_eq!((world.n_runs(), world.condition("Ready").status), (0, ConditionStatus::True));
     assert_eq!(world.reason("UpToDate"), "InputsChanged");
 }
@@ -707,11 +700,7 @@ fn the_runner_image_and_the_ssh_secret_deploy_nothing_again() {
 fn a_redeploy_value_stays_in_force_when_its_annotation_goes() {
     let mut world = World::deployed();
     world.compute().annotations_mut().insert(REDEPLOY.into(), "1".into());
-    for _ in 0..3 {
-        world.settle();
-        world.end("Ok");
-    }
-    world.settle();
+    world.run_all().settle();
     assert_eq!(world.n_runs(), 3);
     world.compute().annotations_mut().remove(REDEPLOY);
     world.settle();
@@ -722,8 +711,7 @@ fn a_redeploy_value_stays_in_force_when_its_annotation_goes() {
 fn a_host_that_could_not_be_reached_is_tried_again_by_itself() {
     let mut world = World::new();
     world.settle();
-    world.end("Unreachable");
-    world.settle();
+    world.end("Unreachable").settle();
     assert_eq!((world.reason("Ready").as_str(), world.n_runs()), ("HostUnreachable", 1));
     let pause = world.pass().requeue_after.unwrap();
     assert!(pause.as_secs() <= 16, "{pause:?}");
@@ -793,12 +781,10 @@ fn the_default_configuration_lies_between_the_generated_and_the_humans() {
 #[test]
 fn surprising_options_are_told_and_do_not_affect_ready() {
     let mut world = World::deployed();
-    world.configure(Some("[DEFAULT]\ntransport_url = rabbit://x"));
-    world.settle();
+    world.configure(Some("[DEFAULT]\ntransport_url = rabbit://x")).settle();
     assert_eq!(world.condition("ConfigWarnings").status, ConditionStatus::True);
     for result in ["Ok", "Ok"] {
-        world.end(result);
-        world.settle();
+        world.end(result).settle();
     }
     assert_eq!(world.condition("Ready").status, ConditionStatus::True);
 }

@@ -337,15 +337,14 @@ fn on_its_way(namespace: &str, name: &str, cell: &str) -> ConditionDraft {
 fn mirror(compute: &ExternalCompute) -> ConditionDraft {
     let (name, cell) = (compute.name_any(), &compute.spec.cell_name);
     let place = place(cell);
-    let conditions = compute.status.as_ref().map(|it| it.conditions.as_slice());
-    let ready = find(conditions.unwrap_or_default(), READY);
+    let ready = find(compute.conditions(), READY);
     let bad = |it: &&Condition| {
         it.status == ConditionStatus::False
             && matches!(it.severity, Some(Severity::Error | Severity::Warning))
     };
     match ready {
         Some(ready) if ready.status == ConditionStatus::True => {
-            let is_read = find(conditions.unwrap_or_default(), HOST_MAPPED).is_some();
+            let is_read = find(compute.conditions(), HOST_MAPPED).is_some();
             let discovery = " Nova schedules to a new host once it is discovered: nova-manage \
                              cell_v2 discover_hosts";
             let discovery = if is_read { "" } else { discovery };

@@ -5,6 +5,7 @@
 
 use api::conditions::{ConditionDraft, ConditionStatus, find, merge_conditions};
 use api::dataplane::{DisruptionHolder, HostVars, Node};
+use api::nova::ExternalCompute;
 use jiff::Timestamp;
 use nova_config::conditions::{HOST_MAPPED, SERVICE_UP};
 use operator_core::finalizers::is_terminating;
@@ -66,8 +67,7 @@ fn write(
 /// deleted.
 fn repeated(seen: &Observed) -> impl Iterator<Item = ConditionDraft> {
     let own = seen.compute.as_deref().filter(|it| owns(&seen.node, it) && !is_terminating(*it));
-    let conditions = own.and_then(|it| it.status.as_ref()).map(|it| it.conditions.as_slice());
-    let conditions = conditions.unwrap_or_default();
+    let conditions = own.map(ExternalCompute::conditions).unwrap_or_default();
     // A deployment of a node set waits for both, and has one readiness gate for them.
     let has_gate = seen.node.node_set().is_some();
     let unmapped = find(conditions, HOST_MAPPED);

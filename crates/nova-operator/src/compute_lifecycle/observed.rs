@@ -61,11 +61,10 @@ pub(super) const REPEATED: [(&str, &str); 4] = [
 
 /// Returns this operator's conditions on a node.
 pub fn own_conditions(node: &Node) -> Vec<Condition> {
-    let conditions = node.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default();
     let of_node = [COMPUTE_CONDITION, ANNOTATIONS_IGNORED].into_iter();
     let own: Vec<&str> = of_node.chain(REPEATED.map(|it| it.1)).collect();
     let is_own = |it: &&Condition| own.contains(&it.type_.as_str());
-    conditions.iter().filter(is_own).cloned().collect()
+    node.conditions().iter().filter(is_own).cloned().collect()
 }
 
 /// Returns this operator's condition on a node's compute, or `None` without one.

@@ -146,8 +146,8 @@ fn may_be_empty(seen: &Observed) -> bool {
         }
         None => true,
     };
-    let conditions = looked_after(seen).and_then(|it| it.status.as_ref()).map(|it| &it.conditions);
-    let is_other = conditions.is_some_and(|it| find(it, NOVA_MATCHES).is_some());
+    let is_other =
+        looked_after(seen).is_some_and(|it| find(it.conditions(), NOVA_MATCHES).is_some());
     is_unknown && !is_other
 }
 

@@ -106,9 +106,8 @@ pub fn leaving(compute: &ExternalCompute, next: Option<&str>, why: &str) -> Cond
 
 /// Returns the node's condition while the removal goes through nova's API: the present step of it.
 fn of_nova(compute: &ExternalCompute) -> ConditionDraft {
-    let conditions = compute.status.as_ref().map(|it| it.conditions.as_slice());
     let name = compute.name_any();
-    match find(conditions.unwrap_or_default(), READY) {
+    match find(compute.conditions(), READY) {
         Some(step) if step.status != ConditionStatus::True => {
             let text = format!("NovaExternalCompute {name} is being deleted: {}", step.message);
             ConditionDraft::repeated(step).with_type(COMPUTE_CONDITION).with_message(text)

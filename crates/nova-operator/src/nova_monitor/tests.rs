@@ -101,6 +101,13 @@ fn world(interval: Duration) -> World {
     world_of(interval, true)
 }
 
+/// The same, once it follows the cell at that address.
+fn following(interval: Duration, address: SocketAddr) -> World {
+    let world = world(interval);
+    world.monitor.follow(&cell("cell1"), complete(&view(address, "p")));
+    world
+}
+
 fn world_of(interval: Duration, cells_are_ours: bool) -> World {
     let caches = SharedCaches::default();
     caches.computes.absorb(&compute("n0", "cell1"));
@@ -211,8 +218,7 @@ async fn a_host_whose_cell_is_unknown_is_found_in_the_cell_that_has_it() {
 #[tokio::test]
 async fn other_credentials_are_another_reader_and_an_unused_one_ends() {
     let (address, asked) = cloud(|| "up").await;
-    let world = world(Duration::from_millis(10));
-    world.monitor.follow(&cell("cell1"), complete(&view(address, "p")));
+    let world = following(Duration::from_millis(10), address);
     next(&world.queues.computes).await;
     world.monitor.follow(&cell("cell1"), complete(&view(address, "q")));
     assert_eq!(world.monitor.api(&cell("cell1")), ApiHealth::Pending);
@@ -258,8 +264,7 @@ async fn a_cell_that_loses_an_input_leaves_what_was_known_for_three_intervals() 
 #[tokio::test]
 async fn a_cell_that_is_deleted_leaves_nothing_known_of_its_hosts_and_no_series() {
     let (address, _) = cloud(|| "up").await;
-    let world = world(Duration::from_millis(10));
-    world.monitor.follow(&cell("cell1"), complete(&view(address, "p")));
+    let world = following(Duration::from_millis(10), address);
     next(&world.queues.computes).await;
     world.monitor.follow(&cell("cell1"), CellInputs::Gone);
     assert_eq!(next(&world.queues.computes).await, Key::new("ns", "n0"));
@@ -293,8 +298,7 @@ async fn hosts_have_the_cause_where_another_operator_reconciles_their_cell() {
 #[tokio::test]
 async fn a_refused_login_is_sent_once_and_leaves_the_hosts_unknown_after_three_readings() {
     let (address, asked) = server(|_| (401, String::new(), String::new())).await;
-    let world = world(Duration::from_millis(5));
-    world.monitor.follow(&cell("cell1"), complete(&view(address, "p")));
+    let world = following(Duration::from_millis(5), address);
     assert_eq!(next(&world.queues.computes).await, Key::new("ns", "n0"));
     let health = world.monitor.host(&cell("cell1"), "n0.example.org");
     let unread = HostHealth { nova: health.nova.clone(), ..HostHealth::unread() };
@@ -308,8 +312,7 @@ async fn a_refused_login_is_sent_once_and_leaves_the_hosts_unknown_after_three_r
 #[tokio::test]
 async fn a_host_of_the_cell_that_nova_has_shows_whether_the_cell_answers() {
     let (address, _) = cloud(|| "up").await;
-    let world = world(Duration::from_mins(10));
-    world.monitor.follow(&cell("cell1"), complete(&view(address, "p")));
+    let world = following(Duration::from_mins(10), address);
     next(&world.queues.computes).await;
     let witness = |cell: &Key, host| world.monitor.witness(cell, host);
     assert_eq!(witness(&cell("cell1"), "gone").as_deref(), Some("n0.example.org"));
@@ -330,8 +333,7 @@ async fn a_host_of_which_nothing_was_read_yet_shows_nothing() {
 #[tokio::test]
 async fn a_host_shows_that_the_cell_is_silent_as_long_as_it_is() {
     let (address, _) = cloud(|| "UNKNOWN").await;
-    let world = world(Duration::from_mins(10));
-    world.monitor.follow(&cell("cell1"), complete(&view(address, "p")));
+    let world = following(Duration::from_mins(10), address);
     next(&world.queues.computes).await;
     let health = world.monitor.host(&cell("cell1"), "n0.example.org");
     assert_eq!(health.service, ServiceHealth::CellNotAnswering);
@@ -392,8 +394,7 @@ async fn a_compute_is_enqueued_when_what_is_known_of_it_changes_and_not_otherwis
     let is_up = Arc::new(AtomicBool::new(true));
     let state = Arc::clone(&is_up);
     let (address, asked) = cloud(move || if state.load(Relaxed) { "up" } else { "down" }).await;
-    let world = world(Duration::from_millis(5));
-    world.monitor.follow(&cell("cell1"), complete(&view(address, "p")));
+    let world = following(Duration::from_millis(5), address);
     next(&world.queues.computes).await;
     let of_host = || world.monitor.host(&cell("cell1"), "n0.example.org").service;
     assert_eq!(of_host(), ServiceHealth::Up { disabled: None });
@@ -416,8 +417,7 @@ async fn a_compute_is_enqueued_when_its_host_is_mapped() {
     let is_mapped = Arc::new(AtomicBool::new(false));
     let mapped = Arc::clone(&is_mapped);
     let (address, _) = mapping_cloud(|| service("up", None), move || mapped.load(Relaxed)).await;
-    let world = world(Duration::from_millis(5));
-    world.monitor.follow(&cell("cell1"), complete(&view(address, "p")));
+    let world = following(Duration::from_millis(5), address);
     let of_host = || world.monitor.host_in(&[cell("cell1")], "n0.example.org");
     next(&world.queues.computes).await;
     assert_eq!(of_host().service, ServiceHealth::Up { disabled: None });
@@ -516,8 +516,7 @@ async fn a_host_is_read_twice_since_a_deployment_once_its_service_has_reported_i
         service("up", Some(&format!("2026-01-01T00:{:02}:{:02}", n / 60 % 60, n % 60)))
     };
     let (address, asked) = mapping_cloud(reported, || true).await;
-    let world = world(Duration::from_millis(5));
-    world.monitor.follow(&cell("cell1"), complete(&view(address, "p")));
+    let world = following(Duration::from_millis(5), address);
     next(&world.queues.computes).await;
     let n0 = Key::new("ns", "n0");
     let has = |number| world.monitor.has_read_twice_since(&n0, &attempt(number));
@@ -535,8 +534,7 @@ async fn a_host_is_read_twice_since_a_deployment_once_its_service_has_reported_i
 #[tokio::test]
 async fn a_host_whose_service_is_down_was_read_too() {
     let (address, _) = cloud(|| "down").await;
-    let world = world(Duration::from_millis(5));
-    world.monitor.follow(&cell("cell1"), complete(&view(address, "p")));
+    let world = following(Duration::from_millis(5), address);
     let n0 = Key::new("ns", "n0");
     assert!(!world.monitor.has_read_twice_since(&n0, &attempt(1)));
     assert_eq!(next(&world.queues.nodes).await, n0);

@@ -92,6 +92,12 @@ fn world(address: SocketAddr) -> World {
     world_of(address, leads())
 }
 
+/// A cloud whose host has nothing, and what was asked of it.
+async fn empty_cloud() -> (World, Asked) {
+    let (address, asked) = cloud(Arc::default()).await;
+    (world(address), asked)
+}
+
 fn world_of(address: SocketAddr, leadership: LeadershipWatch) -> World {
     world_with(address, leadership, objects())
 }
@@ -148,14 +154,19 @@ async fn until(world: &World, order: &OrderOfHost, is: impl Fn(&HostProgress) ->
     }
 }
 
+/// Gives the order to drain, and waits until that is done.
+async fn drained(world: &World) {
+    world.give(Some(&drain()));
+    until(world, &drain(), |it| *it == HostProgress::Drained).await;
+}
+
 fn puts(asked: &Asked) -> usize {
     asked.lock().iter().filter(|it| it.starts_with("put ")).count()
 }
 
 #[tokio::test]
 async fn a_host_is_drained_and_enabled_with_one_write_each() {
-    let (address, asked) = cloud(Arc::default()).await;
-    let world = world(address);
+    let (world, asked) = empty_cloud().await;
     assert_eq!(world.give(Some(&drain())), HostProgress::Pending);
     until(&world, &drain(), |it| *it == HostProgress::Drained).await;
     assert_eq!(puts(&asked), 1);
@@ -167,8 +178,7 @@ async fn a_host_is_drained_and_enabled_with_one_write_each() {
 
 #[tokio::test]
 async fn a_host_is_empty_once_its_compute_node_as_last_read_has_no_servers() {
-    let (address, asked) = cloud(Arc::default()).await;
-    let world = world(address);
+    let (world, asked) = empty_cloud().await;
     readings(&asked, 3).await;
     let order = of(HostOrder::InspectForRemoval(Stop::Due));
     world.give(Some(&order));
@@ -182,8 +192,7 @@ async fn a_replica_whose_term_has_ended_reads_but_changes_nothing() {
     let term = "me/0".to_owned();
     let (leadership, watch) = watch::channel(Leadership::Leading { term, until: None });
     let world = world_of(address, watch);
-    world.give(Some(&drain()));
-    until(&world, &drain(), |it| *it == HostProgress::Drained).await;
+    drained(&world).await;
     // It was suspended for longer than its Lease, and runs on.
     let term = "me/0".to_owned();
     leadership.send_replace(Leadership::Leading { term, until: Some(Instant::now()) });
@@ -215,14 +224,11 @@ async fn an_order_that_is_meant_for_another_nova_is_not_carried_out() {
 
 #[tokio::test]
 async fn a_task_ends_without_an_order_and_begins_anew_with_one() {
-    let (address, _) = cloud(Arc::default()).await;
-    let world = world(address);
-    world.give(Some(&drain()));
-    until(&world, &drain(), |it| *it == HostProgress::Drained).await;
+    let (world, _) = empty_cloud().await;
+    drained(&world).await;
     assert_eq!(world.give(None), HostProgress::Pending);
     tasks_left(&world, 0).await;
-    world.give(Some(&drain()));
-    until(&world, &drain(), |it| *it == HostProgress::Drained).await;
+    drained(&world).await;
 }
 
 #[tokio::test]
@@ -230,8 +236,7 @@ async fn a_failure_is_known_after_three_passes_and_forgotten_after_one() {
     let fails = Arc::new(AtomicBool::new(false));
     let (address, _) = cloud(Arc::clone(&fails)).await;
     let world = world(address);
-    world.give(Some(&drain()));
-    until(&world, &drain(), |it| *it == HostProgress::Drained).await;
+    drained(&world).await;
     fails.store(true, Relaxed);
     until(&world, &drain(), |it| matches!(it, HostProgress::Fails(_))).await;
     fails.store(false, Relaxed);
@@ -242,8 +247,7 @@ async fn a_failure_is_known_after_three_passes_and_forgotten_after_one() {
 async fn a_cell_that_loses_its_inputs_leaves_the_progress_unknown() {
     let (address, _) = cloud(Arc::default()).await;
     let world = world(address);
-    world.give(Some(&drain()));
-    until(&world, &drain(), |it| *it == HostProgress::Drained).await;
+    drained(&world).await;
     world.monitor.follow(&cell(), CellInputs::Missing("It is missing."));
     let unread = HostProgress::Unread { cell: "cell1".to_owned() };
     until(&world, &drain(), |it| *it == unread).await;
@@ -272,8 +276,7 @@ async fn a_drained_host_costs_no_requests_until_its_service_is_enabled_or_unknow
     let fails = Arc::new(AtomicBool::new(false));
     let (address, asked) = cloud(Arc::clone(&fails)).await;
     let world = world(address);
-    world.give(Some(&drain()));
-    until(&world, &drain(), |it| *it == HostProgress::Drained).await;
+    drained(&world).await;
     // The reading that has the service disabled, and a pass that may have begun before it.
     readings(&asked, 3).await;
     let n_lists = requests(&asked, "/servers?");
@@ -302,8 +305,7 @@ async fn tasks_left(world: &World, n: usize) {
 
 #[tokio::test]
 async fn each_host_of_an_object_has_an_order_of_its_own() {
-    let (address, asked) = cloud(Arc::default()).await;
-    let world = world(address);
+    let (world, asked) = empty_cloud().await;
     let on = |host: &str| decided(OrderOfHost { host: host.to_owned(), ..drain() });
     let both = [on("n0"), on("n1")];
     // The second host has no service.
@@ -329,8 +331,7 @@ async fn each_host_of_an_object_has_an_order_of_its_own() {
 
 #[tokio::test]
 async fn each_leftover_of_a_host_has_an_order_of_its_own() {
-    let (address, asked) = cloud(Arc::default()).await;
-    let world = world(address);
+    let (world, asked) = empty_cloud().await;
     let leftover = |id: &str| {
         let left = LeftBehind { service_id: Some(id.to_owned()), compute_id: None };
         decided(of(HostOrder::DeleteLeftover(left)))
@@ -346,10 +347,8 @@ async fn each_leftover_of_a_host_has_an_order_of_its_own() {
 #[tokio::test]
 async fn what_was_found_says_nothing_of_another_order_and_stays_where_the_same_one_is_given_again()
 {
-    let (address, asked) = cloud(Arc::default()).await;
-    let world = world(address);
-    world.give(Some(&drain()));
-    until(&world, &drain(), |it| *it == HostProgress::Drained).await;
+    let (world, asked) = empty_cloud().await;
+    drained(&world).await;
     let found = world.orders.findings(&object());
     for other in [
         of(HostOrder::DrainForRemoval(
@@ -373,10 +372,8 @@ async fn what_was_found_says_nothing_of_another_order_and_stays_where_the_same_o
 
 #[tokio::test]
 async fn an_order_that_is_not_decided_any_more_ends_also_where_no_new_one_may_begin() {
-    let (address, asked) = cloud(Arc::default()).await;
-    let world = world(address);
-    world.give(Some(&drain()));
-    until(&world, &drain(), |it| *it == HostProgress::Drained).await;
+    let (world, asked) = empty_cloud().await;
+    drained(&world).await;
     world.orders.keep(&object(), &[decided(drain())]);
     let kept = world.orders.findings(&object()).of(Some(&decided(drain())));
     assert_eq!(kept, HostProgress::Drained, "it goes on");
@@ -388,10 +385,8 @@ async fn an_order_that_is_not_decided_any_more_ends_also_where_no_new_one_may_be
 
 #[tokio::test]
 async fn a_host_that_is_to_be_changed_is_read_again_although_it_was_found_empty() {
-    let (address, asked) = cloud(Arc::default()).await;
-    let world = world(address);
-    world.give(Some(&drain()));
-    until(&world, &drain(), |it| *it == HostProgress::Drained).await;
+    let (world, asked) = empty_cloud().await;
+    drained(&world).await;
     readings(&asked, 3).await;
     let n_lists = requests(&asked, "/servers?");
     let change =
@@ -411,8 +406,7 @@ fn for_target(number: i64) -> OrderOfHost {
 
 #[tokio::test]
 async fn another_target_is_another_order_and_the_newest_one_is_known() {
-    let (address, _) = cloud(Arc::default()).await;
-    let world = world(address);
+    let (world, _) = empty_cloud().await;
     assert_eq!(world.orders.newest(&object()), None);
     world.give(Some(&for_target(1)));
     until(&world, &for_target(1), |it| *it == HostProgress::Drained).await;

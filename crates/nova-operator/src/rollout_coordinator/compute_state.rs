@@ -42,14 +42,13 @@ fn condition_status(compute: &ExternalCompute, type_: &str) -> Option<ConditionS
 
 /// Whether it has no change to deploy.
 fn is_up_to_date(compute: &ExternalCompute) -> bool {
-    compute.status.as_ref().is_some_and(|it| has_present_inputs(&it.conditions))
+    has_present_inputs(compute.conditions())
 }
 
 /// Whether its service is down, or gone, or was so when nova last answered; not so where that was
 /// never known.
 fn is_down(compute: &ExternalCompute) -> bool {
-    let conditions = compute.status.as_ref().map(|it| it.conditions.as_slice());
-    let ready = find(conditions.unwrap_or_default(), READY);
+    let ready = find(compute.conditions(), READY);
     let was_down = ready.is_some_and(|it| is_not_up(&it.reason));
     was_down || condition_status(compute, SERVICE_UP) == Some(ConditionStatus::False)
 }
@@ -101,7 +100,7 @@ pub(super) fn waits(compute: &ExternalCompute, node: Option<&Node>, state: Rollo
 
 /// Whether its status reports that a retry waits for a slot, instead of the failure.
 fn reports_waiting(compute: &ExternalCompute) -> bool {
-    let conditions = compute.status.iter().flat_map(|it| &it.conditions);
+    let conditions = compute.conditions().iter();
     let mut reported = conditions.filter(|it| it.type_ == DEPLOYMENT_READY);
     reported.any(|it| it.reason == BlockReason::LimitReached.reason().word)
 }

@@ -3,6 +3,7 @@
 use api::dataplane::service_run::ServiceRun;
 
 use crate::keyed::Digest;
+use crate::run_engine::host_key::HostKeyTrust;
 use crate::run_engine::retry::Retries;
 
 /// The desired state of one service on one host.
@@ -40,14 +41,10 @@ pub struct Host<'a> {
     pub has_moved: bool,
     /// Name and resource version of the ssh Secret.
     pub ssh_key: (&'a str, &'a str),
-    /// Token of what is trusted as its own key; empty when only the Secret's known hosts decide.
-    pub trusted: &'a str,
-    /// The command by which the user accepts its present key, up to the fingerprint.
-    ///
-    /// `None` when accepting a key has no effect.
-    pub accept: Option<&'a str>,
-    /// The command that takes the host over from another owner, up to that owner's UID.
-    pub take_over: &'a str,
+    /// What is trusted as its own key.
+    pub trust: &'a HostKeyTrust,
+    /// The namespace of its node, which has its name; `None` where messages name no command for the node.
+    pub namespace: Option<&'a str>,
     /// Which failures are retried, and how the user requests another attempt.
     pub retries: Retries<'a>,
 }

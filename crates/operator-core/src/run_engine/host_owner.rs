@@ -74,9 +74,11 @@ pub fn accepted(annotation: Option<&String>) -> Vec<String> {
     words.filter(is_word).take(MAX_ACCEPTED).map(str::to_owned).collect()
 }
 
-/// Returns the command that takes a host over, up to the word; `object` is `resource/name`.
-pub fn take_over_command(namespace: &str, object: &str) -> String {
-    format!("kubectl annotate --overwrite -n {namespace} {object} {TAKE_OVER}=")
+/// Returns the command that takes the host of a node over, up to the word.
+pub fn take_over_command(namespace: &str, node: &str) -> String {
+    format!(
+        "kubectl annotate --overwrite -n {namespace} openstackdataplanenode/{node} {TAKE_OVER}="
+    )
 }
 
 /// Returns whether the play that compares the owners refused the host.

@@ -1,134 +1,63 @@
-//! The compact progress of a host in a status, and its conversion from and to the engine's records.
+//! How far a host is with the services of a deployment, from what is recorded of them and from its runs.
 //!
 //! A host is at one service at a time: those before it have succeeded, and those after it have at
 //! most a first attempt.
 
-use api::dataplane::{HostProgress, RunState, ServiceRun};
-use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use api::dataplane::{RunState, ServiceRun};
 
-use crate::reasons::AWAITING_DISRUPTION;
 use crate::run_engine::{DesiredService, Run, SequenceState, ServiceSequence};
 
-/// The attempt number of a finished service, which no longer matters.
-const DONE: i64 = i64::MAX;
-
-/// Returns the records of all services of a host; empty when nothing has begun.
-///
-/// `text` is the reported failure message, which the compact form does not contain.
-pub fn to_service_runs(
-    host: &str,
-    desired: &[DesiredService],
-    kept: Option<&HostProgress>,
-    runs: &[Run<'_>],
-    text: Option<&str>,
-) -> Vec<ServiceRun> {
-    let Some(kept) = kept else { return Vec::new() };
-    let done = position(kept);
-    let record = |(idx, desired): (usize, &DesiredService)| {
-        let untouched = record(desired);
-        if idx < done {
-            let hash = Some(desired.hash.text());
-            let (state, attempt) = (RunState::Succeeded, DONE);
-            return ServiceRun { state, attempt, deployed_hash: hash, ..untouched };
-        }
-        if idx > done {
-            return untouched;
-        }
-        let mut present = ServiceRun {
-            state: kept.state,
-            attempt: kept.attempt,
-            run: kept.run.clone(),
-            failures: kept.failures,
-            since: kept.since.clone().unwrap_or_else(|| untouched.since.clone()),
-            // Such a host waits for no attempt of its own.
-            reason: kept.reason.clone().filter(|_| !awaits_disruption(kept)),
-            message: text.map(str::to_owned),
-            ..untouched
-        };
-        if present.state == RunState::Failed {
-            let carries = |it: &&Run<'_>| it.carries(host, &present);
-            present.run = runs.iter().find(carries).map(Run::name);
-        }
-        present
-    };
-    desired.iter().enumerate().map(record).collect()
+/// How far a host is with the services of a deployment: at most one of them is on its way.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HostProgress {
+    /// How many of the services have succeeded.
+    pub done: usize,
+    /// How the newest attempt of the next service stands; of the last one where all are done.
+    pub state: RunState,
+    /// Number of the newest attempt of that service; 0 where the host is not begun with yet, and where
+    /// all services are done.
+    pub attempt: i64,
+    /// How many attempts of that service failed; without a reason, that the deployment before failed
+    /// on this host.
+    pub failures: i64,
+    /// One CamelCase word for why the newest attempt failed.
+    pub reason: Option<String>,
 }
 
-/// Returns the record of a service without history: its first attempt is due.
-fn record(desired: &DesiredService) -> ServiceRun {
-    ServiceRun {
-        name: desired.service.clone(),
-        state: RunState::Pending,
-        hash: desired.run_hash.text(),
-        attempt: 1,
-        run: None,
-        deployed_hash: None,
-        failures: 0,
-        since: Time(Timestamp::UNIX_EPOCH),
-        reason: None,
-        message: None,
+impl HostProgress {
+    /// Returns the progress for the records of a deployment's services, in their order. Of a service
+    /// without a record nothing has begun.
+    pub fn of(services: &[ServiceRun], n_services: usize) -> Self {
+        let done = services.iter().take_while(|it| it.state == RunState::Succeeded).count();
+        let untouched =
+            |state: RunState| Self { done, state, attempt: 0, failures: 0, reason: None };
+        match services.get(done) {
+            None if done < n_services => untouched(RunState::Pending),
+            None => untouched(RunState::Succeeded),
+            Some(it) => Self {
+                done,
+                state: it.state,
+                attempt: it.attempt,
+                failures: it.failures,
+                reason: it.reason.clone(),
+            },
+        }
     }
-}
 
-/// Returns how many services of a host are done.
-pub fn position(kept: &HostProgress) -> usize {
-    usize::try_from(kept.done).unwrap_or_default()
-}
-
-/// Returns the compact progress for a host's records.
-pub fn from_service_runs(services: &[ServiceRun]) -> HostProgress {
-    let is_open = |it: &&ServiceRun| it.state != RunState::Succeeded;
-    let done = services.iter().take_while(|it| !is_open(it)).count();
-    match services.get(done) {
-        None => HostProgress {
-            done: count(done),
-            state: RunState::Succeeded,
-            attempt: 0,
-            failures: 0,
-            reason: None,
-            since: None,
-            run: None,
-        },
-        Some(it) => HostProgress {
-            done: count(done),
-            state: it.state,
-            attempt: it.attempt,
-            failures: it.failures,
-            reason: it.reason.clone(),
-            // Only the backoff after a failure needs it.
-            since: (it.state == RunState::Failed).then(|| it.since.clone()),
-            run: it.run.clone().filter(|_| it.state == RunState::Running),
-        },
+    /// Returns whether the deployment before failed on the host and this one is not finished there.
+    pub fn is_corrected(&self) -> bool {
+        !self.is_done() && self.failures > 0 && self.reason.is_none()
     }
-}
 
-/// Returns whether a deployment has not begun with a host: no run was created for it.
-pub fn is_untouched(kept: &HostProgress) -> bool {
-    kept.done == 0 && kept.state == RunState::Pending && kept.attempt == 0
-}
+    /// Returns whether the present service failed in its last attempt; it may be retried now.
+    pub fn is_failing(&self) -> bool {
+        !self.is_done() && self.reason.is_some()
+    }
 
-/// Returns the progress of a host whose deployment begins: its first attempt is due.
-pub fn started(kept: &HostProgress) -> HostProgress {
-    let attempt = if is_untouched(kept) { 1 } else { kept.attempt };
-    HostProgress { attempt, ..kept.clone() }
-}
-
-/// Returns whether the previous deployment failed on a host and this one is not finished there.
-pub fn is_corrected(kept: &HostProgress) -> bool {
-    let is_open = kept.state != RunState::Succeeded;
-    is_open && kept.failures > 0 && (kept.reason.is_none() || awaits_disruption(kept))
-}
-
-/// Returns whether a host holds a place in its rollout, and is deployed only once it may be
-/// disturbed.
-pub fn awaits_disruption(kept: &HostProgress) -> bool {
-    kept.state == RunState::Pending && kept.reason.as_deref() == Some(AWAITING_DISRUPTION.word)
-}
-
-/// Returns whether the present service of a host failed in its last attempt; it may be retried now.
-pub fn is_failing(kept: &HostProgress) -> bool {
-    kept.state != RunState::Succeeded && kept.reason.is_some() && !awaits_disruption(kept)
+    /// Returns whether every service has succeeded on the host.
+    pub fn is_done(&self) -> bool {
+        self.state == RunState::Succeeded
+    }
 }
 
 /// Converts a number to a status field.
@@ -145,30 +74,30 @@ pub fn current(
     sequence: &ServiceSequence,
     runs: &[Run<'_>],
 ) -> HostProgress {
-    let kept = from_service_runs(&sequence.services);
+    let kept = HostProgress::of(&sequence.services, desired.len());
     let at =
         |service: &str| desired.iter().position(|it| it.service == service).unwrap_or_default();
-    let moved = |done: usize, attempt: i64, run: Option<String>| HostProgress {
-        done: count(done),
-        state: if run.is_some() { RunState::Running } else { RunState::Pending },
+    let is_ahead = |service: &str| at(service) > kept.done;
+    let moved = |done: usize, attempt: i64, state: RunState| HostProgress {
+        done,
+        state,
         attempt,
         // The failure of the previous deployment stays known through all services.
-        failures: if is_corrected(&kept) { kept.failures } else { 0 },
+        failures: if kept.is_corrected() { kept.failures } else { 0 },
         reason: None,
-        since: None,
-        run,
     };
     match &sequence.state {
-        SequenceState::NeedsRun(need) if at(&need.service) > position(&kept) => {
-            moved(at(&need.service), need.attempt.attempt, None)
+        SequenceState::NeedsRun(need) if is_ahead(&need.service) => {
+            moved(at(&need.service), need.attempt.attempt, RunState::Pending)
         }
         SequenceState::InRun { run, .. } => {
             let Some(run) = runs.iter().find(|it| it.name() == *run) else { return kept };
             let Some(attempt) = run.attempts.get(host) else { return kept };
-            if at(&run.service) <= position(&kept) {
+            if !is_ahead(&run.service) {
                 return kept;
             }
-            moved(at(&run.service), attempt.attempt, run.has_begun().then(|| run.name()))
+            let state = if run.has_begun() { RunState::Running } else { RunState::Pending };
+            moved(at(&run.service), attempt.attempt, state)
         }
         SequenceState::NeedsRun(_)
         | SequenceState::Done
@@ -179,60 +108,119 @@ pub fn current(
 
 #[cfg(test)]
 mod tests {
+    use api::ansibleee::AnsibleEe;
+    use jiff::Timestamp;
     use proptest::prelude::*;
+    use serde_json::json;
 
     use super::*;
+    use crate::run_engine::host_key::HostKeyTrust;
+    use crate::run_engine::retry::Retries;
+    use crate::run_engine::run::SERVICE_LABEL;
+    use crate::run_engine::test_runs::{attempt, ended, record, run};
+    use crate::run_engine::{Host, service_sequence};
 
-    fn wanted(n_services: usize) -> Vec<DesiredService> {
-        let service = |idx: usize| DesiredService {
-            service: format!("s{idx}"),
-            hash: format!("h{idx}").into(),
-            run_hash: format!("h{idx}").into(),
+    const NAMES: [&str; 3] = ["a", "b", "c"];
+
+    fn wanted() -> Vec<DesiredService> {
+        let service = |name: &str| DesiredService {
+            service: name.to_owned(),
+            hash: "A".into(),
+            run_hash: "A".into(),
             group: "g".into(),
         };
-        (0..n_services).map(service).collect()
+        NAMES.into_iter().map(service).collect()
     }
 
-    fn any_progress() -> impl Strategy<Value = (usize, HostProgress)> {
-        let states = prop_oneof![
-            Just(RunState::Pending),
-            Just(RunState::Running),
-            Just(RunState::Failed),
-            Just(RunState::Succeeded),
-        ];
-        (1_usize..6, 0_usize..6, states, 1_i64..9, 0_i64..9, 0_i64..99).prop_map(
-            |(n_services, done, state, attempt, failures, second)| {
-                let done =
-                    if state == RunState::Succeeded { n_services } else { done % n_services };
-                let is_done = state == RunState::Succeeded;
-                let since = Time(Timestamp::from_second(second).unwrap());
-                let progress = HostProgress {
-                    done: count(done),
-                    state,
-                    attempt: if is_done { 0 } else { attempt },
-                    failures: if is_done { 0 } else { failures },
-                    reason: (state == RunState::Failed).then(|| "TaskFailed".to_owned()),
-                    since: (state == RunState::Failed).then_some(since),
-                    run: (state == RunState::Running).then(|| "r".to_owned()),
-                };
-                (n_services, progress)
-            },
-        )
+    /// First attempts of all services, as they are recorded when a deployment begins.
+    fn begun(failures: i64) -> Vec<ServiceRun> {
+        let first = |name: &str| ServiceRun {
+            name: name.to_owned(),
+            failures,
+            ..record(RunState::Pending, "A", 1)
+        };
+        NAMES.into_iter().map(first).collect()
+    }
+
+    /// The first attempt of a service: over, or on its way.
+    fn first(service: &str, is_over: bool) -> AnsibleEe {
+        let status = if is_over {
+            ended("Succeeded", "n0", "Ok", 1)
+        } else {
+            json!({ "JobStatus": "Running" })
+        };
+        let mut object = run(&format!("r-{service}"), &[("n0", attempt("A", 1))], &status);
+        let label = (SERVICE_LABEL.to_owned(), service.to_owned());
+        object.metadata.labels.get_or_insert_default().extend([label]);
+        object
+    }
+
+    fn progress(recorded: &[ServiceRun], objects: &[AnsibleEe], may_run: bool) -> HostProgress {
+        let (desired, runs) = (wanted(), objects.iter().filter_map(Run::of).collect::<Vec<_>>());
+        let host = Host {
+            name: "n0",
+            desired: &desired,
+            recorded,
+            has_moved: false,
+            ssh_key: ("key", "1"),
+            trust: &HostKeyTrust::default(),
+            namespace: None,
+            retries: Retries::Limited { attempts: 3, way_on: "another one" },
+        };
+        let sequence = service_sequence::evaluate(&host, &runs, Timestamp::UNIX_EPOCH);
+        let sequence = if may_run { sequence } else { sequence.held() };
+        current("n0", &desired, &sequence, &runs)
+    }
+
+    #[test]
+    fn a_host_of_which_nothing_is_recorded_is_untouched_until_it_may_begin() {
+        let held = progress(&[], &[], false);
+        assert_eq!((held.done, held.state, held.attempt), (0, RunState::Pending, 0));
+        let begins = progress(&[], &[], true);
+        assert_eq!((begins.done, begins.state, begins.attempt), (0, RunState::Pending, 1));
+    }
+
+    #[test]
+    fn the_runs_tell_how_far_a_host_is_while_nothing_more_is_recorded() {
+        let [over, running] = [first("a", true), first("b", false)];
+        let at = progress(&begun(0), &[over.clone(), running], true);
+        assert_eq!((at.done, at.state, at.attempt), (1, RunState::Running, 1));
+        let at = progress(&begun(0), std::slice::from_ref(&over), true);
+        assert_eq!((at.done, at.state), (1, RunState::Pending));
+        let all: Vec<AnsibleEe> = NAMES.into_iter().map(|it| first(it, true)).collect();
+        assert!(progress(&begun(0), &all, true).is_done());
+    }
+
+    #[test]
+    fn a_failure_of_the_deployment_before_stays_known_until_the_host_is_done() {
+        let runs: Vec<AnsibleEe> = NAMES.into_iter().map(|it| first(it, true)).collect();
+        for n_over in 0..NAMES.len() {
+            let at = progress(&begun(1), &runs[..n_over], true);
+            assert!(at.done == n_over && at.is_corrected() && !at.is_failing(), "{at:?}");
+        }
+        assert!(!progress(&begun(1), &runs, true).is_corrected());
     }
 
     proptest! {
         #[test]
-        fn what_is_kept_of_a_host_stands_for_its_records((n_services, kept) in any_progress()) {
-            let records = to_service_runs("n0", &wanted(n_services), Some(&kept), &[], None);
-            prop_assert_eq!(records.len(), n_services);
-            prop_assert_eq!(from_service_runs(&records), kept);
-        }
-
-        #[test]
-        fn a_host_costs_a_hundred_bytes_at_most((_, kept) in any_progress()) {
-            // A run's name is included only while the run is active.
-            let text = serde_json::to_string(&HostProgress { run: None, ..kept }).unwrap();
-            prop_assert!(text.len() <= 110, "{} {}", text.len(), text);
+        fn a_host_is_at_the_first_service_that_has_not_succeeded(
+            n_done in 0..=NAMES.len(),
+            n_recorded in 0..=NAMES.len(),
+            reason in proptest::option::of("[A-Z][a-z]+"),
+        ) {
+            let mut records = begun(1);
+            for it in &mut records[..n_done] {
+                it.state = RunState::Succeeded;
+            }
+            if let Some(next) = records.get_mut(n_done) {
+                next.reason.clone_from(&reason);
+            }
+            let at = HostProgress::of(&records[..n_recorded], NAMES.len());
+            prop_assert_eq!(at.done, n_done.min(n_recorded));
+            prop_assert_eq!(at.is_done(), n_done == NAMES.len() && n_recorded == NAMES.len());
+            let is_recorded = n_done < n_recorded;
+            prop_assert_eq!(at.is_failing(), is_recorded && reason.is_some());
+            prop_assert_eq!(at.is_corrected(), is_recorded && reason.is_none());
         }
     }
 }

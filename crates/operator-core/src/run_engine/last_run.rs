@@ -143,9 +143,8 @@ impl LastRun<'_> {
             recorded,
             has_moved: false,
             ssh_key: self.ssh,
-            trusted: &self.trust.token(),
-            accept: None,
-            take_over: "",
+            trust: self.trust,
+            namespace: None,
             retries: match self.holds {
                 Holds::Guests | Holds::GuestsAndOwner => Retries::Healing(""),
                 Holds::All => Retries::Limited { attempts: i64::MAX, way_on: "" },
@@ -252,7 +251,8 @@ impl Shown {
 
 /// Returns what a run shows of the findings on a host.
 fn shown_by(run: &Run<'_>, name: &str) -> Shown {
-    let remediation = Remediation { retries: Retries::Healing(""), accept: None, take_over: "" };
+    let remediation =
+        Remediation { retries: Retries::Healing(""), namespace: None, is_learned: false };
     match host_outcome(run, name, run.is_partial(), remediation) {
         _ if !run.is_finished() => Shown::Nothing,
         Outcome::Succeeded | Outcome::LeftOut => Shown::NoFinding,

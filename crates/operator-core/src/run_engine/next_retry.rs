@@ -40,5 +40,5 @@ fn is_ssh_secret_new(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>]) -> bo
 /// Returns whether the trusted or accepted key differs from that of the failed run.
 fn is_host_key_new(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>]) -> bool {
     let run = runs.iter().find(|it| Some(it.name()) == seen.run);
-    run.is_some_and(|it| it.trusted(host.name) != host.trusted)
+    run.is_some_and(|it| it.trusted(host.name) != host.trust.token())
 }

@@ -6,7 +6,7 @@ use api::dataplane::service_run::ServiceRun;
 
 use crate::host_identity;
 use crate::reasons;
-use crate::run_engine::host_key::HostKey;
+use crate::run_engine::host_key::{HostKey, accept_command};
 use crate::run_engine::retry::Retries;
 use crate::run_engine::run::Run;
 use crate::run_engine::{host_guests, host_owner};
@@ -191,12 +191,10 @@ pub enum Outcome {
 pub struct Remediation<'a> {
     /// Which failures are retried, and how the user requests another attempt.
     pub retries: Retries<'a>,
-    /// Command that accepts the host's present key, up to the fingerprint.
-    ///
-    /// `None` when the known hosts of the ssh Secret decide.
-    pub accept: Option<&'a str>,
-    /// Command that takes the host over from another owner, up to that owner's UID.
-    pub take_over: &'a str,
+    /// The namespace of the host's node; `None` where no command for the node is named.
+    pub namespace: Option<&'a str>,
+    /// Whether the host's key is learned; otherwise the known hosts of the ssh Secret decide.
+    pub is_learned: bool,
 }
 
 /// Returns what a finished run means for a host; `partial` says whether tags or a limit narrow it.
@@ -291,9 +289,11 @@ fn message(
     };
     let cause = if cause.is_empty() { String::new() } else { format!(": {cause}") };
     let attempt = run.attempts.get(host).map_or(0, |it| it.attempt);
-    let next = match (reason, remediation.accept) {
-        (FailureReason::HostKeyMismatch, Some(accept)) => host_key_step(run, host, failure, accept),
-        (FailureReason::HostNotOwned, _) => owner_step(failure, remediation),
+    let next = match (reason, remediation.namespace) {
+        (FailureReason::HostKeyMismatch, Some(namespace)) if remediation.is_learned => {
+            host_key_step(run, host, failure, &accept_command(namespace, host))
+        }
+        (FailureReason::HostNotOwned, namespace) => owner_step(failure, namespace, host),
         (FailureReason::TaskFailed, _) if failure.is_some_and(asks_for_sudo) => {
             format!("{SUDO} {}", reason.next_step(remediation.retries, attempt))
         }
@@ -303,11 +303,12 @@ fn message(
 }
 
 /// Returns what the user does about a host that records another owner.
-fn owner_step(failure: Option<&HostFailure>, remediation: Remediation<'_>) -> String {
+fn owner_step(failure: Option<&HostFailure>, namespace: Option<&str>, host: &str) -> String {
     let help = FailureReason::HostNotOwned.help();
     let answer = failure.and_then(|it| host_owner::answer(&it.message));
     let Some(answer) = answer else { return format!("{help}.") };
-    format!("{help}. If it is to be this object's from now on: {}{answer}", remediation.take_over)
+    let command = namespace.map(|it| host_owner::take_over_command(it, host)).unwrap_or_default();
+    format!("{help}. If it is to be this object's from now on: {command}{answer}")
 }
 
 /// Returns what the user does about a host whose key is learned, or is still to be learned.

@@ -11,7 +11,7 @@ fn every_reason_is_known_by_its_word() {
 }
 
 /// Returns the message for a host whose key was refused.
-fn rejected(key: &str, said: &str, accept: Option<&str>) -> String {
+fn rejected(key: &str, said: &str, is_learned: bool) -> String {
     let status = serde_json::json!({
         "JobStatus": "Failed",
         "hosts": [{ "name": "n0", "result": "HostKeyMismatch" }],
@@ -20,7 +20,8 @@ fn rejected(key: &str, said: &str, accept: Option<&str>) -> String {
     });
     let attempts = [("n0", crate::run_engine::test_runs::attempt("A", 1))];
     let object = crate::run_engine::test_runs::run("r", &attempts, &status);
-    let remediation = Remediation { retries: Retries::Healing("redeploy"), accept, take_over: "" };
+    let retries = Retries::Healing("redeploy");
+    let remediation = Remediation { retries, namespace: Some("ns"), is_learned };
     match host_outcome(&Run::of(&object).unwrap(), "n0", false, remediation) {
         Outcome::Failed { reason, message } => {
             assert_eq!(reason, FailureReason::HostKeyMismatch);
@@ -40,8 +41,8 @@ fn a_user_whom_sudo_asks_for_a_password_is_told_with_the_rule_that_is_missing() 
         });
         let attempts = [("n0", crate::run_engine::test_runs::attempt("A", 1))];
         let object = crate::run_engine::test_runs::run("r", &attempts, &status);
-        let remediation =
-            Remediation { retries: Retries::Healing("redeploy"), accept: None, take_over: "" };
+        let retries = Retries::Healing("redeploy");
+        let remediation = Remediation { retries, namespace: None, is_learned: false };
         let Outcome::Failed { message, .. } =
             host_outcome(&Run::of(&object).unwrap(), "n0", false, remediation)
         else {
@@ -63,28 +64,29 @@ fn a_refused_host_key_is_told_with_the_command_that_accepts_it() {
     const OFFERED: &str = r#"{"name": "n0", "key": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIWOnjFtgHBGBoLBE0E8K1SBXAJAwqFXKF1sTvZlPo8+"}"#;
     let problem = |it: &str| format!(r#"{{"name": "n0", "problem": "{it}"}}"#);
     let other = r#"{"name": "n1"}"#;
-    let accept = Some("kubectl annotate x=");
-    let offered = "kubectl annotate x=SHA256:we3NhHv6qoWDZyJEgGkUdR8Wt3uFq2IQZFuEdYnEPQg";
-    let said = "kubectl annotate x=SHA256:qfjns8u+mffg5thVDh//jqSmjYPM9ckImYjORFeaUdc";
+    let accept = |it: &str| format!("{}SHA256:{it}", accept_command("ns", "n0"));
+    let offered = accept("we3NhHv6qoWDZyJEgGkUdR8Wt3uFq2IQZFuEdYnEPQg");
+    let said = accept("qfjns8u+mffg5thVDh//jqSmjYPM9ckImYjORFeaUdc");
+    let unknown = accept("…");
     let cases = [
-        (OFFERED, "x", accept, offered),
-        (OFFERED, CHANGED, accept, offered),
-        (other, CHANGED, accept, said),
-        (other, &CHANGED[..CHANGED.len() - 25], accept, "kubectl annotate x=SHA256:…"),
-        (other, "Host key verification failed.", accept, "kubectl annotate x=SHA256:…"),
-        (other, "The SHA256:a; rm -rf /", accept, "kubectl annotate x=SHA256:…"),
-        (&problem("NoAnswer"), CHANGED, accept, said),
-        (&problem("NoEd25519Key"), "x", accept, "no key of type ed25519"),
-        (&problem("NoEd25519Key"), "x", accept, "into known_hosts of the ssh Secret"),
-        (&problem("NoScanner"), "x", accept, "no ssh-keyscan"),
-        (OFFERED, CHANGED, None, "correct known_hosts of the ssh Secret"),
+        (OFFERED, "x", true, &*offered),
+        (OFFERED, CHANGED, true, &offered),
+        (other, CHANGED, true, &said),
+        (other, &CHANGED[..CHANGED.len() - 25], true, &unknown),
+        (other, "Host key verification failed.", true, &unknown),
+        (other, "The SHA256:a; rm -rf /", true, &unknown),
+        (&problem("NoAnswer"), CHANGED, true, &said),
+        (&problem("NoEd25519Key"), "x", true, "no key of type ed25519"),
+        (&problem("NoEd25519Key"), "x", true, "into known_hosts of the ssh Secret"),
+        (&problem("NoScanner"), "x", true, "no ssh-keyscan"),
+        (OFFERED, CHANGED, false, "correct known_hosts of the ssh Secret"),
     ];
-    for (key, text, accept, expected) in cases {
-        let message = rejected(key, text, accept);
+    for (key, text, is_learned, expected) in cases {
+        let message = rejected(key, text, is_learned);
         assert!(message.contains(expected), "{message}\nlacks {expected}");
     }
-    assert!(!rejected(OFFERED, CHANGED, None).contains("kubectl"));
-    assert!(!rejected(&problem("NoEd25519Key"), CHANGED, accept).contains("kubectl"));
+    assert!(!rejected(OFFERED, CHANGED, false).contains("kubectl"));
+    assert!(!rejected(&problem("NoEd25519Key"), CHANGED, true).contains("kubectl"));
 }
 
 #[test]

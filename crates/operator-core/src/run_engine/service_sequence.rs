@@ -197,8 +197,8 @@ fn fold(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>], now: Timestamp) ->
     service.run = Some(run.name());
     let remediation = outcome::Remediation {
         retries: host.retries,
-        accept: host.accept,
-        take_over: host.take_over,
+        namespace: host.namespace,
+        is_learned: host.trust.is_learned,
     };
     match outcome::host_outcome(run, host.name, run.is_partial(), remediation) {
         Outcome::Failed { reason, message } => fail(&mut service, reason, message),

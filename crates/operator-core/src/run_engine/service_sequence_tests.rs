@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::keyed::{Digest, Keys};
+use crate::run_engine::host_key::HostKeyTrust;
 use crate::run_engine::retry::Retries;
 use crate::run_engine::run::SERVICE_LABEL;
 use crate::run_engine::test_runs::{attempt as tried, ended, record, run};
@@ -30,6 +31,10 @@ fn judged(
     judged_chain(&wanted(hash), recorded, objects, may_run)
 }
 
+fn trust() -> HostKeyTrust {
+    HostKeyTrust { is_learned: true, key: None, accepted: Some("word".into()) }
+}
+
 fn judged_chain(
     wanted: &[DesiredService],
     recorded: &[ServiceRun],
@@ -38,13 +43,12 @@ fn judged_chain(
 ) -> ServiceSequence {
     let runs: Vec<Run<'_>> = objects.iter().filter_map(Run::of).collect();
     let host = Host {
-        take_over: "kubectl annotate x take-over=",
         name: "n0",
         desired: wanted,
         recorded,
         ssh_key: ("key", "1"),
-        trusted: "word",
-        accept: None,
+        trust: &trust(),
+        namespace: None,
         has_moved: false,
         retries: Retries::Healing("kubectl annotate"),
     };
@@ -465,12 +469,13 @@ fn a_refused_host_key_is_tried_at_once_when_another_one_is_trusted() {
     failed.run = Some("r".into());
     failed.failures = 1;
     failed.since = Time(now());
+    let token = trust().token();
     let cases = [
         // reason, what the failed run trusted, whether it is retried at once
-        ("HostKeyMismatch", Some(r#"{"n0":"word"}"#), false),
-        ("HostKeyMismatch", Some(r#"{"n0":"other"}"#), true),
-        ("HostKeyMismatch", Some(r#"{"n1":"word"}"#), true),
-        ("HostKeyMismatch", Some("no JSON"), true),
+        ("HostKeyMismatch", Some(json!({ "n0": token }).to_string()), false),
+        ("HostKeyMismatch", Some(json!({ "n0": "other" }).to_string()), true),
+        ("HostKeyMismatch", Some(json!({ "n1": token }).to_string()), true),
+        ("HostKeyMismatch", Some("no JSON".into()), true),
         ("HostKeyMismatch", None, true),
         ("KeyRefused", None, false),
         ("HostUnreachable", None, false),
@@ -478,9 +483,9 @@ fn a_refused_host_key_is_tried_at_once_when_another_one_is_trusted() {
     for (reason, trusted, expected) in cases {
         failed.reason = Some(reason.into());
         let mut object = done("A", 1, "HostKeyMismatch");
-        if let Some(words) = trusted {
+        if let Some(words) = trusted.clone() {
             let annotations = object.metadata.annotations.as_mut().unwrap();
-            annotations.insert(super::super::run::HOST_KEYS.into(), words.into());
+            annotations.insert(super::super::run::HOST_KEYS.into(), words);
         }
         let chain = judged("A", std::slice::from_ref(&failed), &[object], true);
         let state = &chain.state;

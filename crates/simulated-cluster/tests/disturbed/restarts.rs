@@ -5,10 +5,10 @@ use std::cell::Cell;
 use std::time::{Duration, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result};
-use api::dataplane::Node;
+use api::dataplane::{Deployment, Node, NodeSet, Service};
 use api::nova::ExternalCompute;
-use e2e::journey::{SERVICE, ready_within};
-use e2e::{Kind, Namespace};
+use e2e::journey::{SERVICE, SSH_SECRET, ready_within};
+use e2e::{Kind, Namespace, holds};
 use kube::api::PropagationPolicy;
 use serde_json::json;
 use simulated_cluster::{Host, Operator, Simulation};
@@ -28,6 +28,8 @@ const LIMIT: Duration = Duration::from_mins(10);
 const N_HOSTS: u8 = 5;
 /// Nova's services that deploy a compute.
 const OF_NOVA: [&str; 3] = ["libvirt", "nova", "nova-registered"];
+/// The services of the node set.
+const OF_SET: [&str; 2] = ["one", "two"];
 
 #[tokio::test]
 async fn operators_that_are_restarted_at_random_come_to_the_same_end() -> Result<()> {
@@ -70,7 +72,7 @@ async fn restart_at_random(sim: &Simulation, seed: u64, n_restarts: &Cell<usize>
     }
 }
 
-/// Deploys hosts, redeploys each, and removes one.
+/// Deploys hosts of a role and of a node set beside each other.
 async fn all_ends_well(own: &Own) -> Result<()> {
     let hosts: Vec<Host> = (0..N_HOSTS)
         .map(|n| own.sim.player.host(&format!("restarts-{n}"), &format!("192.0.2.{}", 10 + n)))
@@ -80,23 +82,65 @@ async fn all_ends_well(own: &Own) -> Result<()> {
     }
     let _broker = computes::cell(own, &own.sim).await?;
     computes::admit(own, &hosts.iter().collect::<Vec<_>>(), CELL).await?;
-    for host in &hosts {
+    tokio::try_join!(computes_end_well(own, &hosts), a_node_set_ends_well(own, &hosts[0])).map(drop)
+}
+
+/// Deploys a node set again and again: each of its services comes once to each host.
+async fn a_node_set_ends_well(own: &Own, other: &Host) -> Result<()> {
+    let host = |n: u8| {
+        let host =
+            own.sim.player.host(&format!("restarts-set-{n}"), &format!("192.0.2.{}", 20 + n));
+        host.accept(&other.ssh_secret()[0].1);
+        host
+    };
+    let hosts: Vec<Host> = (0..3).map(host).collect();
+    for service in OF_SET {
+        let spec = json!({ "playbookContents": "- hosts: all\n  tasks: []\n" });
+        own.create::<Service>(service, spec).await?;
+    }
+    let entry = |it: &Host| (it.name.clone(), json!({ "ansible": { "ansibleHost": it.address } }));
+    let spec = json!({
+        "preProvisioned": true,
+        "services": OF_SET,
+        "nodeTemplate": { "ansibleSSHPrivateKeySecret": SSH_SECRET },
+        "nodes": hosts.iter().map(entry).collect::<serde_json::Map<_, _>>(),
+    });
+    own.create::<NodeSet>("set", spec).await?;
+    for n_deployments in 1..=3 {
+        let name = format!("set-{n_deployments}");
+        let spec = json!({ "nodeSets": ["set"], "maxUnavailable": 1 });
+        own.create::<Deployment>(&name, spec).await?;
+        let is_ready =
+            |it: &Deployment| it.status.as_ref().is_some_and(|it| holds(&it.conditions, "Ready"));
+        own.wait::<Deployment>(&name, "deployed", LIMIT, is_ready).await?;
+        for host in &hosts {
+            let expected = OF_SET.repeat(n_deployments);
+            assert_eq!(host.services(), expected, "{}", host.name);
+            assert_eq!(host.visits().len(), expected.len(), "a run was cut off on {}", host.name);
+        }
+    }
+    Ok(())
+}
+
+/// Deploys computes, redeploys each, and removes one.
+async fn computes_end_well(own: &Own, hosts: &[Host]) -> Result<()> {
+    for host in hosts {
         computes::join(own, host, None).await?;
     }
     let mut expected: Vec<&str> = std::iter::once(SERVICE).chain(OF_NOVA).collect();
-    all_have_seen(own, &hosts, &expected).await?;
+    all_have_seen(own, hosts, &expected).await?;
     // A host that is redeployed gets its compute's services again.
     expected.extend(expected.clone());
-    for host in &hosts {
+    for host in hosts {
         annotate::<Node>(own, host, "dataplane.openstack.org/redeploy").await?;
     }
-    all_have_seen(own, &hosts, &expected).await?;
+    all_have_seen(own, hosts, &expected).await?;
     expected.extend(OF_NOVA);
-    for host in &hosts {
+    for host in hosts {
         annotate::<ExternalCompute>(own, host, "nova.openstack.org/redeploy").await?;
     }
-    all_have_seen(own, &hosts, &expected).await?;
-    let [leaving, staying @ ..] = &hosts[..] else { anyhow::bail!("no host") };
+    all_have_seen(own, hosts, &expected).await?;
+    let [leaving, staying @ ..] = hosts else { anyhow::bail!("no host") };
     held(own, &leaving.name).await?;
     delete(own, &leaving.name, PropagationPolicy::Background).await?;
     gone(own, &leaving.name, LIMIT).await?;

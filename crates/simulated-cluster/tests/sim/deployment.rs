@@ -2,14 +2,15 @@
 //! deployment ends by accident.
 
 use anyhow::{Context as _, Result};
-use api::ansibleee::AnsibleEe;
+use api::ansibleee::{AnsibleEe, JobStatus};
 use api::conditions::Condition;
-use api::dataplane::{Deployment, DeploymentStatus, NodeSet, Service};
+use api::dataplane::{Deployment, DeploymentStatus, Node, NodeSet, RunState, Service};
 use e2e::journey::{RUN, SSH_SECRET, conditions_of_set};
 use e2e::{Namespace, SOON, holds, says};
 use k8s_openapi::api::batch::v1::Job;
 use kube::ResourceExt;
-use kube::api::{DeleteParams, ListParams};
+use kube::api::DeleteParams;
+use operator_core::run_engine::run::SERVICE_LABEL;
 use serde_json::{Value, json};
 use simulated_cluster::{Behaviour, Host, Visit};
 
@@ -69,6 +70,11 @@ pub(crate) async fn deploy(ns: &Namespace, name: &str, mut spec: Value) -> Resul
     Ok(())
 }
 
+/// Returns what makes a deployment one of a single service to a single host.
+fn of_one(host: &Host, service: &str) -> Value {
+    json!({ "ansibleLimit": host.name, "servicesOverride": [service] })
+}
+
 pub(crate) fn conditions(it: &Deployment) -> &[Condition] {
     it.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
 }
@@ -79,29 +85,46 @@ pub(crate) async fn done(ns: &Namespace, name: &str) -> Result<DeploymentStatus>
     deployment.status.context("a deployment that is ready has a status")
 }
 
-/// Returns how many services of a host are done.
-pub(crate) fn n_done(status: &DeploymentStatus, host: &Host) -> Option<i64> {
-    Some(status.progress.get(SET)?.hosts.get(&host.name)?.done)
+/// Returns how each service of a host stands, by the host's node.
+async fn services(ns: &Namespace, host: &Host) -> Result<Vec<(String, RunState)>> {
+    let node = ns.api::<Node>().get(&host.name).await?;
+    let services = node.status.map(|it| it.services).unwrap_or_default();
+    Ok(services.into_iter().map(|it| (it.name, it.state)).collect())
+}
+
+/// Waits until a run of the service is at work.
+async fn at_work(ns: &Namespace, service: &str) -> Result<()> {
+    let is_it = |it: &AnsibleEe| {
+        let state = it.status.as_ref().and_then(|it| it.job_status);
+        it.labels().get(SERVICE_LABEL).is_some_and(|it| it == service)
+            && state == Some(JobStatus::Running)
+    };
+    ns.wait_any(RUN, &format!("{service} at work"), is_it).await.map(drop)
+}
+
+/// Waits until the deployment waits for another one with a host of its own, which it names.
+async fn waits_for(ns: &Namespace, name: &str, other: &str) -> Result<()> {
+    let words = [other, SET, "Delete it to go on without"];
+    let waits = |it: &Deployment| says(conditions(it), "SetupReady", "DeploymentUnderWay", &words);
+    ns.wait::<Deployment>(name, &format!("waiting for {other}"), SOON, waits).await.map(drop)
 }
 
 #[tokio::test]
 async fn a_deployment_runs_each_service_once_and_a_deleted_job_runs_nothing_again() -> Result<()> {
-    let ns = World::new("deployment").await?;
-    let host = ns.host("e2e-deployment", "192.168.122.200");
+    let (ns, host) = World::with_host("deployment", "e2e-deployment", "192.168.122.200").await?;
     crate::journey::ssh_secret(&ns, &host).await?;
     host.hold("slow");
     node_set(&ns, &[&host], &["one", "slow", "two"]).await?;
     deploy(&ns, "edpm", json!({})).await?;
-    let is_slow = |it: &Deployment| it.status.as_ref().and_then(|it| n_done(it, &host)) == Some(1);
-    ns.wait::<Deployment>("edpm", "at the second service", RUN, is_slow).await?;
+    at_work(&ns, "slow").await?;
     // Finished runs may be deleted while the rest continues.
-    let runs = ns.api::<AnsibleEe>();
-    let first = runs.list(&ListParams::default().labels("openstackdataplaneservice=one")).await?;
-    let first = first.items.first().context("no run of the first service")?;
+    let runs = ns.list::<AnsibleEe>().await?;
+    let is_first = |it: &&AnsibleEe| it.labels().get(SERVICE_LABEL).is_some_and(|it| it == "one");
+    let first = runs.iter().find(is_first).context("no run of the first service")?;
     let job = first.status.as_ref().and_then(|it| it.job.clone()).context("no Job")?;
     ns.api::<Job>().delete(&job.name, &DeleteParams::background()).await?;
     ns.gone::<Job>(&job.name, SOON).await?;
-    runs.delete(&first.name_any(), &DeleteParams::default()).await?;
+    ns.api::<AnsibleEe>().delete(&first.name_any(), &DeleteParams::default()).await?;
     ns.gone::<AnsibleEe>(&first.name_any(), SOON).await?;
     host.release();
     let status = done(&ns, "edpm").await?;
@@ -135,7 +158,10 @@ async fn a_failing_service_ends_the_deployment_of_its_host_alone() -> Result<()>
     let deployment = ns.wait::<Deployment>("edpm", "given up", RUN, is_over).await?;
     ns.event("OpenStackDataPlaneDeployment", "edpm", "BackoffLimitExceeded").await?;
     let status = deployment.status.context("no status")?;
-    assert_eq!((n_done(&status, &good), n_done(&status, &bad)), (Some(2), Some(0)));
+    let succeeded = ["one", "two"].map(|it| (it.to_owned(), RunState::Succeeded));
+    assert_eq!(services(&ns, &good).await?, succeeded);
+    let failed = [("one", RunState::Failed), ("two", RunState::Pending)];
+    assert_eq!(services(&ns, &bad).await?, failed.map(|(name, state)| (name.to_owned(), state)));
     assert_eq!(status.deployed, None);
     assert_eq!(trace(&good), ["one", "one tagged", "two", "two tagged"]);
     assert_eq!(trace(&bad), [""; 0]);
@@ -162,11 +188,7 @@ async fn a_deployment_that_runs_is_not_deleted_by_accident() -> Result<()> {
     host.hold("slow");
     node_set(&ns, &[&host], &["slow", "two"]).await?;
     deploy(&ns, "edpm", json!({})).await?;
-    let is_running = |it: &Deployment| {
-        let progress = it.status.as_ref().and_then(|it| it.progress.get(SET));
-        progress.is_some_and(|it| it.hosts.values().any(|it| it.run.is_some()))
-    };
-    ns.wait::<Deployment>("edpm", "at work", RUN, is_running).await?;
+    at_work(&ns, "slow").await?;
     ns.api::<Deployment>().delete("edpm", &DeleteParams::default()).await?;
     let words = ["confirm-delete=true"];
     let is_held = |it: &Deployment| says(conditions(it), "Ready", "DeletionNotConfirmed", &words);
@@ -178,6 +200,41 @@ async fn a_deployment_that_runs_is_not_deleted_by_accident() -> Result<()> {
     // The run ends with the deployment, perhaps before it has written a line.
     let left = trace(&host);
     assert!(left.iter().all(|it| it == "waits"), "the second service did not begin: {left:?}");
+    ns.done().await
+}
+
+#[tokio::test]
+async fn of_two_deployments_with_a_common_host_the_younger_waits_until_the_older_has_run()
+-> Result<()> {
+    let (ns, first) = World::with_host("deployments", "e2e-deployments-0", "203.0.113.207").await?;
+    let second = ns.host_like(&first, "e2e-deployments-1", "203.0.113.208");
+    crate::journey::ssh_secret(&ns, &first).await?;
+    node_set(&ns, &[&first, &second], &["slow", "two"]).await?;
+    first.hold("slow");
+    // Of some tasks alone, so that the host is not ready in between.
+    let mut partial = of_one(&first, "slow");
+    partial["ansibleTags"] = json!("tagged");
+    deploy(&ns, "older", partial).await?;
+    at_work(&ns, "slow").await?;
+    // Another host concerns neither of them.
+    deploy(&ns, "beside", of_one(&second, "two")).await?;
+    done(&ns, "beside").await?;
+    deploy(&ns, "younger", json!({ "servicesOverride": ["two"] })).await?;
+    waits_for(&ns, "younger", "older").await?;
+    deploy(&ns, "youngest", of_one(&second, "two")).await?;
+    waits_for(&ns, "youngest", "younger").await?;
+    // What is deleted holds up no other one.
+    ns.api::<Deployment>().delete("younger", &DeleteParams::default()).await?;
+    done(&ns, "youngest").await?;
+    assert_eq!((trace(&first).len(), trace(&second).len()), (1, 4), "nothing ran beside a run");
+
+    deploy(&ns, "last", json!({ "servicesOverride": ["two"] })).await?;
+    waits_for(&ns, "last", "older").await?;
+    first.release();
+    done(&ns, "last").await?;
+    assert_eq!(trace(&first), ["waits", "two", "two tagged"]);
+    let two = ["two", "two tagged"];
+    assert_eq!(trace(&second), [two, two, two].concat());
     ns.done().await
 }
 

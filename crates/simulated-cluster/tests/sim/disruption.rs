@@ -10,7 +10,7 @@ use kube::api::{Patch, PatchParams};
 use serde_json::json;
 use simulated_cluster::{Behaviour, Host};
 
-use crate::deployment::{conditions, deploy, done, n_done, node_set};
+use crate::deployment::{conditions, deploy, done, node_set};
 use crate::world::World;
 
 /// The operator of a service that this project does not know: its conditions' prefix, which is its
@@ -64,8 +64,7 @@ async fn untargeted(ns: &Namespace, hosts: &[&Host]) -> Result<()> {
 
 #[tokio::test]
 async fn hosts_are_deployed_one_after_the_other_as_their_nodes_allow_it() -> Result<()> {
-    let ns = World::new("disruption").await?;
-    let first = ns.host("e2e-drain-0", "192.168.122.236");
+    let (ns, first) = World::with_host("disruption", "e2e-drain-0", "192.168.122.236").await?;
     let second = ns.host_like(&first, "e2e-drain-1", "192.168.122.237");
     let third = ns.host_like(&first, "e2e-drain-2", "192.168.122.238");
     let hosts = [&first, &second, &third];
@@ -96,15 +95,12 @@ async fn hosts_are_deployed_one_after_the_other_as_their_nodes_allow_it() -> Res
 
     // It is deployed, and the next one waits as long as it is unavailable.
     allow(&ns, &first, Some(&target)).await?;
-    let words = ["2 of 3 hosts wait for their turn"];
-    let is_there = |it: &Deployment| {
-        let n_done = it.status.as_ref().and_then(|it| n_done(it, &first));
-        n_done == Some(1) && says(conditions(it), "Ready", "Requested", &words)
-    };
-    ns.wait::<Deployment>("second", "at the second host", RUN, is_there).await?;
+    is_free(&ns, &first, &uid).await?;
     let variables = &first.visits()[1].files["/runner/env/extravars"];
     ensure!(variables.contains(r#""edpm_reboot_drained":true"#), "{variables}");
-    is_free(&ns, &first, &uid).await?;
+    let words = ["2 of 3 hosts wait for their turn"];
+    let waits = |it: &Deployment| says(conditions(it), "Ready", "Requested", &words);
+    ns.wait::<Deployment>("second", "at the second host", RUN, waits).await?;
     untargeted(&ns, &[&second, &third]).await?;
     assert_eq!(second.visits().len(), 1);
 

@@ -16,8 +16,7 @@ use crate::world::World;
 
 #[tokio::test]
 async fn an_unreachable_host_is_tried_again_until_it_answers() -> Result<()> {
-    let world = World::new("unreachable").await?;
-    let host = world.host("unreachable", "192.0.2.10");
+    let (world, host) = World::with_host("unreachable", "unreachable", "192.0.2.10").await?;
     host.stop();
     ssh_secret(&world, &host).await?;
     deploy(&world, &[&host]).await?;
@@ -31,8 +30,7 @@ async fn an_unreachable_host_is_tried_again_until_it_answers() -> Result<()> {
 
 #[tokio::test]
 async fn a_refused_key_heals_as_soon_as_the_secret_is_corrected() -> Result<()> {
-    let world = World::new("refused-key").await?;
-    let host = world.host("refused-key", "192.0.2.11");
+    let (world, host) = World::with_host("refused-key", "refused-key", "192.0.2.11").await?;
     let known_hosts = &host.ssh_secret()[1].1;
     world
         .secret(SSH_SECRET, &[("ssh-privatekey", PRIVATE_KEY), ("known_hosts", known_hosts)])
@@ -46,8 +44,7 @@ async fn a_refused_key_heals_as_soon_as_the_secret_is_corrected() -> Result<()> 
 
 #[tokio::test]
 async fn a_changed_host_key_stops_the_run_until_it_is_accepted() -> Result<()> {
-    let world = World::new("host-key").await?;
-    let host = world.host("host-key", "192.0.2.12");
+    let (world, host) = World::with_host("host-key", "host-key", "192.0.2.12").await?;
     let (key, wrong) = (host.ssh_secret()[0].1.clone(), host.wrong_known_hosts());
     world.secret(SSH_SECRET, &[("ssh-privatekey", &key), ("known_hosts", &wrong)]).await?;
     deploy(&world, &[&host]).await?;
@@ -60,8 +57,7 @@ async fn a_changed_host_key_stops_the_run_until_it_is_accepted() -> Result<()> {
 
 #[tokio::test]
 async fn a_failed_task_is_told_with_its_place_and_runs_again_on_request() -> Result<()> {
-    let world = World::new("failed-task").await?;
-    let host = world.host("failed-task", "192.0.2.13");
+    let (world, host) = World::with_host("failed-task", "failed-task", "192.0.2.13").await?;
     host.behave(SERVICE, Behaviour::failed("Nothing forbids it", "non-zero return code"));
     ssh_secret(&world, &host).await?;
     deploy(&world, &[&host]).await?;
@@ -77,8 +73,7 @@ async fn a_failed_task_is_told_with_its_place_and_runs_again_on_request() -> Res
 
 #[tokio::test]
 async fn an_image_that_cannot_be_pulled_is_named_and_replaced() -> Result<()> {
-    let world = World::new("image").await?;
-    let host = world.host("image", "192.0.2.14");
+    let (world, host) = World::with_host("image", "image", "192.0.2.14").await?;
     ssh_secret(&world, &host).await?;
     deploy(&world, &[&host]).await?;
     ready(&world, &host.name).await?;
@@ -149,8 +144,7 @@ async fn ends_without_a_result(
 #[tokio::test]
 async fn a_host_stays_reserved_for_a_run_whose_worker_is_lost_until_its_pod_is_gone() -> Result<()>
 {
-    let world = World::new("worker-lost").await?;
-    let host = world.host("worker-lost", "192.0.2.135");
+    let (world, host) = World::with_host("worker-lost", "worker-lost", "192.0.2.135").await?;
     world.sim.player.decide(Matching::all(&world.name), Fate::WorkerLost);
     ssh_secret(&world, &host).await?;
     deploy(&world, &[&host]).await?;

@@ -51,8 +51,7 @@ async fn known(ns: &Namespace, host: &Host, key: &str) -> Result<()> {
 #[tokio::test]
 async fn a_key_is_learned_kept_refused_when_it_changes_and_replaced_when_it_is_accepted()
 -> Result<()> {
-    let ns = World::new("host-keys").await?;
-    let host = ns.host("e2e-host-keys", "192.168.122.180");
+    let (ns, host) = World::with_host("host-keys", "e2e-host-keys", "192.168.122.180").await?;
     unknown_hosts(&ns, &host).await?;
     crate::journey::deploy(&ns, &[&host]).await?;
     let learned = host.host_key();
@@ -103,8 +102,7 @@ async fn a_key_is_learned_kept_refused_when_it_changes_and_replaced_when_it_is_a
 
 #[tokio::test]
 async fn a_human_who_names_the_host_later_wins_and_nothing_runs_for_it() -> Result<()> {
-    let ns = World::new("known-later").await?;
-    let host = ns.host("e2e-known-later", "192.168.122.181");
+    let (ns, host) = World::with_host("known-later", "e2e-known-later", "192.168.122.181").await?;
     unknown_hosts(&ns, &host).await?;
     crate::journey::deploy(&ns, &[&host]).await?;
     ready(&ns, &host.name).await?;
@@ -121,8 +119,7 @@ async fn a_human_who_names_the_host_later_wins_and_nothing_runs_for_it() -> Resu
 
 #[tokio::test]
 async fn an_accepted_fingerprint_decides_at_first_contact() -> Result<()> {
-    let ns = World::new("pinned-key").await?;
-    let host = ns.host("e2e-pinned-key", "192.168.122.182");
+    let (ns, host) = World::with_host("pinned-key", "e2e-pinned-key", "192.168.122.182").await?;
     unknown_hosts(&ns, &host).await?;
     crate::journey::deploy(&ns, &[]).await?;
     let spec = json!({ "role": ROLE, "hostName": host.name, "ansibleHost": host.address });

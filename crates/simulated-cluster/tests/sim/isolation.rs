@@ -11,8 +11,7 @@ use crate::world::World;
 
 #[tokio::test]
 async fn a_host_that_is_away_delays_nobody_and_is_met_when_it_returns() -> Result<()> {
-    let ns = World::new("isolation").await?;
-    let near = ns.host("e2e-near", "192.168.122.165");
+    let (ns, near) = World::with_host("isolation", "e2e-near", "192.168.122.165").await?;
     let away = ns.host_like(&near, "e2e-away", "192.168.122.166");
     let content = near.ssh_secret();
     let known_hosts = format!("{}{}", content[1].1, away.ssh_secret()[1].1);

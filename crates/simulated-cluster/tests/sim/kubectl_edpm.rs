@@ -187,8 +187,7 @@ async fn change(ns: &Namespace, host: &Host) -> Result<()> {
 
 #[tokio::test]
 async fn a_change_that_waits_is_shown_by_diff_trace_and_watch_and_nothing_runs() -> Result<()> {
-    let ns = World::new("edpm-diff").await?;
-    let host = ns.host("edpm-diff", "192.0.2.122");
+    let (ns, host) = World::with_host("edpm-diff", "edpm-diff", "192.0.2.122").await?;
     computes::cell(&ns, ns.sim).await?;
     computes::deploy(&ns, &[&host]).await?;
     configure(&ns, &host, OPTIONS).await?;
@@ -229,8 +228,7 @@ async fn a_change_that_waits_is_shown_by_diff_trace_and_watch_and_nothing_runs()
 
 #[tokio::test]
 async fn retry_runs_what_has_failed_once_more() -> Result<()> {
-    let ns = World::new("edpm-retry").await?;
-    let host = ns.host("edpm-retry", "192.0.2.123");
+    let (ns, host) = World::with_host("edpm-retry", "edpm-retry", "192.0.2.123").await?;
     host.behave(SERVICE, Behaviour::failed("Nothing forbids it", "non-zero return code"));
     ssh_secret(&ns, &host).await?;
     deploy(&ns, &[&host]).await?;

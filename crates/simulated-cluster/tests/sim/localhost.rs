@@ -43,8 +43,7 @@ async fn upstreams_example_of_a_service_runs_once_and_comes_to_no_host() -> Resu
         ("localhost", json!({}), "203.0.113.14"),
         ("localhost-all", json!({ "deployOnAllNodeSets": true }), "203.0.113.15"),
     ] {
-        let ns = World::new(name).await?;
-        let first = ns.host(&format!("{name}-a"), &format!("{net}1"));
+        let (ns, first) = World::with_host(name, &format!("{name}-a"), &format!("{net}1")).await?;
         let second = ns.host_like(&first, &format!("{name}-b"), &format!("{net}2"));
         node_set(&ns, &[&first, &second], spec).await?;
         deploy(&ns, "edpm", json!({})).await?;
@@ -60,8 +59,8 @@ async fn upstreams_example_of_a_service_runs_once_and_comes_to_no_host() -> Resu
 
 #[tokio::test]
 async fn a_play_for_localhost_that_fails_fails_the_hosts_of_its_run_with_its_words() -> Result<()> {
-    let ns = World::new("localhost-fails").await?;
-    let host = ns.host("localhost-fails", "203.0.113.161");
+    let (ns, host) =
+        World::with_host("localhost-fails", "localhost-fails", "203.0.113.161").await?;
     let failure = json!({
         "host": "localhost", "play": "P", "task": "Fetch a token", "path": "/p.yml:3",
         "message": "no token",

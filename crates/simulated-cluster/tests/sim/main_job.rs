@@ -47,8 +47,7 @@ fn given(host: &Host, file: &str) -> Result<String> {
 
 #[tokio::test]
 async fn a_stopped_message_bus_is_named_by_the_cell_and_by_computes_that_wait() -> Result<()> {
-    let ns = World::new("stopped-bus").await?;
-    let host = ns.host("stopped-bus", "192.0.2.110");
+    let (ns, host) = World::with_host("stopped-bus", "stopped-bus", "192.0.2.110").await?;
     let broker = computes::cell(&ns, ns.sim).await?;
     computes::deploy(&ns, &[&host]).await?;
     assert_eq!(of_nova(&host), SERVICES);
@@ -95,8 +94,7 @@ async fn redeployed(ns: &Namespace, host: &Host, known: Option<String>) -> Resul
 #[tokio::test]
 async fn rotated_credentials_reach_the_computes_of_the_cell_and_the_cell_counts_them() -> Result<()>
 {
-    let ns = World::new("rotated").await?;
-    let host = ns.host("rotated", "192.0.2.111");
+    let (ns, host) = World::with_host("rotated", "rotated", "192.0.2.111").await?;
     let untouched = ns.host_like(&host, "rotated-not", "192.0.2.124");
     let broker = computes::cell(&ns, ns.sim).await?;
     let _other = computes::cell_of(&ns, ns.sim, "nova-cell2", "nova-cell2-transport").await?;

@@ -16,8 +16,7 @@ use crate::world::World;
 
 #[tokio::test]
 async fn a_node_without_a_role_is_deployed_and_keeps_that_under_a_role() -> Result<()> {
-    let ns = World::new("alone").await?;
-    let host = ns.host("e2e-alone", "192.168.122.192");
+    let (ns, host) = World::with_host("alone", "e2e-alone", "192.168.122.192").await?;
     crate::journey::ssh_secret(&ns, &host).await?;
     crate::journey::deploy(&ns, &[]).await?;
     let spec = json!({
@@ -81,8 +80,7 @@ async fn a_service_of_novas_type_keeps_the_computes_of_its_role_from_running() -
 
 #[tokio::test]
 async fn the_ports_of_a_service_follow_the_nodes_that_get_it() -> Result<()> {
-    let ns = World::new("ports").await?;
-    let host = ns.host("e2e-ports-0", "192.168.122.193");
+    let (ns, host) = World::with_host("ports", "e2e-ports-0", "192.168.122.193").await?;
     let hosts = [host.clone(), ns.host_like(&host, "e2e-ports-1", "192.168.122.194")];
     crate::journey::ssh_secret(&ns, &hosts[0]).await?;
     crate::journey::deploy(&ns, &[&hosts[0], &hosts[1]]).await?;

@@ -22,8 +22,7 @@ fn had(host: &Host) -> Vec<String> {
 
 #[tokio::test]
 async fn a_key_reaches_a_deployed_host_on_request_and_another_one_by_itself() -> Result<()> {
-    let ns = World::new("migration-key").await?;
-    let host = ns.host("e2e-keyed", "192.168.122.208");
+    let (ns, host) = World::with_host("migration-key", "e2e-keyed", "192.168.122.208").await?;
     let _broker = computes::cell(&ns, ns.sim).await?;
     computes::deploy(&ns, &[&host]).await?;
     settled(&ns, &host).await?;

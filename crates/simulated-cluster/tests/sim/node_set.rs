@@ -48,8 +48,7 @@ async fn outdated(ns: &Namespace, input: &str) -> Result<()> {
 #[tokio::test]
 async fn a_node_set_is_deployed_when_it_is_told_to_and_names_what_has_changed_since() -> Result<()>
 {
-    let ns = World::new("node-set").await?;
-    let host = ns.host("e2e-node-set", "192.168.122.187");
+    let (ns, host) = World::with_host("node-set", "e2e-node-set", "192.168.122.187").await?;
     crate::journey::ssh_secret(&ns, &host).await?;
     crate::journey::deploy(&ns, &[]).await?;
     ns.config_map(CONFIG, &[("a.conf", "one")]).await?;
@@ -102,8 +101,7 @@ async fn a_node_set_is_deployed_when_it_is_told_to_and_names_what_has_changed_si
 
 #[tokio::test]
 async fn a_host_that_a_node_has_already_is_refused_by_name_until_the_node_goes() -> Result<()> {
-    let ns = World::new("node-set-moving").await?;
-    let host = ns.host("e2e-moving", "192.168.122.188");
+    let (ns, host) = World::with_host("node-set-moving", "e2e-moving", "192.168.122.188").await?;
     crate::journey::ssh_secret(&ns, &host).await?;
     crate::journey::deploy(&ns, &[&host]).await?;
     ready(&ns, &host.name).await?;

@@ -8,9 +8,10 @@ use api::dataplane::{Node, NodeSet, RunState};
 use e2e::journey::{self, RUN, SSH_SECRET, conditions, conditions_of_set};
 use e2e::plugin::edpm_in;
 use e2e::{Namespace, SOON, holds, says};
+use futures::{Stream, StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::core::v1::{ResourceQuota, Secret};
 use kube::ResourceExt;
-use kube::api::{DeleteParams, PostParams, PropagationPolicy};
+use kube::api::{DeleteParams, PostParams, PropagationPolicy, WatchEvent, WatchParams};
 use serde_json::{Value, json};
 use simulated_cluster::{Behaviour, Host};
 
@@ -85,8 +86,7 @@ async fn versions(ns: &Namespace) -> Result<BTreeMap<String, Option<String>>> {
 #[tokio::test]
 async fn kubectl_lists_hosts_of_roles_and_node_sets_and_each_says_what_is_known_of_it() -> Result<()>
 {
-    let ns = World::new("nodes-of-sets").await?;
-    let of_role = ns.host("e2e-of-role", "203.0.113.181");
+    let (ns, of_role) = World::with_host("nodes-of-sets", "e2e-of-role", "203.0.113.181").await?;
     let good = ns.host_like(&of_role, "e2e-of-set-0", "203.0.113.182");
     let bad = ns.host_like(&of_role, "e2e-of-set-1", "203.0.113.183");
     described(&ns, &[&good, &bad]).await?;
@@ -147,8 +147,7 @@ async fn kubectl_lists_hosts_of_roles_and_node_sets_and_each_says_what_is_known_
 #[tokio::test]
 async fn nodes_follow_the_entries_and_one_that_is_deleted_is_made_anew_and_runs_nothing()
 -> Result<()> {
-    let ns = World::new("nodes-of-entries").await?;
-    let stays = ns.host("e2e-entry-0", "203.0.113.184");
+    let (ns, stays) = World::with_host("nodes-of-entries", "e2e-entry-0", "203.0.113.184").await?;
     let moves = ns.host_like(&stays, "e2e-entry-1", "203.0.113.185");
     described(&ns, &[&stays, &moves]).await?;
     deploy(&ns, "first", json!({})).await?;
@@ -164,9 +163,10 @@ async fn nodes_follow_the_entries_and_one_that_is_deleted_is_made_anew_and_runs_
 
     let first = ns.api::<Node>().get(&stays.name).await?;
     ns.api::<Node>().delete(&stays.name, &DeleteParams::default()).await?;
-    let is_new = |it: &Node| it.uid() != first.uid() && holds(conditions(it), "Ready");
-    let anew = ns.wait::<Node>(&stays.name, "made anew", SOON, is_new).await?;
-    assert_eq!(recorded(&anew), recorded(&first), "it shows the same");
+    let is_new = |it: &Node| it.uid() != first.uid() && is_of_set(it);
+    ns.wait::<Node>(&stays.name, "made anew", SOON, is_new).await?;
+    let anew = undeployed(&ns, &stays).await?;
+    assert_eq!(recorded(&anew), [], "what was known of the host has gone with its node");
 
     with_entry(&ns, &moves, false).await?;
     ns.gone::<Node>(&moves.name, SOON).await?;
@@ -191,6 +191,49 @@ async fn nodes_follow_the_entries_and_one_that_is_deleted_is_made_anew_and_runs_
         inventory_comes_back(&ns).await?;
     }
     assert_eq!(versions(&ns).await?, before);
+    ns.done().await
+}
+
+/// Returns how often the node was written until two passes of the node set changed nothing more.
+async fn n_writes(
+    ns: &Namespace,
+    host: &Host,
+    watch: &mut (impl Stream<Item = kube::Result<WatchEvent<Node>>> + Unpin),
+) -> Result<usize> {
+    for _ in 0..2 {
+        inventory_comes_back(ns).await?;
+    }
+    let present = ns.api::<Node>().get(&host.name).await?.resource_version();
+    let mut n_seen = 0;
+    while let Some(event) = watch.try_next().await? {
+        if let WatchEvent::Added(it) | WatchEvent::Modified(it) = event {
+            n_seen += 1;
+            if it.resource_version() == present {
+                return Ok(n_seen);
+            }
+        }
+    }
+    anyhow::bail!("the watch ended")
+}
+
+#[tokio::test]
+async fn a_node_is_written_when_its_host_is_described_begun_and_ended_and_not_in_between()
+-> Result<()> {
+    let (ns, host) = World::with_host("nodes-writes", "e2e-writes", "203.0.113.209").await?;
+    // Without known hosts, so that the key of the host is learned with its first deployment.
+    ns.secret(SSH_SECRET, &[("ssh-privatekey", &host.ssh_secret()[0].1)]).await?;
+    let only = WatchParams::default().fields(&format!("metadata.name={}", host.name));
+    let mut watch = ns.api::<Node>().watch(&only, "0").await?.boxed();
+    node_set(&ns, &[&host], &["one", "two", "three"]).await?;
+    undeployed(&ns, &host).await?;
+    assert_eq!(n_writes(&ns, &host, &mut watch).await?, 2, "created, described");
+    for (name, n_writes_due) in [("first", 3), ("second", 2)] {
+        deploy(&ns, name, json!({})).await?;
+        done(&ns, name).await?;
+        ready(&ns, &host).await?;
+        let n_written = n_writes(&ns, &host, &mut watch).await?;
+        assert_eq!(n_written, n_writes_due, "{name}: begun, ended, and at first its key");
+    }
     ns.done().await
 }
 
@@ -222,8 +265,7 @@ async fn younger(ns: &Namespace, name: &str) -> Result<Node> {
 #[tokio::test]
 async fn a_node_of_somebody_else_keeps_its_name_and_holds_the_host_of_that_name_alone() -> Result<()>
 {
-    let ns = World::new("nodes-foreign").await?;
-    let own = ns.host("e2e-own", "203.0.113.186");
+    let (ns, own) = World::with_host("nodes-foreign", "e2e-own", "203.0.113.186").await?;
     let other = ns.host_like(&own, "e2e-foreign", "203.0.113.187");
     described(&ns, &[&own]).await?;
     undeployed(&ns, &own).await?;
@@ -253,8 +295,7 @@ async fn a_node_of_somebody_else_keeps_its_name_and_holds_the_host_of_that_name_
 #[tokio::test]
 async fn a_node_that_a_quota_refuses_is_told_in_the_api_servers_words_and_holds_no_other()
 -> Result<()> {
-    let ns = World::new("nodes-quota").await?;
-    let first = ns.host("e2e-quota-0", "203.0.113.203");
+    let (ns, first) = World::with_host("nodes-quota", "e2e-quota-0", "203.0.113.203").await?;
     let second = ns.host_like(&first, "e2e-quota-1", "203.0.113.204");
     let quota = json!({
         "metadata": { "name": "nodes" },
@@ -288,8 +329,7 @@ async fn a_node_that_a_quota_refuses_is_told_in_the_api_servers_words_and_holds_
 
 #[tokio::test]
 async fn a_mark_of_another_manager_is_taken_back_where_the_entry_stands() -> Result<()> {
-    let ns = World::new("nodes-mark").await?;
-    let host = ns.host("e2e-mark", "203.0.113.206");
+    let (ns, host) = World::with_host("nodes-mark", "e2e-mark", "203.0.113.206").await?;
     described(&ns, &[&host]).await?;
     let before = undeployed(&ns, &host).await?;
     ns.merge::<Node>(&host.name, json!({ "spec": { "leaving": true } })).await?;
@@ -301,8 +341,7 @@ async fn a_mark_of_another_manager_is_taken_back_where_the_entry_stands() -> Res
 
 #[tokio::test]
 async fn nodes_go_with_their_node_set_however_it_is_deleted() -> Result<()> {
-    let ns = World::new("nodes-cascade").await?;
-    let host = ns.host("e2e-cascade", "203.0.113.189");
+    let (ns, host) = World::with_host("nodes-cascade", "e2e-cascade", "203.0.113.189").await?;
     described(&ns, &[&host]).await?;
     let spec = serde_json::to_value(ns.api::<NodeSet>().get(SET).await?.spec)?;
     for policy in

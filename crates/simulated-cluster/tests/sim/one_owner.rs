@@ -15,8 +15,7 @@ use crate::world::World;
 
 #[tokio::test]
 async fn a_second_node_at_an_address_waits_and_goes_without_a_trace_on_the_host() -> Result<()> {
-    let ns = World::new("one-owner").await?;
-    let host = ns.host("e2e-first", "192.168.122.230");
+    let (ns, host) = World::with_host("one-owner", "e2e-first", "192.168.122.230").await?;
     ssh_secret(&ns, &host).await?;
     deploy(&ns, &[&host]).await?;
     ready(&ns, &host.name).await?;
@@ -36,8 +35,7 @@ async fn a_second_node_at_an_address_waits_and_goes_without_a_trace_on_the_host(
 #[tokio::test]
 async fn a_host_that_another_namespace_has_deployed_is_taken_and_its_owner_is_not_told()
 -> Result<()> {
-    let first = World::new("owner-theirs").await?;
-    let host = first.host("e2e-theirs", "192.168.122.231");
+    let (first, host) = World::with_host("owner-theirs", "e2e-theirs", "192.168.122.231").await?;
     ssh_secret(&first, &host).await?;
     deploy(&first, &[&host]).await?;
     ready(&first, &host.name).await?;

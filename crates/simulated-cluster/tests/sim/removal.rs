@@ -26,8 +26,7 @@ fn annotations(name: &str, value: impl Into<Value>) -> Value {
 
 /// A host with a deployed compute.
 async fn world(test: &str, address: &str) -> Result<(World, Host)> {
-    let ns = World::new(test).await?;
-    let host = ns.host(test, address);
+    let (ns, host) = World::with_host(test, test, address).await?;
     let _broker = computes::cell(&ns, ns.sim).await?;
     computes::deploy(&ns, &[&host]).await?;
     held(&ns, &host.name).await?;
@@ -94,8 +93,7 @@ async fn a_compute_that_goes_alone_leaves_its_node_in_service_and_may_come_back(
 
 #[tokio::test]
 async fn a_dead_host_keeps_its_node_for_a_few_minutes_or_until_a_human_says_so() -> Result<()> {
-    let ns = World::new("removal-dead").await?;
-    let host = ns.host("removal-dead", "192.0.2.115");
+    let (ns, host) = World::with_host("removal-dead", "removal-dead", "192.0.2.115").await?;
     let other = ns.host_like(&host, "removal-skipped", "192.0.2.116");
     let _broker = computes::cell(&ns, ns.sim).await?;
     computes::deploy(&ns, &[&host, &other]).await?;

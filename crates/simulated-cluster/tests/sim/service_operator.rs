@@ -72,8 +72,7 @@ async fn tell(ns: &Namespace, node: &str, reason: &str) -> Result<()> {
 
 #[tokio::test]
 async fn an_operator_that_nobody_knows_brings_its_service_to_a_ready_host() -> Result<()> {
-    let ns = World::new("service-operator").await?;
-    let host = ns.host("e2e-agent", "192.168.122.195");
+    let (ns, host) = World::with_host("service-operator", "e2e-agent", "192.168.122.195").await?;
     crate::journey::ssh_secret(&ns, &host).await?;
     crate::journey::deploy(&ns, &[&host]).await?;
     let node = ready(&ns, &host.name).await?;

@@ -161,8 +161,7 @@ async fn a_key_that_nova_would_not_read_is_told_on_the_service_with_a_name_that_
 
 #[tokio::test]
 async fn of_two_sources_with_one_key_the_last_one_listed_reaches_the_host() -> Result<()> {
-    let ns = World::new("services-clash").await?;
-    let host = ns.host("e2e-services", "192.168.122.197");
+    let (ns, host) = World::with_host("services-clash", "e2e-services", "192.168.122.197").await?;
     crate::journey::ssh_secret(&ns, &host).await?;
     ns.secret("generated", &[("greeting", "generated"), ("more", "x")]).await?;
     ns.config_map("mine", &[("greeting", "mine")]).await?;

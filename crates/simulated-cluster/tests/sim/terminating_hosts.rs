@@ -62,8 +62,7 @@ fn states(set: &NodeSet) -> Vec<(&str, HostState)> {
 #[tokio::test]
 async fn a_host_stays_until_its_finalizer_is_removed_and_so_does_a_deleted_node_set() -> Result<()>
 {
-    let ns = World::new("terminating-hosts").await?;
-    let stays = ns.host("e2e-stays", "192.168.122.205");
+    let (ns, stays) = World::with_host("terminating-hosts", "e2e-stays", "192.168.122.205").await?;
     let goes = ns.host_like(&stays, "e2e-taken-out", "192.168.122.206");
     crate::journey::ssh_secret(&ns, &stays).await?;
     ns.create::<Service>(SERVICE, json!({ "playbookContents": PLAYBOOK })).await?;

@@ -84,6 +84,13 @@ impl World {
         Ok(Self { ns: Namespace::new(test).await?, sim })
     }
 
+    /// The same, with a host at an address that no other test uses.
+    pub(crate) async fn with_host(test: &str, name: &str, address: &str) -> Result<(Self, Host)> {
+        let world = Self::new(test).await?;
+        let host = world.host(name, address);
+        Ok((world, host))
+    }
+
     /// Adds a host at an address that no other test uses.
     pub(crate) fn host(&self, name: &str, address: &str) -> Host {
         self.sim.player.host(name, address)

@@ -21,22 +21,20 @@ const KINDS: [(&str, &str); 3] = [
 ];
 
 /// Fields that upstream does not have.
-const OURS: [&str; 24] = [
+const OURS: [&str; 22] = [
     "Deployment.spec.maxUnavailable",
     "Deployment.spec.pauseOnFailure",
     "Deployment.status.failures",
-    "Deployment.status.progress",
+    "Deployment.status.nodeSets",
     "NodeSet.status.certificates",
     "NodeSet.status.deployedInputs",
     "NodeSet.status.failures",
-    "NodeSet.status.hostKeys",
     "NodeSet.status.hosts",
     "NodeSet.status.inputs",
     "NodeSet.status.machines",
     "NodeSet.status.nodes",
     "NodeSet.status.readyNodes",
     "NodeSet.status.settledDeployments",
-    "NodeSet.status.terminatingAddresses",
     "Service.spec.configMaps",
     "Service.spec.factVariables",
     "Service.spec.label",

@@ -15,8 +15,8 @@ use serde_json::Value;
 use super::Dice;
 use super::world::{Id, World};
 use crate::objects::{Job, Pod};
-use crate::run::decide::{Observed, Stage, current_job, recorded_uid, stage};
-use crate::run::observe::{Caches, Runs};
+use crate::run::decide::{Observed, Stage, current_job, decide, recorded_uid, stage};
+use crate::run::observe::Caches;
 use crate::run::scheduler::{self, Logged, Scheduler, Verdicts};
 use crate::run::settings::Settings;
 
@@ -141,7 +141,7 @@ impl Leader {
             verdicts: Verdicts::default(),
         };
         let seen = block_on(scheduler.observe(&scheduler::key())).unwrap().unwrap();
-        Scheduler::decide(&seen, None, world.now).steps
+        scheduler::decide(&seen, None, world.now).steps
     }
 
     pub(super) fn schedule(&mut self, world: &mut World) {
@@ -165,7 +165,7 @@ impl Leader {
 
     fn look_at(&mut self, key: &Key, world: &mut World) {
         let Some(seen) = self.observe(key, world) else { return };
-        let plan: Plan = Runs::decide(&seen, None, world.now);
+        let plan: Plan = decide(&seen, None, world.now);
         self.carry_out(&plan.steps, world);
     }
 

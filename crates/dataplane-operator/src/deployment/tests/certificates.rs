@@ -4,6 +4,10 @@ use api::dataplane::node_set::NodeSetCertificates;
 
 use super::*;
 
+/// Where the runs of services of one type mount their CA bundles and certificates.
+const PATHS: [&str; 2] =
+    ["/var/lib/openstack/cacerts/kind", "/var/lib/openstack/certs/kind/default"];
+
 /// A node set whose service agent has certificates, and whose service certs mounts them.
 fn certified(name: &str, hosts: &[&str]) -> Arc<NodeSet> {
     let mut set = node_set(name, hosts, &["certs", "agent"]);
@@ -52,17 +56,12 @@ fn mounted(run: &AnsibleEe) -> BTreeMap<String, Vec<String>> {
 fn a_service_that_brings_certificates_mounts_those_of_all_services_and_their_ca_bundles() {
     let mut world = world(vec![certified("compute", &["n0", "n1"])], json!({}), false);
     world.run_out(|_, _| "Ok");
-    let expected = BTreeMap::from([
-        ("/var/lib/openstack/cacerts/kind".to_owned(), vec!["ca".to_owned()]),
-        (
-            "/var/lib/openstack/certs/kind/default".to_owned(),
-            vec!["compute-agent-default-certs-0".to_owned()],
-        ),
-    ]);
-    assert_eq!(mounted(world.run("certs")), expected);
-    let own =
-        BTreeMap::from([("/var/lib/openstack/cacerts/kind".to_owned(), vec!["ca".to_owned()])]);
-    assert_eq!(mounted(world.run("agent")), own, "another service has its own CA bundle alone");
+    let of = |secret: &str| vec![secret.to_owned()];
+    let own = (PATHS[0].to_owned(), of("ca"));
+    let certificates = (PATHS[1].to_owned(), of("compute-agent-default-certs-0"));
+    assert_eq!(mounted(world.run("certs")), BTreeMap::from([own.clone(), certificates]));
+    // Another service has its own CA bundle alone.
+    assert_eq!(mounted(world.run("agent")), BTreeMap::from([own]));
     assert_eq!(world.status().secret_hashes["compute-agent-default-certs-0"], "n1q");
 }
 
@@ -93,9 +92,7 @@ fn it_brings_them_alone_as_well() {
     let spec = json!({ "servicesOverride": ["certs"] });
     let mut world = world(vec![certified("compute", &["n0"])], spec, false);
     world.run_out(|_, _| "Ok");
-    let paths: Vec<String> = mounted(world.run("certs")).into_keys().collect();
-    let expected = ["/var/lib/openstack/cacerts/kind", "/var/lib/openstack/certs/kind/default"];
-    assert_eq!(paths, expected);
+    assert_eq!(mounted(world.run("certs")).into_keys().collect::<Vec<_>>(), PATHS);
 }
 
 #[test]
@@ -105,7 +102,7 @@ fn one_run_for_all_node_sets_has_the_certificates_of_all_in_one_volume() {
     world.run_out(|_, _| "Ok");
     let mounted = mounted(world.run("certs"));
     let expected = ["a-agent-default-certs-0", "b-agent-default-certs-0"];
-    assert_eq!(mounted["/var/lib/openstack/certs/kind/default"], expected);
+    assert_eq!(mounted[PATHS[1]], expected);
 }
 
 #[test]
@@ -115,11 +112,9 @@ fn certificates_that_are_gone_are_waited_for_by_name() {
     let content = world.seen.sources.remove(&secret).unwrap();
     world.settle();
     assert_eq!(world.condition("Ready"), is("False", "DataSourceNotFound"));
-    assert!(world.message("Ready").contains("Secret compute-agent-default-certs-0"));
+    world.says("Ready", &["Secret compute-agent-default-certs-0"]);
     world.seen.sources.insert(secret, content);
-    world.run_out(|_, _| "Ok");
-    assert_eq!(world.condition("Ready"), is("True", "Ready"));
-    once(&world);
+    world.succeeds();
 }
 
 /// Sets the condition of the node set's certificates, and for how many hosts those of agent are
@@ -147,18 +142,14 @@ fn only_services_with_certificates_wait_for_them() {
         world
     };
     let mut without = world(&["first"]);
-    without.run_out(|_, _| "Ok");
-    assert_eq!(without.condition("Ready"), is("True", "Ready"));
+    without.succeeds();
     for services in [["first", "agent"], ["first", "certs"]] {
-        let mut with = world(&services);
-        with.settle();
+        let mut with = world(&services).at_rest();
         assert_eq!(with.condition("Ready"), is("False", "CertificatesNotReady"), "{services:?}");
-        let text = with.message("Ready");
-        assert!(text.contains(services[1]) && text.contains("2 certificates are not"), "{text}");
+        with.says("Ready", &[services[1], "2 certificates are not"]);
         // Certificates of other services may still be missing.
         tells(&mut with, "False", "Issuing", 0);
-        with.run_out(|_, _| "Ok");
-        assert_eq!(with.condition("Ready"), is("True", "Ready"));
+        with.succeeds();
     }
 }
 
@@ -169,8 +160,7 @@ fn a_deployment_that_has_begun_is_not_held_by_what_becomes_of_certificates() {
     assert!(world.settle().contains(&"run certs on n0".to_owned()));
     tells(&mut world, "False", "InputMissing", 1);
     world.edit("compute", |it| it.status.as_mut().unwrap().certificates.clear());
-    world.run_out(|_, _| "Ok");
-    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+    world.succeeds();
 }
 
 #[test]
@@ -179,8 +169,7 @@ fn a_node_set_without_hosts_needs_no_certificates() {
     Arc::make_mut(&mut set).status.as_mut().unwrap().certificates.clear();
     let mut world = world(vec![set, certified("other", &["n0"])], json!({}), false);
     tells(&mut world, "True", "Issued", 0);
-    world.run_out(|_, _| "Ok");
-    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+    world.succeeds();
 }
 
 #[test]
@@ -192,15 +181,13 @@ fn a_service_that_the_node_set_does_not_list_waits_until_its_certificates_are_as
     tells(&mut world, "True", "NotRequired", 0);
     world.settle();
     assert_eq!(world.condition("Ready"), is("False", "CertificatesNotReady"));
-    assert!(world.message("Ready").contains("not asked for yet"));
+    world.says("Ready", &["not asked for yet"]);
     let mut disabled = world.clone();
     tells(&mut disabled, "True", "NotEnabled", 0);
-    disabled.run_out(|_, _| "Ok");
-    assert_eq!(disabled.condition("Ready"), is("True", "Ready"));
+    disabled.succeeds();
     tells(&mut world, "True", "Issued", 0);
     world.edit("compute", |it| it.status.as_mut().unwrap().certificates = known);
-    world.run_out(|_, _| "Ok");
-    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+    world.succeeds();
 }
 
 #[test]
@@ -210,7 +197,5 @@ fn a_service_of_the_same_type_without_certificates_hides_none() {
     let plain = json!({ "playbook": "a.b.plain", "edpmServiceType": "kind" });
     world.seen.services.extend([service("plain", &plain)]);
     world.run_out(|_, _| "Ok");
-    let paths: Vec<String> = mounted(world.run("certs")).into_keys().collect();
-    let expected = ["/var/lib/openstack/cacerts/kind", "/var/lib/openstack/certs/kind/default"];
-    assert_eq!(paths, expected);
+    assert_eq!(mounted(world.run("certs")).into_keys().collect::<Vec<_>>(), PATHS);
 }

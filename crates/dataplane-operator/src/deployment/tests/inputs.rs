@@ -2,76 +2,50 @@
 
 use super::*;
 
-/// Checks that nothing begins, with this reason and these words, and that the fix starts it.
-fn waits(mut world: World, reason: &str, words: &[&str], mend: impl FnOnce(&mut World)) {
+/// Checks that without what `lose` takes away nothing begins, with this reason and these words, and
+/// that it begins when that is back.
+fn waits(whole: &World, reason: &str, words: &[&str], lose: impl FnOnce(&mut World)) {
+    let mut world = whole.clone();
+    lose(&mut world);
     assert_eq!(world.settle(), ["status"], "{reason}");
     assert_eq!(world.condition("Ready"), is("False", reason));
-    let message = world.message("Ready");
-    for word in words {
-        assert!(message.contains(word), "{message}\nlacks {word}");
-    }
+    world.says("Ready", words);
     assert_eq!(world.condition("DeploymentReady"), is("Unknown", "Init"));
-    assert_eq!(
-        world.set_condition("compute", "NodeSetDeploymentReady"),
-        Some(is("Unknown", "Init"))
-    );
-    mend(&mut world);
-    world.run_out(|_, _| "Ok");
-    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+    assert_eq!(world.of_set("compute", "NodeSetDeploymentReady"), "Unknown Init");
+    world.seen = Observed { deployment: world.seen.deployment, ..whole.seen.clone() };
+    world.succeeds();
 }
 
 #[test]
 fn what_is_missing_before_it_begins_is_named_and_waited_for() {
-    let mut world = World::new();
-    let set = world.seen.node_sets.remove("compute").unwrap();
-    waits(world, "NodeSetNotFound", &["compute", "create it"], |it| {
-        it.seen.node_sets.insert("compute".into(), set);
+    let is_second =
+        |spec: Value| move |it: &mut World| it.seen.services.extend([service("second", &spec)]);
+    let whole = World::new();
+    waits(&whole, "NodeSetNotFound", &["compute", "create it"], |it| it.seen.node_sets.clear());
+    waits(&whole, "NodeSetNotReady", &["compute"], |it| {
+        it.edit("compute", |it| it.metadata.generation = Some(2));
     });
-    let mut world = World::new();
-    world.edit("compute", |it| it.metadata.generation = Some(2));
-    waits(world, "NodeSetNotReady", &["compute"], |it| {
-        it.edit("compute", |it| it.status.as_mut().unwrap().observed_generation = Some(2));
+    waits(&whole, "ServiceNotFound", &["second", "spec.services", "compute"], |it| {
+        it.seen.services.remove("second");
     });
-    let mut world = World::new();
-    let missing = world.seen.services.remove("second").unwrap();
-    waits(world, "ServiceNotFound", &["second", "spec.services", "compute"], |it| {
-        it.seen.services.insert("second".into(), missing);
-    });
-    let mut world = World::new();
-    let (name, odd) = service("second", &json!({ "playbook": "../x" }));
-    let good = world.seen.services.insert(name, odd).unwrap();
-    waits(world, "ServiceInvalid", &["second", "spec.playbook: \"../x\" is neither"], |it| {
-        it.seen.services.insert("second".into(), good);
-    });
-    let mut world = World::new();
-    let (name, same) =
-        service("second", &json!({ "playbook": "a.b.c", "edpmServiceType": "first" }));
-    let good = world.seen.services.insert(name, same).unwrap();
-    waits(world, "ServiceTypeTwice", &["first and second", "spec.services", "compute"], |it| {
-        it.seen.services.insert("second".into(), good);
-    });
-    let mut world = World::new();
-    world.seen.inventories.clear();
-    waits(world, "NodeSetNotReady", &["compute"], |it| {
-        it.seen.inventories.insert("compute".into());
-    });
-    let mut world = World::new();
-    let (secret, digests) = world.seen.sources.pop_first().unwrap();
-    waits(world, "SshSecretNotFound", &["Secret key", "ssh-privatekey"], |it| {
-        it.seen.sources.insert(secret, digests);
+    let words = ["second", "spec.playbook: \"../x\" is neither"];
+    waits(&whole, "ServiceInvalid", &words, is_second(json!({ "playbook": "../x" })));
+    let same = json!({ "playbook": "a.b.c", "edpmServiceType": "first" });
+    let words = ["first and second", "spec.services", "compute"];
+    waits(&whole, "ServiceTypeTwice", &words, is_second(same));
+    waits(&whole, "NodeSetNotReady", &["compute"], |it| it.seen.inventories.clear());
+    waits(&whole, "SshSecretNotFound", &["Secret key", "ssh-privatekey"], |it| {
+        it.seen.sources.clear();
     });
 }
 
 #[test]
 fn a_service_that_cannot_be_read_is_told_as_there_with_its_field_and_is_not_made_anew() {
-    let mut world = World::new();
-    let unread = world.seen.services.remove("second").unwrap();
     let why = "spec.playbookContents: cannot be read; expected a string";
-    world.seen.unreadable.insert("second".into(), why.into());
     let words = ["OpenStackDataPlaneService second", "spec.services of", "compute", "exists", why];
-    waits(world, "ServiceUnreadable", &words, |it| {
-        it.seen.unreadable.clear();
-        it.seen.services.insert("second".into(), unread);
+    waits(&World::new(), "ServiceUnreadable", &words, |it| {
+        it.seen.services.remove("second");
+        it.seen.unreadable.insert("second".into(), why.into());
     });
     // An existing service with a default service's name may be the user's own.
     let mut world = World::new();
@@ -84,12 +58,10 @@ fn a_service_that_cannot_be_read_is_told_as_there_with_its_field_and_is_not_made
 #[test]
 fn a_node_set_that_cannot_be_read_is_told_with_its_field_and_a_deployment_waits_for_it() {
     let why = "spec.nodes.n0.ansible.ansiblePort: cannot be read; expected an integer";
-    let mut world = World::new();
-    let unread = world.seen.node_sets.remove("compute").unwrap();
-    world.seen.unreadable_sets.insert("compute".into(), why.into());
-    waits(world, "NodeSetUnreadable", &["OpenStackDataPlaneNodeSet compute", why], |it| {
-        it.seen.unreadable_sets.clear();
-        it.seen.node_sets.insert("compute".into(), unread);
+    let words = ["OpenStackDataPlaneNodeSet compute", why];
+    waits(&World::new(), "NodeSetUnreadable", &words, |it| {
+        it.seen.node_sets.clear();
+        it.seen.unreadable_sets.insert("compute".into(), why.into());
     });
     // An end that the node set has not recorded is kept until the node set can be parsed.
     let mut world = World::new();
@@ -124,14 +96,13 @@ fn a_node_set_that_is_not_set_up_says_why() {
     fails(&mut world, "SetupReady", "InputMissing", "see InputReady");
     world.settle();
     assert_eq!(world.condition("SetupReady"), is("False", "NodeSetNotReady"));
-    assert!(world.message("SetupReady").contains("Secret key does not exist"));
+    world.says("SetupReady", &["Secret key does not exist"]);
     fails(&mut world, "SetupReady", "DeploymentUnderWay", "it waits for d");
     world.settle();
-    assert!(world.message("SetupReady").contains("it waits for d"));
-    let going = k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(world.now);
-    world.edit("compute", |it| it.metadata.deletion_timestamp = Some(going));
-    world.settle();
-    assert!(world.message("SetupReady").contains("being deleted"));
+    world.says("SetupReady", &["it waits for d"]);
+    let now = Time(world.now);
+    world.edit("compute", |it| it.metadata.deletion_timestamp = Some(now)).settle();
+    world.says("SetupReady", &["being deleted"]);
 }
 
 #[test]
@@ -146,8 +117,7 @@ fn what_only_other_services_lack_is_not_waited_for() {
         world
     };
     let mut world = lacking(json!({ "servicesOverride": ["first"] }));
-    world.run_out(|_, _| "Ok");
-    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+    world.succeeds();
     let mut world = lacking(json!({}));
     world.settle();
     assert_eq!(world.condition("Ready"), is("False", "DataSourceNotFound"));
@@ -156,29 +126,21 @@ fn what_only_other_services_lack_is_not_waited_for() {
 #[test]
 fn what_a_later_service_lacks_does_not_hold_those_before_it() {
     let services = ["first", "second", "third"];
-    let mut world = World::with(vec![node_set("compute", &["n0"], &services)], json!({}));
-    world.settle();
+    let mut world = World::with(vec![node_set("compute", &["n0"], &services)], json!({})).at_rest();
     let missing = world.seen.services.remove("third").unwrap();
-    world.finish();
-    let writes = world.settle();
-    assert!(writes.contains(&"run second on n0".to_owned()), "{writes:?}");
+    assert!(world.finish().settle().contains(&"run second on n0".to_owned()));
     assert_eq!(world.condition("InputReady"), is("False", "ServiceNotFound"));
-    world.finish();
-    let writes = world.settle();
-    assert!(!writes.iter().any(|it| it.starts_with("run")), "{writes:?}");
+    assert_eq!(runs(&world.finish().settle()), [""; 0]);
     assert_eq!(world.condition("Ready"), is("False", "ServiceNotFound"));
     world.seen.services.insert("third".into(), missing);
-    world.run_out(|_, _| "Ok");
-    assert_eq!(world.condition("Ready"), is("True", "Ready"));
-    once(&world);
+    world.succeeds();
 }
 
 #[test]
 fn a_service_for_all_waits_for_what_any_node_set_lacks() {
     let sets =
         vec![node_set("a", &["a0"], &["first", "everywhere"]), node_set("b", &["b0"], &["first"])];
-    let mut world = World::with(sets, json!({}));
-    world.settle();
+    let mut world = World::with(sets, json!({})).at_rest();
     world.finish();
     for lacking in ["a", "b"] {
         let mut world = world.clone();
@@ -186,13 +148,20 @@ fn a_service_for_all_waits_for_what_any_node_set_lacks() {
         let writes = world.settle();
         assert!(!writes.iter().any(|it| it.starts_with("run")), "{lacking}: {writes:?}");
         world.seen.inventories.insert(lacking.into());
-        world.run_out(|_, _| "Ok");
-        assert_eq!(world.condition("Ready"), is("True", "Ready"));
-        once(&world);
+        world.succeeds();
     }
 }
 
-/// A cluster whose second service has a ConfigMap and a Secret as data sources.
+fn snippet() -> SourceRef {
+    SourceRef::config_map(NAMESPACE, "snippet")
+}
+
+/// Changes the content of the ConfigMap.
+fn set_snippet(world: &mut World, version: &str) {
+    world.seen.sources.insert(snippet(), digests(version, &["x.conf"]));
+}
+
+/// A cluster whose second service has a ConfigMap, and a Secret that is not there, as data sources.
 fn with_sources() -> World {
     let mut world = World::new();
     let spec = json!({
@@ -204,51 +173,40 @@ fn with_sources() -> World {
         ],
     });
     world.seen.services.extend([service("second", &spec)]);
+    set_snippet(&mut world, "1");
     world
 }
 
 #[test]
 fn a_missing_data_source_is_waited_for_unless_it_is_optional() {
-    waits(with_sources(), "DataSourceNotFound", &["ConfigMap snippet", "second"], |it| {
-        let snippet = SourceRef::config_map(NAMESPACE, "snippet");
-        it.seen.sources.insert(snippet, digests("1", &["x.conf"]));
+    waits(&with_sources(), "DataSourceNotFound", &["ConfigMap snippet", "second"], |it| {
+        it.seen.sources.remove(&snippet());
     });
 }
 
 #[test]
 fn one_that_goes_while_it_runs_stops_only_what_needs_it() {
     let mut world = with_sources();
-    let snippet = SourceRef::config_map(NAMESPACE, "snippet");
-    world.seen.sources.insert(snippet.clone(), digests("1", &["x.conf"]));
     world.settle();
-    let content = world.seen.sources.remove(&snippet).unwrap();
+    world.seen.sources.remove(&snippet());
     world.settle();
-    world.finish();
-    world.settle();
+    world.finish().settle();
     assert_eq!(world.condition("Ready"), is("False", "DataSourceNotFound"));
-    assert_eq!(
-        world.set_condition("compute", "ServiceFirstDeploymentReady"),
-        Some(is("True", "Ready"))
-    );
-    world.seen.sources.insert(snippet, content);
-    world.run_out(|_, _| "Ok");
-    assert_eq!(world.condition("Ready"), is("True", "Ready"));
-    once(&world);
+    assert_eq!(world.of_set("compute", "ServiceFirstDeploymentReady"), "True Ready");
+    set_snippet(&mut world, "1");
+    world.succeeds();
 }
 
 #[test]
 fn the_hashes_are_of_what_was_there_when_the_runs_were_made() {
     let mut world = with_sources();
-    let snippet = SourceRef::config_map(NAMESPACE, "snippet");
-    world.seen.sources.insert(snippet.clone(), digests("1", &["x.conf"]));
     world.settle();
     assert_eq!(world.status().config_map_hashes["snippet"], "n1q");
-    world.seen.sources.insert(snippet.clone(), digests("2", &["x.conf"]));
+    set_snippet(&mut world, "2");
     assert_eq!(world.settle(), [""; 0], "its service has not begun");
-    world.finish();
-    world.settle();
+    world.finish().settle();
     assert_eq!(world.status().config_map_hashes["snippet"], "n2q");
-    world.seen.sources.insert(snippet, digests("3", &["x.conf"]));
+    set_snippet(&mut world, "3");
     world.run_out(|_, _| "Ok");
     assert_eq!(world.status().config_map_hashes["snippet"], "n2q");
     let run = world.run("second");
@@ -259,30 +217,24 @@ fn the_hashes_are_of_what_was_there_when_the_runs_were_made() {
 
 #[test]
 fn content_that_changes_between_the_runs_of_one_deployment_counts_as_nothing_deployed() {
-    let snippet = SourceRef::config_map(NAMESPACE, "snippet");
     let mut world = with_sources();
-    world.seen.sources.insert(snippet.clone(), digests("1", &["x.conf"]));
     world.settle();
-    world.finish();
-    world.settle();
-    world.finish_with(|_, host| if host == "n1" { "Failed" } else { "Ok" });
-    world.settle();
+    world.finish().settle();
+    world.finish_with(|_, host| if host == "n1" { "Failed" } else { "Ok" }).settle();
     assert_eq!(world.status().config_map_hashes["snippet"], "n1q");
     let mut same = world.clone();
     same.run_out(|_, _| "Ok");
     assert_eq!(same.status().config_map_hashes["snippet"], "n1q");
-    world.seen.sources.insert(snippet.clone(), digests("2", &["x.conf"]));
-    world.run_out(|_, _| "Ok");
-    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+    set_snippet(&mut world, "2");
+    world.succeeds();
     assert_eq!(world.status().config_map_hashes["snippet"], "mixed", "n0 has the first content");
     // The same applies to two services with one data source.
     let mut world = with_sources();
     let first = world.seen.services["second"].spec.data_sources.clone();
     let spec = json!({ "playbook": "a.b.first", "dataSources": first });
     world.seen.services.extend([service("first", &spec)]);
-    world.seen.sources.insert(snippet.clone(), digests("1", &["x.conf"]));
     world.settle();
-    world.seen.sources.insert(snippet, digests("2", &["x.conf"]));
+    set_snippet(&mut world, "2");
     world.run_out(|_, _| "Ok");
     assert_eq!(world.status().config_map_hashes["snippet"], "mixed");
 }
@@ -325,7 +277,7 @@ fn what_the_deployment_says_reaches_its_runs() {
     let dns = spec.dns_config.clone().unwrap();
     assert_eq!(dns.nameservers.unwrap(), ["192.0.2.53"]);
     world.run_out(|_, _| "Ok");
-    assert_eq!(world.status().progress["compute"].services, ["third"]);
+    assert_eq!(world.status().node_sets["compute"].services, ["third"]);
 }
 
 #[test]
@@ -336,8 +288,7 @@ fn a_service_brings_its_own_runner_image() {
     });
     world.seen.services.extend([service("second", &spec)]);
     world.settle();
-    world.finish();
-    world.settle();
+    world.finish().settle();
     let image = |service: &str| world.run(service).spec.image.as_deref();
     assert_eq!((image("first"), image("second")), (None, Some("registry.example/runner:1")));
 }
@@ -345,7 +296,7 @@ fn a_service_brings_its_own_runner_image() {
 #[test]
 fn a_default_service_that_is_listed_is_made() {
     let mut world = World::with(vec![node_set("compute", &["n0"], &["run-os"])], json!({}));
-    let plan = recorded(decide::decide(&world.seen, None, world.now));
+    let plan = world.plan();
     let names: Vec<&str> = plan.steps.iter().map(|it| it.target.name.as_str()).collect();
     assert_eq!(names, ["run-os"]);
     let spec = json!({ "playbook": "osp.edpm.run_os" });

@@ -1,7 +1,8 @@
-//! Deployments to hosts whose nodes are not made yet, cannot be made, or go.
+//! Deployments to hosts whose nodes are not made yet, cannot be made, go, or are others meanwhile.
+
+use api::dataplane::condition_types::NODES_ACCEPTED;
 
 use super::*;
-use crate::node_set::nodes::acceptance::NODES_ACCEPTED;
 
 impl World {
     /// A deployment of `n0` and `n1`, of which `n1` has no node.
@@ -32,9 +33,8 @@ fn a_deployment_begins_when_each_of_its_hosts_has_its_node() {
     let mut world = World::with_one_node();
     assert_eq!(world.settle(), ["status"]);
     assert_eq!(world.condition("SetupReady"), is("False", "NodesNotReady"));
-    let message = world.message("SetupReady");
     let words = "1 hosts of OpenStackDataPlaneNodeSet compute have no OpenStackDataPlaneNode yet";
-    assert!(message.contains(words) && message.contains(": n1."), "{message}");
+    world.says("SetupReady", &[words, ": n1."]);
     world.without_nodes.clear();
     assert!(world.settle().contains(&"run first on n0,n1".to_owned()));
 }
@@ -46,11 +46,10 @@ fn a_host_whose_node_cannot_be_made_or_goes_takes_no_part_and_the_others_do() {
     let mut leaving = World::new();
     leaving.with_node("compute", "n1", |it| it.spec.leaving = Some(true));
     let mut deleted = World::new();
-    let now = k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(deleted.now);
+    let now = Time(deleted.now);
     deleted.with_node("compute", "n1", |it| it.metadata.deletion_timestamp = Some(now));
     for mut world in [refused, leaving, deleted] {
-        let writes = world.run_out(|_, _| "Ok");
-        assert!(writes.contains(&"run first on n0".to_owned()), "{writes:?}");
+        assert!(world.run_out(|_, _| "Ok").contains(&"run first on n0".to_owned()));
         assert_eq!(world.condition("Ready"), is("True", "Ready"));
     }
     // Nothing would be run, and that would be a success.
@@ -62,24 +61,63 @@ fn a_host_whose_node_cannot_be_made_or_goes_takes_no_part_and_the_others_do() {
     assert!(!world.is_over());
 }
 
+/// Whether its entry still stands, and what becomes of a host.
+type Going<'a> = (bool, &'a dyn Fn(&mut World));
+
 #[test]
-fn a_host_whose_node_goes_meanwhile_is_left_out_and_one_that_has_lost_it_waits() {
-    let mut world = World::new();
-    world.settle();
+fn a_host_that_goes_or_becomes_another_one_meanwhile_takes_no_part_any_more() {
+    let machine = |world: &mut World, installed: i64| {
+        let installed = (world.now + SignedDuration::from_secs(installed)).to_string();
+        let machine = json!({ "state": "active", "since": installed, "installation": "another",
+            "installed": installed, "ready": true });
+        world.with_node("compute", "n1", |it| {
+            it.status.as_mut().unwrap().machine = serde_json::from_value(machine).unwrap();
+        });
+    };
+    let goes: [Going<'_>; 5] = [
+        (true, &|world| world.with_node("compute", "n1", |it| it.spec.leaving = Some(true))),
+        (false, &|world| _ = world.edit("compute", |it| drop(it.spec.nodes.remove("n1")))),
+        (true, &|world| world.lose_nodes(&["n1"])),
+        (true, &|world| {
+            world.lose_nodes(&["n1"]);
+            world.without_nodes.clear();
+        }),
+        (true, &|world| machine(world, 0)),
+    ];
+    let mut world = World::new().at_rest();
+    world.sleep(60);
     world.finish();
-    let mut going = world.clone();
-    going.with_node("compute", "n1", |it| it.spec.leaving = Some(true));
-    assert!(going.settle().contains(&"run second on n0".to_owned()));
-    going.run_out(|_, _| "Ok");
-    assert_eq!(going.status().progress["compute"].hosts.keys().collect::<Vec<_>>(), ["n0"]);
-    world.lose_nodes(&["n1"]);
-    assert!(world.settle().contains(&"run second on n0".to_owned()));
-    assert_eq!(world.condition("InputReady"), is("False", "NodesNotReady"));
-    world.finish();
+    for (is_listed, goes) in goes {
+        let mut world = world.clone();
+        goes(&mut world);
+        assert_eq!(runs(&world.run_out(|_, _| "Ok")), ["run second on n0"]);
+        if is_listed {
+            assert_eq!(world.condition("Ready"), is("False", "BackoffLimitExceeded"));
+            let lost = "1 of 2 hosts have failed for good. These were taken out or made anew since it \
+                        began: n1. Create another OpenStackDataPlaneDeployment for them.";
+            assert_eq!(world.message("DeploymentReady"), lost);
+            let of_set = world.of_set("compute", "NodeSetDeploymentReady");
+            assert_eq!(of_set, "False BackoffLimitExceeded");
+        } else {
+            assert_eq!(world.condition("Ready"), is("True", "Ready"));
+            world.says("DeploymentReady", &["on 1 hosts"]);
+        }
+    }
+    // A system that was there at the beginning takes part.
+    machine(&mut world, -60);
+    assert_eq!(runs(&world.settle()), ["run second on n0,n1"]);
+}
+
+#[test]
+fn a_deployment_whose_hosts_were_all_made_anew_fails_once_its_runs_have_ended() {
+    let mut world = World::with(vec![node_set("compute", &["n0"], &["first"])], json!({}));
     world.settle();
-    assert!(!world.is_over());
+    world.sleep(60);
+    world.lose_nodes(&["n0"]);
     world.without_nodes.clear();
-    assert!(world.settle().contains(&"run second on n1".to_owned()));
-    world.run_out(|_, _| "Ok");
-    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+    world.settle();
+    assert!(!world.is_over(), "its run is at work on the host");
+    world.finish().settle();
+    assert_eq!(world.condition("Ready"), is("False", "BackoffLimitExceeded"));
+    assert!(world.is_over() && world.status().node_set_hashes.is_empty());
 }

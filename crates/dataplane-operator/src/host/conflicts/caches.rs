@@ -58,15 +58,24 @@ impl ClaimCaches {
     /// of `claims` themselves, and of those that have one of `keys`. Each object is read once,
     /// however many hosts it shares.
     pub fn overlapping(&self, claims: &[Claim], keys: impl IntoIterator<Item = Key>) -> Vec<Claim> {
-        let (mut nodes, mut node_sets) = (BTreeMap::new(), BTreeMap::new());
+        let (mut nodes, mut node_sets) = (BTreeMap::new(), BTreeSet::new());
         for key in claims.iter().flat_map(Claim::lookup_keys).chain(keys) {
             let found = self.nodes.indexed(BY_HOST, &key).into_iter();
+            let found = found.filter(|it| it.node_set().is_none());
             nodes.extend(found.map(|it| (Key::of(&*it), it)));
-            let found = self.node_sets.indexed(BY_HOST, &key).into_iter();
-            node_sets.extend(found.map(|it| (Key::of(&*it), it)));
+            node_sets.extend(self.node_sets_at(&key));
         }
         let nodes = nodes.into_values().map(|it| self.of_node(&it));
-        nodes.chain(node_sets.into_values().map(|it| self.of_node_set(&it))).collect()
+        let node_sets = node_sets.iter().filter_map(|it| self.node_sets.get(it));
+        nodes.chain(node_sets.map(|it| self.of_node_set(&it))).collect()
+    }
+
+    /// Returns the keys of the node sets with a host that has this key of the index [`BY_HOST`], also
+    /// of one that was taken out.
+    pub fn node_sets_at(&self, key: &Key) -> Vec<Key> {
+        let mut found = Key::of_each(self.node_sets.indexed(BY_HOST, key));
+        found.extend(self.nodes.indexed(BY_HOST, key).iter().flat_map(|it| node_set_of_node(it)));
+        found
     }
 
     /// Returns the claim of a node set, with what its nodes say.

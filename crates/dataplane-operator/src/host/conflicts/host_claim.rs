@@ -1,6 +1,6 @@
 //! The hosts that an object describes, and which of several objects owns a host.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use api::dataplane::{Node, NodeSet, Role};
@@ -36,6 +36,8 @@ pub struct Claim {
     pub(super) name: String,
     /// The hosts.
     pub hosts: Vec<HostClaim>,
+    /// The network scope of hosts whose nodes name none; empty for the default scope.
+    scope: String,
 }
 
 /// One host, as an object describes it.
@@ -121,66 +123,43 @@ impl Claim {
         Self::of(node, vec![host])
     }
 
-    /// Returns the claim of a node set, also to the hosts that were taken out and that its status
-    /// still has.
+    /// Returns the claim of a node set to the hosts in its spec.
     pub fn of_node_set(set: &NodeSet) -> Self {
-        let addresses = set.status.as_ref().map(|it| &it.terminating_addresses);
-        let address = |it: &str| addresses?.get(it).map(String::as_str);
-        let taken_out = node_set_host::taken_out(set).into_keys();
-        Self::of_node_set_beside(set, taken_out.map(|it| (it, address(it))))
-    }
-
-    /// Returns the claim of a node set, also to these hosts that were taken out, each with its
-    /// address (`host:port`) if that is known.
-    pub fn of_node_set_beside<'a>(
-        set: &NodeSet,
-        taken_out: impl IntoIterator<Item = (&'a str, Option<&'a str>)>,
-    ) -> Self {
-        let recorded = set.status.as_ref().map(|it| it.hosts.as_slice()).unwrap_or_default();
-        let reached: BTreeMap<&str, &str> = recorded
-            .iter()
-            .filter_map(|it| Some((it.name.as_str(), it.address.as_deref()?)))
-            .collect();
         let scope = scope_of(None, Some(set));
-        let keys = set.status.as_ref().map(|it| &it.host_keys);
         let claim = |it: node_set_host::Host<'_>| HostClaim {
             names: names_of([it.key, it.name.as_str(), it.host_name.as_str()].into_iter()),
             address: Some(mark(&host_address::with_port(&it.ansible_host, it.ansible_port))),
             scope: scope.clone(),
             any_port: Some(at_any_port(&it.address())),
-            key: keys.and_then(|keys| HostKey::parse(keys.get(&it.name)?)),
+            key: None,
             shared: BTreeSet::new(),
             path: format!("spec.nodes[{}]", it.key),
-            is_reached: reached.get(it.name.as_str()) == Some(&it.address_digest().as_str()),
+            is_reached: false,
             is_terminating: false,
             name: it.name,
         };
-        let terminating = |(name, address): (&str, Option<&str>)| HostClaim {
-            name: name.to_owned(),
-            names: names_of([name].into_iter()),
-            address: address.map(|it| mark(&host_address::endpoint(it))),
-            scope: scope.clone(),
-            any_port: address.map(at_any_port),
-            key: keys.and_then(|keys| HostKey::parse(keys.get(name)?)),
-            shared: BTreeSet::new(),
-            path: format!("status.hosts[{name}]"),
-            is_reached: reached.contains_key(name),
-            is_terminating: true,
-        };
-        let own = node_set_host::hosts(set).into_iter().map(claim);
-        Self::of(set, own.chain(taken_out.into_iter().map(terminating)).collect())
+        let hosts = node_set_host::hosts(set).into_iter().map(claim).collect();
+        Self { scope: scope.clone(), ..Self::of(set, hosts) }
     }
 
-    /// Returns the claim of a node set with what the annotations of its nodes say of each host.
+    /// Returns the claim of a node set with what its nodes say of each host, also to the hosts that were
+    /// taken out and whose nodes are still there.
     #[must_use]
     pub fn with_nodes<'a>(mut self, nodes: impl IntoIterator<Item = &'a Arc<Node>>) -> Self {
         for node in nodes {
             let name = node.name_any();
+            let status = node.status.as_ref();
+            let reached = status.and_then(|it| it.deployed_address.as_deref());
+            let reached = reached.map(|it| mark(&host_address::endpoint(it)));
+            if self.hosts.iter().all(|it| it.name != name) {
+                self.hosts.push(taken_out(node));
+            }
             for host in self.hosts.iter_mut().filter(|it| it.name == name) {
                 host.shared = accepted(node.annotations().get(ACCEPT_SHARED));
-                if let Some(scope) = own_scope(&**node) {
-                    scope.clone_into(&mut host.scope);
-                }
+                own_scope(&**node).unwrap_or(&self.scope).clone_into(&mut host.scope);
+                host.key = status.and_then(|it| HostKey::parse(it.host_key.as_deref()?));
+                host.is_reached =
+                    reached.is_some() && (host.is_terminating || host.address == reached);
             }
         }
         self
@@ -197,7 +176,7 @@ impl Claim {
         let created = object.meta().creation_timestamp.as_ref().map(|it| it.0);
         let (kind, name) = (K::kind(&()).into_owned(), object.name_any());
         let namespace = object.namespace().unwrap_or_default();
-        Self { created, kind, namespace, name, hosts }
+        Self { created, kind, namespace, name, hosts, scope: String::new() }
     }
 
     /// Returns the keys of the index [`BY_HOST`](crate::indexes::BY_HOST) under which the claim is found.
@@ -343,14 +322,29 @@ impl AddressTaken {
     }
 }
 
+/// Returns the claim to a host that was taken out of its node set, with what its node knows.
+fn taken_out(node: &Node) -> HostClaim {
+    let name = node.name_any();
+    let address = node.status.as_ref().and_then(|it| it.address.as_deref());
+    HostClaim {
+        names: names_of([name.as_str()].into_iter()),
+        address: address.map(|it| mark(&host_address::endpoint(it))),
+        scope: String::new(),
+        any_port: address.map(at_any_port),
+        key: None,
+        shared: BTreeSet::new(),
+        path: format!("status.hosts[{name}]"),
+        is_reached: false,
+        is_terminating: true,
+        name,
+    }
+}
+
 /// Returns the keys of the index [`BY_HOST`](crate::indexes::BY_HOST) for a node, by its own spec and status only.
 ///
 /// If its role may set the port and the status does not report it yet, the node is found by its
 /// host at any port.
 pub fn keys_of_node(node: &Node) -> Vec<Key> {
-    if node.node_set().is_some() {
-        return Vec::new();
-    }
     let namespace = node.namespace().unwrap_or_default();
     let names = names_of_node(node).into_iter().map(|it| Key::new(&namespace, it));
     let learned = node.status.as_ref().and_then(|it| HostKey::parse(it.host_key.as_deref()?));
@@ -360,10 +354,12 @@ pub fn keys_of_node(node: &Node) -> Vec<Key> {
     names.chain(address.map(|it| Key::new(ALL_NAMESPACES, it))).collect()
 }
 
-/// Returns the address in a node's status, if the status is of the present generation.
+/// Returns the address in a node's status, if the status is of the present generation. That of a node
+/// of a node set says nothing of addresses.
 fn reported_address(node: &Node) -> Option<String> {
     let status = node.status.as_ref()?;
-    let is_current = status.observed_generation == node.metadata.generation;
+    let is_current =
+        node.node_set().is_some() || status.observed_generation == node.metadata.generation;
     status.address.clone().filter(|_| is_current)
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use api::dataplane::{Node, NodeSet, Role};
 use operator_core::object_key::Key;
+use operator_runtime::cache::WriteThrough;
 use serde_json::{Value, json};
 
 use super::*;
@@ -261,6 +262,31 @@ fn node_of_set(name: &str, annotation: &str, value: &str) -> Arc<Node> {
         "spec": { "nodeSet": "set" },
     });
     Arc::new(serde_json::from_value(node).unwrap())
+}
+
+#[test]
+fn a_host_that_leaves_a_node_set_is_found_by_the_address_and_the_key_of_its_node() {
+    let caches = ClaimCaches::default();
+    caches.node_sets.absorb(&json!({
+        "apiVersion": "dataplane.openstack.org/v1beta1", "kind": "OpenStackDataPlaneNodeSet",
+        "metadata": { "name": "set", "namespace": "ns", "creationTimestamp": OLD },
+        "spec": { "nodeTemplate": { "ansibleSSHPrivateKeySecret": "key" }, "nodes": {} },
+    }));
+    caches.nodes.absorb(&json!({
+        "apiVersion": "dataplane.openstack.org/v1beta1", "kind": "OpenStackDataPlaneNode",
+        "metadata": { "name": "a", "namespace": "ns", "creationTimestamp": OLD },
+        "spec": { "nodeSet": "set", "leaving": true },
+        "status": { "address": "192.0.2.1:22", "deployedAddress": "192.0.2.1:22", "hostKey": KEY },
+    }));
+    let new = node("b", NEW, &json!({ "ansibleHost": "192.0.2.1" }));
+    let found = caches.overlapping(std::slice::from_ref(&new), []);
+    let text = new.taken(&found)[0].message("OpenStackDataPlaneNode b");
+    assert!(text.contains("was taken out of OpenStackDataPlaneNodeSet set"), "{text}");
+    let mut theirs = new.clone();
+    theirs.namespace = "theirs".into();
+    assert_eq!(theirs.taken(&found).len(), 1, "its runs have reached the host");
+    let key = operator_core::run_engine::host_key::HostKey::parse(KEY).unwrap();
+    assert_eq!(caches.overlapping(&[], [key_of("ns", &key)]), found);
 }
 
 #[test]

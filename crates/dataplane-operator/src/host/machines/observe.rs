@@ -12,7 +12,7 @@ use operator_runtime::manager::ManagerBuilder;
 use operator_runtime::optional_informer::OptionalInformer;
 use operator_runtime::ssh_probe::SshProbe;
 
-use crate::host::machines::observed::Seen;
+use crate::host::machines::set::Seen;
 
 /// All baremetal sets, if the cluster has the CRD, and the ssh probes of their hosts.
 pub struct Machines {

@@ -10,7 +10,6 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use operator_core::finalizers::is_terminating;
 use operator_core::hash;
-use operator_core::run_engine::host_key::HostKey;
 
 /// How long services wait for an ssh server that does not answer the operator. The wait is limited,
 /// because run pods may reach addresses that the operator's pod cannot; the first run then reports
@@ -73,8 +72,8 @@ pub struct Known<'a> {
     pub node: Option<&'a str>,
     /// The record in the host's status.
     pub recorded: Option<&'a HostMachine>,
-    /// The ssh key that was known before.
-    pub key: Option<HostKey>,
+    /// Fingerprint of the ssh key that was known before.
+    pub key: Option<String>,
     /// Whether the operator can probe its ssh server.
     pub can_be_asked: bool,
     /// Whether its ssh server has just answered.
@@ -125,8 +124,7 @@ impl ProvisioningState {
         };
         if is_new {
             record.installed = Some(Time(whole_seconds(now)));
-            let key = known.key.as_ref().map(HostKey::fingerprint);
-            record.former_key = key.or(record.former_key);
+            record.former_key = known.key.clone().or(record.former_key);
         }
         let is_in_time = waits_until(&record).is_some_and(|it| now < it);
         let waits_for_ssh = is_installed && known.can_be_asked && !record.reachable && is_in_time;
@@ -237,18 +235,14 @@ fn worst(set: &BaremetalSet) -> Option<ProvisioningFault> {
         let is_serious = matches!(it.severity, Some(Severity::Error | Severity::Warning));
         it.status == ConditionStatus::False && is_serious && !is_sum(it)
     };
-    let worst = conditions(set).iter().filter(is_bad).min_by_key(|it| it.severity)?;
+    let worst = set.conditions().iter().filter(is_bad).min_by_key(|it| it.severity)?;
     let text = format!("says: {}: {}", worst.type_, worst.message);
     Some(ProvisioningFault { text, is_final: worst.severity == Some(Severity::Error) })
 }
 
 /// Returns whether the provisioner of a set answers, so that its status is what that reads now.
 pub fn answers(set: &BaremetalSet) -> bool {
-    find(conditions(set), SERVER).is_some_and(|it| it.status == ConditionStatus::True)
-}
-
-fn conditions(set: &BaremetalSet) -> &[Condition] {
-    set.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
+    find(set.conditions(), SERVER).is_some_and(|it| it.status == ConditionStatus::True)
 }
 
 /// Returns whether a set has a host, or has not given back its machine yet.

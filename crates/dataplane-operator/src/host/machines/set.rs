@@ -1,84 +1,47 @@
-//! The baremetal set that an owner requests: its desired fields, and whether they are applied.
+//! The baremetal sets that are observed, and the one that an owner requests: whose it is, what all owners give theirs, and how it is let
+//! go.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use api::baremetal::set::FOR;
-use api::baremetal::{BaremetalHost, BaremetalSet, DeprovisionPolicy};
+use api::baremetal::{BaremetalSet, DeprovisionPolicy};
 use api::conditions::ConditionDraft;
-use api::problem::Problem;
 use api::shared::{AnyMap, SecretReference};
 use kube::ResourceExt;
-use operator_core::applied::{APPLIED, contains_desired};
-use operator_core::finalizers::{has_finalizer, is_terminating, remove_finalizer};
-use operator_core::plan::{Kind, Step, Target, Write};
-use operator_core::{hash, rejected_write};
+use operator_core::finalizers::{is_terminating, remove_finalizer};
+use operator_core::plan::{Kind, Step, Target};
+use operator_core::rejected_write;
 use serde_json::{Value, json};
 
-use crate::host::machines::observed::Seen;
-use crate::reasons;
+use crate::host::machines::provisioning_state::knows;
 
 /// Finalizer on a requested baremetal set: if anyone deletes the set, its machines are given back
 /// only after this finalizer is removed.
 pub const IN_USE: &str = "dataplane.openstack.org/machines-in-use";
-/// Maximum number of hosts in a set, as its CRD says.
-pub const MAX_HOSTS: usize = 500;
 
-/// Returns the step that applies the set of an owner, if what is desired differs from the set that
-/// was `found`: its labels besides [`FOR`], the fields of its spec except for the hosts, and the
-/// hosts by name.
-///
-/// Returns `None` if the set is being deleted or belongs to another owner, or if there is neither a
-/// set nor any host.
-pub fn step(
-    owner: &Target,
-    found: Option<&BaremetalSet>,
-    mut labels: BTreeMap<String, String>,
-    mut spec: AnyMap,
-    hosts: &BTreeMap<String, BaremetalHost>,
-) -> Option<Step> {
-    let is_closed = |it: &BaremetalSet| is_terminating(it) || !is_of(it, owner);
-    if found.is_some_and(is_closed) || (found.is_none() && hosts.is_empty()) {
-        return None;
-    }
-    spec.insert("baremetalHosts".into(), json!(hosts));
-    labels.insert(FOR.into(), owner.uid.clone().unwrap_or_default());
-    let (spec, labels) = (json!(spec), json!(labels));
-    let hash = hash::short(&(&spec, &labels));
-    // Without hosts there is nothing to give back.
-    let is_used = !hosts.is_empty();
-    let is_asked = |it: &BaremetalSet| {
-        // Comparing fields cannot show that a field was removed; the hash does.
-        it.annotations().get(APPLIED) == Some(&hash)
-            && has_finalizer(it, IN_USE) == is_used
-            && contains_desired(Some(&json!(it.spec)), &spec)
-            && contains_desired(Some(&json!(it.metadata.labels)), &labels)
-    };
-    if found.is_some_and(is_asked) {
-        return None;
-    }
-    let uid = found.and_then(ResourceExt::uid);
-    let mut metadata = json!({ "annotations": { APPLIED: hash }, "labels": labels });
-    if is_used {
-        metadata["finalizers"] = json!([IN_USE]);
-    }
-    if let Some(uid) = &uid {
-        metadata["uid"] = json!(uid);
-    }
-    // Force ownership of fields only for the observed set, not for another one that was created
-    // under its name meanwhile.
-    let force = uid.is_some();
-    let fields = json!({ "metadata": metadata, "spec": spec });
-    let because = "what is asked of the machines differs from what the set says";
-    let target = Target { kind: Kind::of::<BaremetalSet>(), uid, ..owner.clone() };
-    let mut step = Step::apply(target, fields, because);
-    if let Write::Apply { force: forced, .. } = &mut step.write {
-        *forced = force;
-    }
-    Some(step)
+/// What was observed of machines; empty if none are requested.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    /// Whether machines are requested and the cluster lacks the CRD.
+    pub is_missed: bool,
+    /// The set with the requesting object's name, which may belong to another owner.
+    pub set: Option<Arc<BaremetalSet>>,
+    /// The other sets of the namespace.
+    pub others: Vec<Arc<BaremetalSet>>,
+    /// Host → another set that has or requests a machine for it.
+    pub elsewhere: BTreeMap<String, String>,
+    /// The addresses, as `host:port`, whose ssh server has answered.
+    pub answering: BTreeSet<String>,
 }
 
 impl Seen {
+    /// Returns whether a set of the namespace may have a host. True if the sets are unknown.
+    pub fn may_know(&self, host: &str) -> bool {
+        let is_known = self.set.iter().any(|it| knows(it, host));
+        is_known || self.elsewhere.contains_key(host) || self.is_missed
+    }
+
     /// Returns the set, if it exists and was created for this owner.
     pub fn set_of(&self, owner: &Target) -> Option<&Arc<BaremetalSet>> {
         self.set.as_ref().filter(|it| is_of(it, owner))
@@ -164,73 +127,4 @@ fn domain<'a>(host_names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
 /// Returns whether the reported rejected write was to a set.
 pub fn is_refused(reported: &ConditionDraft) -> bool {
     rejected_write::is_of(reported, &Kind::of::<BaremetalSet>())
-}
-
-/// Returns the faults of the hosts that do not fit into the owner's set beside its present ones.
-pub fn without_room(
-    set: Option<&BaremetalSet>,
-    owner: &Target,
-    mut asked: Vec<String>,
-) -> BTreeMap<String, Problem> {
-    let present = set.map_or(0, |it| it.spec.baremetal_hosts.len());
-    let room = MAX_HOSTS.saturating_sub(present);
-    asked.sort_unstable();
-    let without_room = asked.into_iter().filter(|it| !has(set, it)).skip(room);
-    without_room.map(|it| (it.clone(), full(owner, &it))).collect()
-}
-
-/// Returns whether the set, if there is one, has an entry for a host.
-pub fn has(set: Option<&BaremetalSet>, host: &str) -> bool {
-    set.is_some_and(|it| it.spec.baremetal_hosts.contains_key(host))
-}
-
-fn full(owner: &Target, host: &str) -> Problem {
-    let text = format!(
-        "OpenStackBaremetalSet {} has {MAX_HOSTS} hosts, and can have no more: host {host} gets a \
-         machine when another one gives up its own; else put it into another {}.",
-        owner.name, owner.kind.kind
-    );
-    Problem::new(&reasons::machines::SET_FULL, text)
-}
-
-/// Returns the fault that keeps the set from being created or used; `None` if there is none.
-pub fn fault(seen: &Seen, owner: &Target) -> Option<Problem> {
-    let title = format!("OpenStackBaremetalSet {}", owner.name);
-    let machine_request = format!("{} {}", owner.kind.kind, owner.name);
-    if seen.is_missed {
-        let text = format!(
-            "{machine_request} requests machines, and the cluster does not have the kind \
-             OpenStackBaremetalSet: install its definition, which is in the chart."
-        );
-        return Some(Problem::new(&reasons::machines::MACHINES_NOT_SERVED, text));
-    }
-    let set = seen.set.as_ref().filter(|it| !is_of(it, owner))?;
-    let uid = owner.uid.clone().unwrap_or_default();
-    let text = format!(
-        "{title} was not made for {machine_request}, which asks for machines by a set of that name: delete it, \
-         name one of the two differently, or hand it over with kubectl label --overwrite -n {} \
-         openstackbaremetalset/{} {FOR}={uid}",
-        owner.namespace,
-        set.name_any()
-    );
-    Some(Problem::new(&reasons::machines::NAME_TAKEN, text))
-}
-
-/// Returns the fault of a host that has a machine in another set; `title` names the host in
-/// messages.
-///
-/// The owner's set keeps the hosts that it has, even if others claim them.
-pub fn elsewhere(
-    seen: &Seen,
-    set: Option<&BaremetalSet>,
-    host: &str,
-    title: &str,
-) -> Option<Problem> {
-    let other = seen.elsewhere.get(host).filter(|_| !has(set, host))?;
-    let text = format!(
-        "OpenStackBaremetalSet {other} has a machine for host {host} of {title}, and two machines would \
-         answer at one address: the host gets one here when it is not there any more; take it out \
-         there."
-    );
-    Some(Problem::new(&reasons::machines::MACHINE_ELSEWHERE, text))
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use api::ansibleee::AnsibleEe;
 use api::baremetal::BaremetalSet;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -102,6 +103,31 @@ impl Seen {
     pub fn answer(&mut self, address: &str) {
         self.answering.insert(format!("{address}:22"));
     }
+}
+
+/// Ends the first open look at a host with this result, and returns whether there was one; `guests` is
+/// what the play says of them.
+pub(crate) fn end_look(
+    looks: &mut [Arc<AnsibleEe>],
+    (result, guests): (&str, &str),
+    now: Timestamp,
+) -> bool {
+    let is_open =
+        |it: &&mut Arc<AnsibleEe>| it.status.as_ref().is_none_or(|it| it.completion_time.is_none());
+    let Some(open) = looks.iter_mut().find(is_open) else { return false };
+    let host = open.spec.hosts[0].name.clone();
+    let failures = json!([{
+        "host": host, "path": "/runner/project/playbook.yaml:20",
+        "task": "The host must have no guests", "message": guests,
+    }]);
+    let status = json!({
+        "JobStatus": if result == "Ok" { "Succeeded" } else { "Failed" },
+        "hosts": [{ "name": host, "result": result }],
+        "failures": if guests.is_empty() { json!([]) } else { failures },
+        "completionTime": now.to_string(),
+    });
+    Arc::make_mut(open).status = Some(serde_json::from_value(status).unwrap());
+    true
 }
 
 /// The operator of a set. It deploys requested machines and takes back others, one state per step.

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use api::conditions::{ConditionDraft, Severity, find, first_names};
+use api::dataplane::condition_types::NODES_ACCEPTED;
 use api::dataplane::node_set::MAX_HOSTS;
 use api::names::is_dns_label;
 use kube::ResourceExt;
@@ -13,10 +14,6 @@ use operator_core::rejected_write::RejectedWrite;
 use crate::conditions::NAMED;
 use crate::node_set::observed::Observed;
 use crate::reasons;
-
-/// Condition type: each host has its node. It is present only while a node is refused or has another
-/// owner, and does not affect `Ready`.
-pub const NODES_ACCEPTED: &str = "NodesAccepted";
 
 /// Returns the names of hosts that have no node, and for whose names no other object has one.
 pub fn missing<'a>(seen: &Observed, hosts: &'a [Host<'_>]) -> BTreeSet<&'a str> {
@@ -40,8 +37,7 @@ pub fn are_awaited(seen: &Observed, hosts: &[Host<'_>]) -> bool {
 
 /// Returns whether the API server has refused a node before.
 pub fn was_refused(seen: &Observed) -> bool {
-    let conditions = seen.set.status.as_ref().map(|it| it.conditions.as_slice());
-    let reported = find(conditions.unwrap_or_default(), NODES_ACCEPTED);
+    let reported = find(seen.set.conditions(), NODES_ACCEPTED);
     reported.is_some_and(|it| it.reason != reasons::node_set::NODE_NOT_OURS.word)
 }
 
@@ -55,8 +51,7 @@ pub fn condition(seen: &Observed, refused: Option<&RejectedWrite>) -> Option<Con
         return Some(reasons::node_set::NODES_NOT_SERVED.condition(NODES_ACCEPTED, text));
     }
     if let Some(refused) = refused {
-        let previous = seen.set.status.as_ref().map(|it| it.conditions.as_slice());
-        let condition = refused.condition(NODES_ACCEPTED, previous.unwrap_or_default());
+        let condition = refused.condition(NODES_ACCEPTED, seen.set.conditions());
         return Some(condition.with_severity(Severity::Warning));
     }
     let listed: BTreeSet<String> = hosts(&seen.set).into_iter().map(|it| it.name).collect();

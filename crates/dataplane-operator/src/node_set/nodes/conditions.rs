@@ -1,23 +1,22 @@
 //! The conditions of a node of a node set, in the words of a node of a role.
 
-use api::conditions::{ConditionDraft, Severity, find, shortened};
-use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY, SETUP_READY, UP_TO_DATE};
-use api::dataplane::{HostState, Node, NodeSetHost, ServiceRun};
+use api::conditions::{ConditionDraft, find, shortened};
+use api::dataplane::condition_types::{BAREMETAL_READY, INPUT_READY, SETUP_READY, UP_TO_DATE};
+use api::dataplane::{HostState, Node};
 use api::problem::Problem;
 use kube::ResourceExt;
 use operator_core::keyed::Digest;
 use operator_core::node_set_host::{Host, PREFIX, prefix};
 use operator_core::plan::Target;
 use operator_core::run_engine::host_key_checking;
-use operator_core::run_engine::outcome::last_failure;
 
 use crate::host::machines::machine_conditions;
+use crate::host::node_conditions::brought;
+use crate::host::node_state::host_state;
 use crate::node_set::inputs;
-use crate::node_set::nodes::services::BegunDeployment;
 use crate::node_set::observed::Observed;
 use crate::node_set::resolve::Resolved;
 use crate::reasons;
-use crate::role::provisioning::BAREMETAL_READY;
 
 /// The maximum number of characters of a node set's own message.
 const TEXT: usize = 600;
@@ -33,7 +32,7 @@ pub struct OfSet {
     /// Whether objects that services read have changed since they were deployed.
     pub has_changed_sources: bool,
     /// The digest of the present inputs, as hosts record it.
-    digest: Digest,
+    pub digest: Digest,
 }
 
 impl OfSet {
@@ -85,88 +84,39 @@ pub fn machine(
     machine_conditions::condition(BAREMETAL_READY, &Target::of(&*seen.set), machine, address)
 }
 
-/// Returns how far the deployment of the host is.
-pub fn deployment(
-    seen: &Observed,
-    host: &NodeSetHost,
-    last: Option<&BegunDeployment<'_>>,
-    services: &[ServiceRun],
-) -> ConditionDraft {
-    let set = seen.set.name_any();
-    let failed = || last_failure(DEPLOYMENT_READY, std::slice::from_ref(last?.failed(services)?));
-    match host.state {
-        HostState::Terminating => {
-            let text = format!(
-                "The host leaves OpenStackDataPlaneNodeSet {set}; the conditions of other operators \
-                 here, and those of the node set, say what it waits for."
-            );
-            reasons::node_set::HOST_TERMINATING.condition(DEPLOYMENT_READY, text)
-        }
-        HostState::Deployed => {
-            let text = "The last deployment succeeded on this host.";
-            reasons::role::DEPLOYED.condition(DEPLOYMENT_READY, text)
-        }
-        HostState::Deploying => failed().unwrap_or_else(|| deploying(last)),
-        HostState::Failed => match failed() {
-            Some(failed) => failed.with_severity(Severity::Error),
-            None => reasons::node_set::DEPLOYMENT_GONE.condition(
-                DEPLOYMENT_READY,
-                "The deployment that was at the host has gone: create another \
-                 OpenStackDataPlaneDeployment.",
-            ),
-        },
-        HostState::Undeployed if host.hash.is_some() => reasons::node_set::NOT_DEPLOYED.condition(
-            DEPLOYMENT_READY,
-            "The last deployment has left the host half changed: create another \
-                 OpenStackDataPlaneDeployment.",
-        ),
-        HostState::Undeployed => {
-            let text = format!(
-                "Nothing is deployed: create an OpenStackDataPlaneDeployment that lists {set} in \
-                 spec.nodeSets."
-            );
-            reasons::node_set::NOT_DEPLOYED.condition(DEPLOYMENT_READY, text)
-        }
-    }
-}
-
-fn deploying(last: Option<&BegunDeployment<'_>>) -> ConditionDraft {
-    let name = last.map(|it| it.deployment.name_any()).unwrap_or_default();
-    let text = format!(
-        "OpenStackDataPlaneDeployment {name} is at the host; its own status has the progress."
-    );
-    reasons::node_set::DEPLOYING.condition(DEPLOYMENT_READY, text)
-}
-
-/// Returns whether the host carries what a deployment would bring now.
+/// Returns whether the host carries what a deployment would bring now; `memory` is its node with what
+/// that records of deployments.
 pub fn up_to_date(
     resolved: &Resolved<'_>,
     of_set: &OfSet,
-    host: &NodeSetHost,
     node: &Node,
+    memory: &Node,
 ) -> ConditionDraft {
-    let Some(hash) = &host.hash else {
+    let remembered = memory.status.as_ref().and_then(|it| it.deployed_config_hash.as_ref());
+    let Some(hash) = remembered else {
         let text = "No deployment of all its services has succeeded on this host yet.";
         return reasons::NEVER_DEPLOYED.condition(UP_TO_DATE, text);
     };
     let is_same = of_set.digest.is(hash);
-    let is_whole = host.state != HostState::Undeployed;
+    let is_whole = host_state(memory) != HostState::Undeployed;
     // What services read is recorded of the last deployment that has succeeded on all hosts.
     let outcome = &resolved.outcome;
-    let recorded = outcome.deployed_config_hash.as_ref().filter(|_| outcome.under_way.is_empty());
-    let is_recorded = recorded.is_some_and(|it| prefix(it) == *hash);
-    let has_changed_sources = of_set.has_changed_sources && is_recorded;
-    if is_same && is_whole && !has_changed_sources {
-        let text = "The last deployment used the present inputs.";
-        return reasons::UP_TO_DATE.condition(UP_TO_DATE, text);
-    }
+    let is_under_way = !outcome.under_way.is_empty();
+    let deployed = outcome.status.deployed_config_hash.as_ref().filter(|_| !is_under_way);
+    let has_changed_sources =
+        of_set.has_changed_sources && deployed.is_some_and(|it| prefix(it) == *hash);
+    let recorded = node.conditions();
     let word = reasons::INPUTS_CHANGED.word;
+    let recorded = find(recorded, UP_TO_DATE).filter(|it| it.reason == word);
+    // While a deployment is under way, what it changes is not known of each host.
+    let is_known = recorded.is_none() || !is_under_way;
+    if is_same && is_whole && !has_changed_sources && is_known {
+        return brought();
+    }
     if of_set.up_to_date.reason == word {
         return of_set.up_to_date.clone();
     }
-    // While a deployment is under way, what it changes is not known of each host.
-    let recorded = node.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default();
-    if let Some(recorded) = find(recorded, UP_TO_DATE).filter(|it| it.reason == word) {
+    if let Some(recorded) = recorded {
         return ConditionDraft::repeated(recorded);
     }
     let text = "The host does not carry the present inputs: a deployment brings them.";

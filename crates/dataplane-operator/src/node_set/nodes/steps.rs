@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 
 use crate::finalizers::{INVENTORY_FINALIZER, is_used};
 use crate::node_set::nodes::acceptance::{exists, missing, was_refused};
-use crate::node_set::nodes::handover::{has_machine, is_handed_over};
 use crate::node_set::observed::Observed;
 use crate::node_set::resolve::Resolved;
+use crate::node_set::terminating::{has_machine, is_handed_over};
 
 /// How many missing nodes are tried in one pass once one was refused: a quota refuses the others as
 /// well.
@@ -85,14 +85,17 @@ pub fn adoptions(seen: &Observed) -> Vec<Step> {
 ///
 /// An entry that goes counts only when no deployment is under way, whose inventory still has the host.
 pub fn marks(seen: &Observed, resolved: &Resolved<'_>) -> Vec<Step> {
-    let mut steps = if resolved.is_frozen() { Vec::new() } else { handovers(seen) };
+    let mut steps = if seen.is_in_use() { Vec::new() } else { handovers(seen) };
     let listed: BTreeSet<&str> = resolved.hosts.iter().map(|it| it.name.as_str()).collect();
     for (name, node) in seen.nodes.leaving.iter().filter(|(_, it)| !is_terminating(&***it)) {
         if is_handed_over(seen, name) {
             continue;
         }
         let is_listed = listed.contains(name.as_str());
-        if is_listed == node.is_leaving() && (is_listed || !resolved.is_frozen()) {
+        if is_listed && !may_come_back(node) {
+            continue;
+        }
+        if is_listed == node.is_leaving() && (is_listed || !seen.is_in_use()) {
             let because = if is_listed { "its entry is there again" } else { "its entry is gone" };
             let fields = fields(&seen.set, Some(&**node), !is_listed);
             steps.push(Step::apply(Target::of(&**node), fields, because));
@@ -101,10 +104,19 @@ pub fn marks(seen: &Observed, resolved: &Resolved<'_>) -> Vec<Step> {
     steps
 }
 
+/// Returns whether a host that was to leave is deployed again when it comes back: its node says first
+/// that what ran there may have been stopped.
+pub fn may_come_back(node: &Node) -> bool {
+    !node.is_leaving() || node.status.as_ref().is_none_or(|it| it.deployed.is_none())
+}
+
 /// Returns the steps that hand nodes over to other node sets, with everything that is on them.
 pub fn handovers(seen: &Observed) -> Vec<Step> {
     let step = |(name, other): (&String, &Arc<NodeSet>)| {
         let node = seen.nodes.get(name).filter(|_| is_handed_over(seen, name))?;
+        if !may_come_back(node) {
+            return None;
+        }
         let because = format!("OpenStackDataPlaneNodeSet {} has its entry now", other.name_any());
         Some(Step::apply(Target::of(&**node), fields(other, Some(&**node), false), because))
     };
@@ -116,7 +128,8 @@ pub fn handovers(seen: &Observed) -> Vec<Step> {
 pub fn deletions(seen: &Observed) -> Vec<Step> {
     let listed = listed(seen);
     let leaving = seen.nodes.leaving.iter().filter(|(_, it)| it.is_leaving() && !is_used(&***it));
-    let left = leaving.filter(|(name, _)| !listed.contains(*name) && !has_machine(seen, name));
+    let stays = |it: &str| listed.contains(it) || has_machine(seen, it) || is_handed_over(seen, it);
+    let left = leaving.filter(|(name, _)| !stays(name));
     deletions_of(left.map(|(_, it)| &**it), "its host has left the node set")
 }
 

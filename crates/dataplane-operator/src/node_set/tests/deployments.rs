@@ -1,7 +1,6 @@
 //! What deployments do to a node set's status.
 
 use super::*;
-use crate::host::conflicts::Claim;
 
 #[test]
 fn a_new_node_set_gets_its_inventory_and_waits_for_a_deployment() {
@@ -9,10 +8,8 @@ fn a_new_node_set_gets_its_inventory_and_waits_for_a_deployment() {
     let expected = ["hold NodeSet compute", "apply Secret dataplanenodeset-compute"];
     assert_eq!(world.settle(), [&expected[..], &["status NodeSet compute"]].concat());
     assert_eq!(world.seen.set.finalizers(), [INVENTORY_FINALIZER]);
-    assert_eq!(world.condition("SetupReady"), is("True", "Ready"));
-    assert_eq!(world.condition("InputReady"), is("True", "InputComplete"));
-    assert_eq!(world.condition("Ready"), is("False", "NotDeployed"));
-    assert_eq!(world.condition("UpToDate"), is("False", "NeverDeployed"));
+    world.holds([("SetupReady", "True", "Ready"), ("InputReady", "True", "InputComplete")]);
+    world.holds([("Ready", "False", "NotDeployed"), ("UpToDate", "False", "NeverDeployed")]);
     assert!(world.message("Ready").contains("lists compute in spec.nodeSets"));
     let status = world.seen.set.status.clone().unwrap();
     assert_eq!((status.nodes, status.ready_nodes), (2, 0));
@@ -22,51 +19,29 @@ fn a_new_node_set_gets_its_inventory_and_waits_for_a_deployment() {
 
 #[test]
 fn hosts_are_deployed_one_by_one_and_the_node_set_is_ready_after_the_last() {
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::set_up();
     world.deploy("d", &json!({}), &[("n0", 2, "Succeeded"), ("n1", 1, "Running")]);
     assert_eq!(world.settle(), ["status NodeSet compute"]);
     assert_eq!(world.states(), [HostState::Deployed, HostState::Deploying]);
-    assert_eq!(world.condition("Ready"), is("False", "Deploying"));
-    assert_eq!(world.condition("UpToDate"), is("False", "Deploying"));
+    world.holds([("Ready", "False", "Deploying"), ("UpToDate", "False", "Deploying")]);
     assert!(world.message("Ready").contains("OpenStackDataPlaneDeployment d is under way"));
     // The deployment itself reports the progress within a host's service sequence.
     world.deploy("d", &json!({}), &[("n0", 2, "Succeeded"), ("n1", 1, "Pending")]);
     assert_eq!(world.settle(), [""; 0]);
-    world.deployed("d");
-    assert_eq!(world.settle(), ["status NodeSet compute"]);
+    assert_eq!(world.deployed("d").settle(), ["status NodeSet compute"]);
     assert_eq!(world.states(), [HostState::Deployed; 2]);
-    assert_eq!(world.condition("Ready"), is("True", "Ready"));
-    assert_eq!(world.condition("UpToDate"), is("True", "UpToDate"));
+    world.holds([("Ready", "True", "Ready"), ("UpToDate", "True", "UpToDate")]);
     let status = world.seen.set.status.clone().unwrap();
     assert_eq!(status.deployed_config_hash, status.config_hash);
     assert_eq!(status.deployed_inputs, status.inputs);
-    assert_eq!(status.hosts[0].hash.as_deref(), Some(&world.hash()[..8]));
+    assert_eq!(world.node("n0").deployed_config_hash.as_deref(), Some(&world.hash()[..8]));
     assert_eq!(status.config_map_hashes["web-config"], "c1");
     assert_eq!((status.ready_nodes, status.settled_deployments), (2, vec!["d".to_owned()]));
 }
 
 #[test]
-fn a_host_with_which_a_deployment_never_began_stays_what_it_was() {
-    let mut world = World::new();
-    world.settle();
-    world.deployed("d");
-    world.settle();
-    world.deploy("e", &json!({}), &[("n0", 0, "Running"), ("n1", 0, "Untouched")]);
-    world.settle();
-    assert_eq!(world.states(), [HostState::Deploying, HostState::Deployed]);
-    world.deploy("e", &json!({}), &[("n0", 0, "Failed"), ("n1", 0, "Untouched")]);
-    world.end("e", false, ["c0", "s0"]);
-    world.settle();
-    assert_eq!(world.states(), [HostState::Failed, HostState::Deployed]);
-    let message = world.message("Ready");
-    assert!(message.contains("failed on 1 of 2 hosts"), "{message}");
-}
-
-#[test]
 fn a_node_set_of_many_deployments_has_a_status_that_can_be_written() {
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::set_up();
     let many = |it: &str| -> serde_json::Map<String, Value> {
         let summary = json!({ "failedHostList": vec![it; 200] });
         (0..60).map(|n| (format!("run-{n}"), summary.clone())).collect()
@@ -91,27 +66,20 @@ fn a_node_set_of_many_deployments_has_a_status_that_can_be_written() {
 
 #[test]
 fn what_was_deployed_stays_known_when_its_deployment_is_deleted() {
-    let mut world = World::new();
-    world.settle();
-    world.deployed("d");
-    world.settle();
+    let mut world = deployed();
     world.seen.deployments.clear();
     assert_eq!(world.settle(), ["status NodeSet compute"]);
-    assert_eq!(world.condition("Ready"), is("True", "Ready"));
-    assert_eq!(world.condition("UpToDate"), is("True", "UpToDate"));
+    world.holds([("Ready", "True", "Ready"), ("UpToDate", "True", "UpToDate")]);
     assert_eq!(world.seen.set.status.as_ref().unwrap().settled_deployments, [""; 0]);
 }
 
 #[test]
 fn a_deployment_counts_once_whatever_older_ones_are_still_there() {
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::set_up();
     world.deploy("a", &json!({}), &[("n0", 2, "Succeeded"), ("n1", 1, "Failed")]);
-    world.end("a", false, ["c0", "s0"]);
-    world.settle();
+    world.end("a", false, ["c0", "s0"]).settle();
     assert_eq!(world.states(), [HostState::Deployed, HostState::Failed]);
-    world.deployed("b");
-    world.settle();
+    world.deployed("b").settle();
     assert_eq!(world.condition("Ready"), is("True", "Ready"));
     // The newer one is deleted; the older failure does not reappear.
     world.seen.deployments.retain(|it| it.name_any() == "a");
@@ -122,50 +90,46 @@ fn a_deployment_counts_once_whatever_older_ones_are_still_there() {
 
 #[test]
 fn deployments_of_a_node_set_that_had_its_name_before_count_for_nobody() {
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::set_up();
     world.deployed("ended");
     world.deploy("open", &json!({}), &[("n0", 1, "Running"), ("n1", 1, "Running")]);
     let set = Arc::make_mut(&mut world.seen.set);
     set.metadata.uid = Some("another".into());
     set.status = None;
+    // Its nodes went with it.
+    for name in ["n0", "n1"] {
+        world.with_node(name, |it| it.status = None);
+    }
     world.settle();
     assert_eq!(world.states(), [HostState::Undeployed; 2]);
     assert_eq!(world.condition("Ready"), is("False", "NotDeployed"));
     let status = world.seen.set.status.clone().unwrap();
     assert!(status.settled_deployments.is_empty() && status.deployment_statuses.is_empty());
     // One that began with it counts.
-    world.deployed("own");
-    world.settle();
+    world.deployed("own").settle();
     assert_eq!(world.condition("Ready"), is("True", "Ready"));
 }
 
 #[test]
 fn a_failed_host_is_named_with_its_cause_and_the_next_step() {
-    let mut world = World::new();
-    world.settle();
-    world.deploy("d", &json!({}), &[("n0", 2, "Succeeded"), ("n1", 1, "Failed")]);
-    world.settle();
+    let mut world = World::set_up();
+    world.deploy("d", &json!({}), &[("n0", 2, "Succeeded"), ("n1", 1, "Failed")]).settle();
     assert_eq!(world.condition("Ready"), is("False", "Deploying"), "it may be tried again");
-    world.end("d", false, ["c1", "s1"]);
-    world.settle();
-    assert_eq!(world.condition("DeploymentReady"), is("False", "TaskFailed"));
-    assert_eq!(world.condition("Stalled"), is("True", "TaskFailed"));
+    world.end("d", false, ["c1", "s1"]).settle();
+    world.holds([("DeploymentReady", "False", "TaskFailed"), ("Stalled", "True", "TaskFailed")]);
     let text = world.message("Ready");
     assert!(text.contains("n1: TaskFailed in service web: no disk"), "{text}");
     assert!(text.ends_with("create another OpenStackDataPlaneDeployment."), "{text}");
     let status = world.seen.set.status.clone().unwrap();
     assert_eq!(status.failures[0].deployment, "d");
     assert_eq!(status.deployed_config_hash, None);
-    assert_eq!(status.hosts[0].hash.as_deref(), Some(&world.hash()[..8]));
+    assert_eq!(world.node("n0").deployed_config_hash.as_deref(), Some(&world.hash()[..8]));
 }
 
 #[test]
 fn a_deployment_that_goes_while_it_runs_leaves_its_hosts_failed() {
-    let mut world = World::new();
-    world.settle();
-    world.deploy("d", &json!({}), &[("n0", 2, "Succeeded"), ("n1", 1, "Running")]);
-    world.settle();
+    let mut world = World::set_up();
+    world.deploy("d", &json!({}), &[("n0", 2, "Succeeded"), ("n1", 1, "Running")]).settle();
     world.seen.deployments.clear();
     world.settle();
     assert_eq!(world.states(), [HostState::Deployed, HostState::Failed]);
@@ -175,19 +139,13 @@ fn a_deployment_that_goes_while_it_runs_leaves_its_hosts_failed() {
 
 #[test]
 fn an_edit_of_the_spec_is_named_and_takes_no_readiness() {
-    let mut world = World::new();
-    world.settle();
-    world.deployed("d");
-    world.settle();
+    let mut world = deployed();
     world.edit("/nodeTemplate/ansible", json!({ "ansibleVars": { "greeting": "hello" } }));
     let expected = ["apply Secret dataplanenodeset-compute", "status NodeSet compute"];
     assert_eq!(world.settle(), expected);
-    assert_eq!(world.condition("Ready"), is("True", "Ready"));
-    assert_eq!(world.condition("UpToDate"), is("False", "InputsChanged"));
-    let text = world.message("UpToDate");
-    assert!(text.contains("nodeTemplate.ansible.ansibleVars.greeting."), "{text}");
-    world.edit("/nodeTemplate/ansible", json!({}));
-    world.settle();
+    world.holds([("Ready", "True", "Ready"), ("UpToDate", "False", "InputsChanged")]);
+    world.says("UpToDate", &["nodeTemplate.ansible.ansibleVars.greeting."]);
+    world.edit("/nodeTemplate/ansible", json!({})).settle();
     assert_eq!(world.condition("UpToDate"), is("True", "UpToDate"), "it is what is deployed again");
     world.edit("/nodes/n1/networks", json!([{ "name": "ctlplane", "subnetName": "subnet1" }]));
     world.settle();
@@ -196,21 +154,16 @@ fn an_edit_of_the_spec_is_named_and_takes_no_readiness() {
 
 #[test]
 fn a_service_and_its_objects_that_change_are_named() {
-    let mut world = World::new();
-    world.settle();
-    world.deployed("d");
-    world.settle();
+    let mut world = deployed();
     let map = SourceRef::config_map(NAMESPACE, "web-config");
     world.seen.sources.insert(map.clone(), digests("c2", &["a.conf"]));
-    world.settle();
-    assert_eq!(world.condition("UpToDate"), is("False", "InputsChanged"));
+    assert_eq!(world.settled("UpToDate"), is("False", "InputsChanged"));
     assert!(world.message("UpToDate").contains("ConfigMap web-config of service web."));
     assert_eq!(world.condition("Ready"), is("True", "Ready"));
     world.seen.sources.insert(map, digests("c1", &["a.conf"]));
     // What was deployed of a Secret that is gone is not known any more.
     world.seen.sources.remove(&SourceRef::secret(NAMESPACE, "web-secret"));
-    world.settle();
-    assert_eq!(world.condition("UpToDate"), is("True", "UpToDate"), "it is optional");
+    assert_eq!(world.settled("UpToDate"), is("True", "UpToDate"), "it is optional");
     let required = json!([{ "secretRef": { "name": "web-secret" } }]);
     let web = world.seen.services["web"].clone();
     let mut spec = serde_json::to_value(&web.spec).unwrap();
@@ -223,8 +176,7 @@ fn a_service_and_its_objects_that_change_are_named() {
     world.seen.sources.insert(SourceRef::secret(NAMESPACE, "web-secret"), digests("s1", &[]));
     world.settle();
     assert!(world.message("UpToDate").contains("Secret web-secret of service web."));
-    world.deployed("e");
-    world.settle();
+    world.deployed("e").settle();
     assert_eq!(world.condition("UpToDate"), is("True", "UpToDate"));
     let other = service("install", &json!({ "playbook": "a.b.other" }));
     world.seen.services.insert("install".into(), other);
@@ -234,42 +186,30 @@ fn a_service_and_its_objects_that_change_are_named() {
 
 #[test]
 fn a_deployment_of_some_services_settles_their_objects_and_not_the_spec() {
-    let mut world = World::new();
-    world.settle();
-    world.deployed("d");
-    world.settle();
+    let mut world = deployed();
     let map = SourceRef::config_map(NAMESPACE, "web-config");
     world.seen.sources.insert(map, digests("c2", &["a.conf"]));
     let some = json!({ "servicesOverride": ["web"] });
     let hosts = [("n0", 1, "Succeeded"), ("n1", 1, "Succeeded")];
-    world.deploy("e", &some, &hosts);
-    world.end("e", true, ["c2", "s1"]);
-    world.settle();
+    world.deploy("e", &some, &hosts).end("e", true, ["c2", "s1"]).settle();
     assert_eq!(world.condition("UpToDate"), is("True", "UpToDate"));
-    world.edit("/tags", json!(["x"]));
-    world.settle();
-    world.deploy("f", &some, &hosts);
-    world.end("f", true, ["c2", "s1"]);
-    world.settle();
-    assert_eq!(world.condition("Ready"), is("True", "Ready"));
-    assert_eq!(world.condition("UpToDate"), is("False", "InputsChanged"));
+    world.edit("/tags", json!(["x"])).settle();
+    world.deploy("f", &some, &hosts).end("f", true, ["c2", "s1"]).settle();
+    world.holds([("Ready", "True", "Ready"), ("UpToDate", "False", "InputsChanged")]);
     assert!(world.message("UpToDate").contains(": tags."));
 }
 
 #[test]
 fn tags_make_no_host_what_it_is_to_be_and_a_limit_only_those_that_it_leaves() {
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::set_up();
     let all = [("n0", 2, "Succeeded"), ("n1", 2, "Succeeded")];
     world.deploy("t", &json!({ "ansibleTags": "x" }), &all);
-    world.end("t", true, ["c1", "s1"]);
-    world.settle();
+    world.end("t", true, ["c1", "s1"]).settle();
     assert_eq!(world.states(), [HostState::Undeployed; 2]);
     for (name, host) in [("l0", "n0"), ("l1", "n1")] {
         assert_ne!(world.condition("UpToDate"), is("True", "UpToDate"));
         world.deploy(name, &json!({ "ansibleLimit": host }), &[(host, 2, "Succeeded")]);
-        world.end(name, true, ["c1", "s1"]);
-        world.settle();
+        world.end(name, true, ["c1", "s1"]).settle();
     }
     assert_eq!(world.states(), [HostState::Deployed; 2]);
     let status = world.seen.set.status.clone().unwrap();
@@ -279,13 +219,10 @@ fn tags_make_no_host_what_it_is_to_be_and_a_limit_only_those_that_it_leaves() {
 
 #[test]
 fn while_a_deployment_runs_the_inventory_stays_and_edits_wait_for_another_one() {
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::set_up();
     let (before, hash) = (world.content["inventory"].clone(), world.hash());
-    world.deploy("d", &json!({}), &[("n0", 1, "Running"), ("n1", 1, "Running")]);
-    world.settle();
-    world.edit("/tags", json!(["x"]));
-    assert_eq!(world.settle(), ["status NodeSet compute"]);
+    world.deploy("d", &json!({}), &[("n0", 1, "Running"), ("n1", 1, "Running")]).settle();
+    assert_eq!(world.edit("/tags", json!(["x"])).settle(), ["status NodeSet compute"]);
     assert_eq!((&world.content["inventory"], world.hash()), (&before, hash.clone()));
     assert_eq!(world.condition("UpToDate"), is("False", "Deploying"));
     let text = world.message("UpToDate");
@@ -295,8 +232,7 @@ fn while_a_deployment_runs_the_inventory_stays_and_edits_wait_for_another_one() 
     world.seen.inventory = None;
     world.settle();
     assert_ne!(world.content["inventory"], before);
-    world.deployed("d");
-    world.settle();
+    world.deployed("d").settle();
     assert_ne!(world.hash(), hash);
     let status = world.seen.set.status.clone().unwrap();
     assert_eq!(status.deployed_config_hash, Some(hash));
@@ -306,29 +242,19 @@ fn while_a_deployment_runs_the_inventory_stays_and_edits_wait_for_another_one() 
 
 #[test]
 fn a_deployment_that_cannot_be_read_is_told_with_its_field_and_what_it_did_stays_known() {
-    let mut world = World::new();
-    world.settle();
-    world.deployed("d");
-    world.settle();
-    world.deploy("e", &json!({}), &[("n0", 2, "Succeeded"), ("n1", 1, "Running")]);
-    world.settle();
+    let mut world = deployed();
+    world.deploy("e", &json!({}), &[("n0", 2, "Succeeded"), ("n1", 1, "Running")]).settle();
     let before = world.seen.set.status.clone().unwrap();
     assert_eq!(before.hosts[1].state, HostState::Deploying);
-    let why = "spec.ansibleExtraVars.a: is nested deeper than 64 levels";
-    let unreadable = |name: &str, has_ended| UnreadableDeployment {
-        name: name.into(),
-        uid: name.into(),
-        why: why.into(),
-        has_ended,
-    };
-    let readable = std::mem::take(&mut world.seen.deployments);
-    world.seen.unreadable_deployments = vec![unreadable("d", true), unreadable("e", false)];
+    let readable = world.seen.deployments.clone();
+    world.garble("d", true);
+    world.garble("e", false);
     world.edit("/tags", json!(["x"]));
     let inventory = world.content["inventory"].clone();
-    world.settle();
-    assert_eq!(world.condition("DeploymentReady"), is("False", "DeploymentUnreadable"));
+    assert_eq!(world.settled("DeploymentReady"), is("False", "DeploymentUnreadable"));
     let text = world.message("DeploymentReady");
-    assert!(text.contains("OpenStackDataPlaneDeployment d exists") && text.contains(why), "{text}");
+    let words = "OpenStackDataPlaneDeployment d exists and cannot be read: spec.";
+    assert!(text.contains(words), "{text}");
     let now = world.seen.set.status.clone().unwrap();
     assert_eq!(now.hosts, before.hosts);
     assert_eq!(now.settled_deployments, before.settled_deployments);
@@ -336,31 +262,25 @@ fn a_deployment_that_cannot_be_read_is_told_with_its_field_and_what_it_did_stays
     assert_eq!(world.content["inventory"], inventory, "its runs go on with it");
     world.seen.deployments = readable;
     world.seen.unreadable_deployments.clear();
-    world.deployed("e");
-    world.settle();
+    world.deployed("e").settle();
     assert_eq!(world.condition("DeploymentReady"), is("True", "Deployed"));
 }
 
 #[test]
 fn what_later_runs_of_a_deployment_take_anew_is_not_said_to_wait() {
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::set_up();
     world.deploy("d", &json!({}), &[("n0", 1, "Running"), ("n1", 1, "Running")]);
     world.edit("/env", json!([{ "name": "ANSIBLE_FORKS", "value": "9" }]));
-    world.edit("/nodeTemplate/extraMounts", json!([{ "volumes": [], "mounts": [] }]));
-    world.settle();
+    world.edit("/nodeTemplate/extraMounts", json!([{ "volumes": [], "mounts": [] }])).settle();
     let text = world.message("UpToDate");
     assert_eq!(text, "OpenStackDataPlaneDeployment d is under way.");
-    world.deployed("d");
-    world.settle();
-    let text = world.message("UpToDate");
-    assert!(text.contains(": env, nodeTemplate.extraMounts."), "{text}");
+    world.deployed("d").settle();
+    world.says("UpToDate", &[": env, nodeTemplate.extraMounts."]);
 }
 
 #[test]
 fn the_newest_deployments_that_have_ended_are_told_with_conditions_and_summaries() {
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::set_up();
     for idx in 0..12 {
         let name = format!("d{idx:02}");
         world.deployed(&name);
@@ -375,8 +295,7 @@ fn the_newest_deployments_that_have_ended_are_told_with_conditions_and_summaries
         let summary = serde_json::from_value(json!({ "totalHosts": idx })).unwrap();
         status.ansible_execution_summaries.insert("run".into(), summary);
     }
-    world.deploy("open", &json!({}), &[("n0", 1, "Running")]);
-    world.settle();
+    world.deploy("open", &json!({}), &[("n0", 1, "Running")]).settle();
     let status = world.seen.set.status.clone().unwrap();
     let told: Vec<String> = status.deployment_statuses.keys().cloned().collect();
     let newest: Vec<String> = (2..12).map(|it| format!("d{it:02}")).collect();
@@ -388,52 +307,41 @@ fn the_newest_deployments_that_have_ended_are_told_with_conditions_and_summaries
 
 #[test]
 fn a_host_that_is_added_has_nothing_deployed_and_one_that_goes_is_forgotten() {
-    let mut world = World::new();
-    world.settle();
-    world.deployed("d");
-    world.settle();
-    world.edit("/nodes/n2", json!({ "ansible": { "ansibleHost": "192.0.2.12" } }));
-    world.settle();
+    let mut world = deployed();
+    world.edit("/nodes/n2", json!({ "ansible": { "ansibleHost": "192.0.2.12" } })).settle();
     assert_eq!(world.condition("Ready"), is("False", "NotDeployed"));
     assert!(world.message("Ready").starts_with("1 of 3 hosts"), "{}", world.message("Ready"));
     let mut nodes = json!(world.seen.set.spec.nodes);
     nodes.as_object_mut().unwrap().retain(|it, _| it == "n0");
-    world.edit("/nodes", nodes);
-    world.settle();
+    world.edit("/nodes", nodes).settle();
     assert_eq!(world.states(), [HostState::Deployed]);
     assert_eq!(world.condition("Ready"), is("True", "Ready"));
 }
 
 #[test]
 fn whoever_waits_for_the_account_of_upstreams_runs_goes_on() {
-    let mut world = World::new();
-    world.settle();
+    let world = World::set_up();
     assert_eq!(world.condition("ServiceAccountReady"), is("True", "NotRequired"));
 }
 
 #[test]
 fn a_node_set_without_hosts_waits_for_a_deployment_too() {
     let mut world = World::new();
-    world.edit("/nodes", json!({}));
-    world.settle();
+    world.edit("/nodes", json!({})).settle();
     assert_eq!(world.condition("Ready"), is("False", "NotDeployed"));
     let message = world.message("Ready");
     assert!(
         message.starts_with("Nothing is deployed") && message.contains("no hosts"),
         "{message}"
     );
-    world.deploy("d", &json!({}), &[]);
-    world.end("d", true, ["c1", "s1"]);
-    world.settle();
-    assert_eq!(world.condition("Ready"), is("True", "Ready"));
-    assert_eq!(world.condition("UpToDate"), is("True", "UpToDate"));
+    world.deploy("d", &json!({}), &[]).end("d", true, ["c1", "s1"]).settle();
+    world.holds([("Ready", "True", "Ready"), ("UpToDate", "True", "UpToDate")]);
     assert!(world.message("DeploymentReady").contains("no hosts"));
 }
 
 #[test]
 fn a_node_set_goes_after_its_inventory_and_after_whoever_deploys_it() {
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::set_up();
     world.deploy("d", &json!({}), &[("n0", 1, "Running")]);
     let deletion = serde_json::from_value(json!("2026-01-02T00:00:00Z")).unwrap();
     Arc::make_mut(&mut world.seen.set).metadata.deletion_timestamp = Some(deletion);
@@ -457,12 +365,11 @@ fn a_node_set_goes_after_its_inventory_and_after_whoever_deploys_it() {
 fn a_host_is_reached_at_the_address_of_its_deployment_and_at_no_other() {
     let mut world = World::new();
     let reached = |world: &World| -> Vec<bool> {
-        Claim::of_node_set(&world.seen.set).hosts.iter().map(|it| it.is_reached).collect()
+        world.claim().hosts.iter().map(|it| it.is_reached).collect()
     };
     world.settle();
     assert_eq!(reached(&world), [false, false]);
-    world.deployed("d");
-    world.settle();
+    world.deployed("d").settle();
     assert_eq!(reached(&world), [true, true]);
     let set = Arc::make_mut(&mut world.seen.set);
     let node = set.spec.nodes.get_mut("n0").unwrap().ansible.get_or_insert_default();
@@ -472,25 +379,16 @@ fn a_host_is_reached_at_the_address_of_its_deployment_and_at_no_other() {
     assert_eq!(reached(&world), [false, true], "it was earned elsewhere");
     let only = json!({ "servicesOverride": ["web"] });
     world.deploy("e", &only, &[("n0", 1, "Succeeded"), ("n1", 1, "Succeeded")]);
-    world.end("e", true, ["c1", "s1"]);
-    world.settle();
+    world.end("e", true, ["c1", "s1"]).settle();
     assert_eq!(reached(&world), [true, true]);
 }
 
 #[test]
 fn a_host_that_waits_when_a_deployment_is_over_is_half_changed_and_has_not_failed() {
-    let mut world = World::new();
-    world.settle();
-    world.deployed("d");
-    world.settle();
+    let mut world = deployed();
     world.deploy("e", &json!({}), &[("n0", 1, "Failed"), ("n1", 1, "Pending")]);
-    world.end("e", false, ["c0", "s0"]);
-    world.settle();
+    world.end("e", false, ["c0", "s0"]).settle();
     assert_eq!(world.states(), [HostState::Failed, HostState::Undeployed]);
-    let message = world.message("Ready");
-    for words in ["failed on 1 of 2 hosts", "left 1 of 2 hosts half changed"] {
-        assert!(message.contains(words), "{message}");
-    }
-    let hosts = &world.seen.set.status.as_ref().unwrap().hosts;
-    assert!(hosts[1].hash.is_some(), "it was in service once");
+    world.says("Ready", &["failed on 1 of 2 hosts", "left 1 of 2 hosts half changed"]);
+    assert!(world.node("n1").deployed_config_hash.is_some(), "it was in service once");
 }

@@ -4,6 +4,7 @@
 use operator_core::hash;
 use operator_core::keyed::{KEY_LOST, Keys};
 use operator_core::plan::EventDraft;
+use testkit::passes::notices;
 
 use super::*;
 
@@ -15,7 +16,7 @@ fn keys(present: &[u8], former: &[&[u8]]) -> Keys {
 
 impl World {
     /// The Secrets as an operator with these keys reads them: variables, and a service's.
-    fn read(&mut self, keys: &Keys, value: &str) {
+    fn read(&mut self, keys: &Keys, value: &str) -> &mut Self {
         let values = [("password".to_owned(), value.as_bytes().to_vec())].into();
         let values = Values::keyed("1", values, keys);
         let secret = SourceRef::secret(NAMESPACE, "web-secret");
@@ -23,6 +24,7 @@ impl World {
         let content = Content::from(values);
         self.seen.objects.insert(SourceRef::secret(NAMESPACE, "vars"), content);
         self.seen.keys = keys.clone();
+        self
     }
 
     /// Returns the digest that a deployment would record of the service's Secret now.
@@ -35,9 +37,9 @@ impl World {
         self.deploy("d", &json!({}), &hosts);
     }
 
-    fn finish(&mut self) {
+    fn finish(&mut self) -> &mut Self {
         let published = self.published();
-        self.end("d", true, ["c1", &published]);
+        self.end("d", true, ["c1", &published])
     }
 
     /// Returns the prefixes of plain digests of the secret value that the status discloses, besides
@@ -54,24 +56,14 @@ impl World {
         all.into_iter().filter(|it| visible.contains(&it[..10])).collect()
     }
 
-    fn touch(&mut self) {
+    fn touch(&mut self) -> &mut Self {
         *Arc::make_mut(&mut self.seen.set).metadata.generation.as_mut().unwrap() += 1;
+        self
     }
 
     /// Runs passes until nothing is written any more, and returns the Events.
     fn told(&mut self) -> Vec<EventDraft> {
-        let mut all = Vec::new();
-        loop {
-            let plan = self.pass();
-            if plan.all().next().is_none() {
-                return all;
-            }
-            for step in plan.steps {
-                if let Write::Status { notices, .. } = step.write {
-                    all.extend(notices);
-                }
-            }
-        }
+        notices(|| self.pass())
     }
 }
 
@@ -79,17 +71,14 @@ impl World {
 fn world(keys: &Keys) -> World {
     let mut world = World::new();
     let from = json!({ "ansibleVarsFrom": [{ "secretRef": { "name": "vars" } }] });
-    world.edit("/nodeTemplate/ansible", from);
-    world.read(keys, VALUE);
-    world.settle();
+    world.edit("/nodeTemplate/ansible", from).read(keys, VALUE).settle();
     world
 }
 
 fn deployed(keys: &Keys) -> World {
     let mut world = world(keys);
     world.begin();
-    world.finish();
-    world.settle();
+    world.finish().settle();
     assert_eq!(world.condition("UpToDate"), is("True", "UpToDate"));
     world
 }
@@ -104,22 +93,20 @@ fn no_plain_digest_of_a_secret_stands_in_a_status_or_an_annotation() {
 fn an_upgrade_to_keyed_digests_writes_nothing_and_makes_nothing_out_of_date() {
     let mut world = deployed(&Keys::default());
     world.read(&keys(b"key", &[]), VALUE);
-    assert_eq!(world.settle(), [""; 0]);
+    assert_eq!((world.settle(), &world.node_writes), (Vec::new(), &Vec::new()));
     // A write for another reason stores the digests keyed.
-    world.touch();
-    assert_eq!(world.settle(), ["status NodeSet compute"]);
+    assert_eq!(world.touch().settle(), ["status NodeSet compute"]);
     assert_eq!(world.condition("UpToDate"), is("True", "UpToDate"));
     let status = world.seen.set.status.clone().unwrap();
     let vars = &status.deployed_inputs["ansibleVarsFrom Secret vars"];
     let deployed = status.deployed_config_hash.as_ref().unwrap();
-    let host = status.hosts[0].hash.as_ref().unwrap();
+    let host = world.node("n0").deployed_config_hash.as_ref().unwrap();
     for text in [&world.hash(), deployed, host, vars] {
         assert!(text.starts_with('k') && text.contains(':'), "{text}");
     }
     assert_eq!(status.deployed_inputs, status.inputs);
     // Another deployment of one of the two hosts completes it again.
-    world.read(&keys(b"key", &[]), "another");
-    world.settle();
+    world.read(&keys(b"key", &[]), "another").settle();
     assert_eq!(world.condition("UpToDate"), is("False", "InputsChanged"));
     let told = world.message("UpToDate");
     assert!(
@@ -137,18 +124,13 @@ fn an_upgrade_in_the_middle_of_a_deployment_leaves_what_it_began_with() {
         if is_renewed {
             // It began with what its cache had while the node set was written.
             let begun = std::mem::take(&mut world.seen.deployments);
-            world.read(&keys(b"key", &[]), VALUE);
-            world.touch();
-            world.settle();
+            world.read(&keys(b"key", &[]), VALUE).touch().settle();
             assert_ne!(world.hash(), plain);
             world.seen.deployments = begun;
         }
-        world.read(&keys(b"key", &[]), VALUE);
-        world.touch();
-        world.settle();
+        world.read(&keys(b"key", &[]), VALUE).touch().settle();
         assert_eq!(world.hash() == plain, !is_renewed);
-        world.finish();
-        world.settle();
+        world.finish().settle();
         assert_eq!(world.condition("UpToDate"), is("True", "UpToDate"));
         let status = world.seen.set.status.as_ref().unwrap();
         assert_eq!(status.deployed_inputs, status.inputs, "{is_renewed}");
@@ -161,14 +143,10 @@ fn an_upgrade_in_the_middle_of_a_deployment_leaves_what_it_began_with() {
 fn a_deployment_of_the_other_host_after_an_upgrade_makes_the_node_set_whole() {
     let mut world = world(&Keys::default());
     world.deploy("a", &json!({ "ansibleLimit": "n0" }), &[("n0", 2, "Succeeded")]);
-    world.end("a", true, ["c1", "s1"]);
-    world.settle();
-    world.read(&keys(b"key", &[]), VALUE);
-    world.touch();
-    world.settle();
+    world.end("a", true, ["c1", "s1"]).settle();
+    world.read(&keys(b"key", &[]), VALUE).touch().settle();
     world.deploy("b", &json!({ "ansibleLimit": "n1" }), &[("n1", 2, "Succeeded")]);
-    world.end("b", true, ["c1", "s1"]);
-    world.settle();
+    world.end("b", true, ["c1", "s1"]).settle();
     let status = world.seen.set.status.as_ref().unwrap();
     assert_eq!(status.deployed_config_hash, status.config_hash);
     assert!(status.deployed_config_hash.is_some());
@@ -184,13 +162,11 @@ fn a_lost_key_makes_nothing_out_of_date_and_is_told_once() {
     assert_eq!(world.told(), []);
     assert_eq!(world.condition("UpToDate"), is("True", "UpToDate"));
     // From then on changes are detected again; those of all other inputs were detected meanwhile.
-    world.read(&keys(b"new", &[]), "another");
-    world.settle();
+    world.read(&keys(b"new", &[]), "another").settle();
     assert_eq!(world.condition("UpToDate"), is("False", "InputsChanged"));
     let mut world = deployed(&keys(b"lost", &[]));
     world.read(&keys(b"new", &[]), VALUE);
-    world.edit("/env", json!([{ "name": "A", "value": "b" }]));
-    world.settle();
+    world.edit("/env", json!([{ "name": "A", "value": "b" }])).settle();
     assert_eq!(world.condition("UpToDate"), is("False", "InputsChanged"));
     assert!(world.message("UpToDate").contains("env"), "{}", world.message("UpToDate"));
 }
@@ -198,8 +174,7 @@ fn a_lost_key_makes_nothing_out_of_date_and_is_told_once() {
 #[test]
 fn the_inventory_follows_its_secret_although_the_key_is_lost() {
     let mut world = deployed(&keys(b"lost", &[]));
-    world.read(&keys(b"new", &[]), "another");
-    let writes = world.settle();
+    let writes = world.read(&keys(b"new", &[]), "another").settle();
     assert!(writes.iter().any(|it| it == &format!("apply Secret {SECRET}")), "{writes:?}");
     assert!(world.content["inventory"].contains("another"));
 }
@@ -218,14 +193,12 @@ fn neighbours_find_the_hashes_in_sync_after_a_deployment_and_not_from_a_change_t
     let data = [("password".to_owned(), ByteString(VALUE.into()))].into();
     assert_eq!(hashes["web-secret"], operator_core::upstream_hash::of_secret(&data, "Opaque"));
     assert!(is_in_sync(&world));
-    world.read(&keys(b"key", &[]), "another");
-    world.settle();
+    world.read(&keys(b"key", &[]), "another").settle();
     assert!(!is_in_sync(&world), "the hosts have the former one");
     let hosts = ["n0", "n1"].map(|it| (it, 2, "Succeeded"));
     world.deploy("e", &json!({}), &hosts);
     let published = world.published();
-    world.end("e", true, ["c1", &published]);
-    world.settle();
+    world.end("e", true, ["c1", &published]).settle();
     assert!(is_in_sync(&world));
 }
 
@@ -240,8 +213,7 @@ fn a_keyed_hash_of_a_release_before_becomes_the_one_that_neighbours_compare_if_n
             operator_core::upstream_hash::of_secret_by(&keys(b"key", &[]), &data, "Opaque");
         let status = Arc::make_mut(&mut world.seen.set).status.as_mut().unwrap();
         status.secret_hashes.insert("web-secret".to_owned(), of_before.text());
-        world.read(&keys(key, &[]), value);
-        let writes = world.settle();
+        let writes = world.read(&keys(key, &[]), value).settle();
         assert_eq!(is_in_sync(&world), is_same, "{value}");
         let text = &world.seen.set.status.as_ref().unwrap().secret_hashes["web-secret"];
         assert_eq!(*text == of_before.text(), !is_same);

@@ -6,7 +6,7 @@ use operator_core::run_engine::ssh_secret::KeyFault;
 use super::*;
 use crate::collection::RunnerImage;
 use crate::default_services::DefaultServices;
-use crate::host::conflicts::{ACCEPT_SHARED, Claim};
+use crate::host::conflicts::ACCEPT_SHARED;
 
 /// Returns the reason of `InputReady`, and whether there is an inventory.
 fn told(world: &mut World) -> (String, bool) {
@@ -22,8 +22,7 @@ fn edited(pointer: &str, value: Value) -> World {
 
 #[test]
 fn a_condition_of_another_operator_counts_for_nothing_and_stays() {
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::set_up();
     let before = world.condition("Ready");
     let foreign = json!({
         "type": "example.org/Service", "status": "False", "severity": "Error", "reason": "Broken",
@@ -84,18 +83,6 @@ fn what_is_wrong_with_the_spec_is_told_and_nothing_is_written_for_deployments() 
 }
 
 #[test]
-fn more_hosts_than_a_status_can_tell_of_are_refused_where_no_schema_did() {
-    let node = |it: usize| {
-        let address = format!("10.0.{}.{}", it / 256, it % 256);
-        (format!("n{it}"), json!({ "ansible": { "ansibleHost": address } }))
-    };
-    let nodes: serde_json::Map<String, Value> = (0..501).map(node).collect();
-    let mut world = edited("/nodes", Value::Object(nodes));
-    assert_eq!(told(&mut world), ("TooManyHosts".to_owned(), false));
-    assert!(world.message("InputReady").contains("several node sets"));
-}
-
-#[test]
 fn an_inventory_that_no_object_holds_is_refused_with_the_way_out() {
     let text = "x".repeat(1_200_000);
     let mut world = edited("/nodeTemplate/ansible", json!({ "ansibleVars": { "large": text } }));
@@ -106,8 +93,7 @@ fn an_inventory_that_no_object_holds_is_refused_with_the_way_out() {
 #[test]
 fn variables_that_are_missing_or_no_text_leave_the_inventory_as_it_was() {
     let entry = json!([{ "configMapRef": { "name": "vars" } }]);
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::set_up();
     let hash = world.hash();
     world.edit("/nodeTemplate/ansible", json!({ "ansibleVarsFrom": entry }));
     assert_eq!(told(&mut world).0, "VariablesNotFound");
@@ -126,8 +112,7 @@ fn an_object_of_a_service_that_is_missing_or_has_a_key_that_is_no_file_name_is_t
     let map = SourceRef::config_map(NAMESPACE, "web-config");
     world.seen.sources.insert(map.clone(), digests("c1", &["a/b"]));
     assert_eq!(of_services(&mut world), is("False", "DataSourceInvalid"));
-    let text = world.message("ServiceInputsReady");
-    assert!(text.contains("key \"a/b\" of ConfigMap web-config"), "{text}");
+    world.says("ServiceInputsReady", &["key \"a/b\" of ConfigMap web-config"]);
     // If two objects have the same key, the last one is mounted, which the service's status
     // reports.
     world.seen.sources.insert(map.clone(), digests("c1", &["password"]));
@@ -159,23 +144,13 @@ fn what_a_default_service_lacks_is_told_with_its_keys_and_a_command_that_makes_i
     let ovn = DefaultServices::default().find("ovn").unwrap().clone();
     world.seen.services.insert("ovn".into(), Arc::new(ovn));
     assert_eq!(of_services(&mut world), is("False", "DataSourceNotFound"));
-    let text = world.message("ServiceInputsReady");
-    for words in [
+    world.says("ServiceInputsReady", &[
         "ConfigMap ovncontroller-config, named by OpenStackDataPlaneService ovn, does not exist: \
          create it with the key ovsdb-config, for example: kubectl -n openstack create configmap \
          ovncontroller-config --from-literal=ovsdb-config='ovn-remote: tcp:HOST:6642'.",
         "Secret combined-ca-bundle, named by OpenStackDataPlaneService ovn, does not exist: create it \
          with the key tls-ca-bundle.pem, for example: kubectl -n openstack create secret generic",
-    ] {
-        assert!(text.contains(words), "{text}");
-    }
-    let bundle = SourceRef::secret(NAMESPACE, "combined-ca-bundle");
-    world.seen.sources.insert(bundle, digests("c1", &["tls-ca-bundle.pem"]));
-    let map = SourceRef::config_map(NAMESPACE, "ovncontroller-config");
-    world.seen.sources.insert(map.clone(), digests("c1", &["ovsdb.config"]));
-    assert_eq!(of_services(&mut world), is("False", "DataSourceIncomplete"));
-    world.seen.sources.insert(map, digests("c1", &["ovsdb-config"]));
-    assert_eq!(of_services(&mut world), is("True", "ServiceInputsComplete"));
+    ]);
 }
 
 #[test]
@@ -187,14 +162,11 @@ fn what_services_lack_is_named_before_the_first_run_and_takes_nothing_from_what_
     assert_eq!(of_services(&mut world), is("False", "DataSourceNotFound"));
     world.seen.runner = RunnerImage::Own;
     world.settle();
-    let text = world.message("ServiceInputsReady");
-    for words in [
+    world.says("ServiceInputsReady", &[
         "Secret authorities, named by OpenStackDataPlaneService web, does not exist",
         "OpenStackDataPlaneService gone, listed in spec.services",
         "OpenStackDataPlaneService web runs playbook osp.edpm.none, which the installation's runner",
-    ] {
-        assert!(text.contains(words), "{text}");
-    }
+    ]);
     let status = world.seen.set.status.as_ref().unwrap();
     let found = find(&status.conditions, "ServiceInputsReady").unwrap();
     assert_eq!(found.severity, Some(Severity::Warning));
@@ -204,8 +176,7 @@ fn what_services_lack_is_named_before_the_first_run_and_takes_nothing_from_what_
         &json!({ "servicesOverride": ["install"] }),
         &[("n0", 1, "Succeeded"), ("n1", 1, "Succeeded")],
     );
-    world.end("d", true, ["c1", "s1"]);
-    world.settle();
+    world.end("d", true, ["c1", "s1"]).settle();
     assert_eq!(world.condition("Ready"), is("True", "Ready"));
     assert_eq!(world.condition("ServiceInputsReady").0, "False");
     let authorities = SourceRef::secret(NAMESPACE, "authorities");
@@ -250,27 +221,21 @@ fn a_host_that_an_older_object_has_is_refused_by_name_until_that_gives_it_up() {
         }),
     );
     world.seen.neighbours = vec![Claim::of_node_set(&other)];
-    world.settle();
-    assert_eq!(world.condition("InputReady").1, "InputComplete", "of one age, the name decides");
+    assert_eq!(world.settled("InputReady").1, "InputComplete", "of one age, the name decides");
     let old = serde_json::from_value(json!("2025-01-01T00:00:00Z")).unwrap();
     other.metadata.creation_timestamp = Some(old);
     world.seen.neighbours = vec![Claim::of_node_set(&other)];
-    world.settle();
-    assert_eq!(world.condition("Ready"), is("False", "HostTaken"));
+    assert_eq!(world.settled("Ready"), is("False", "HostTaken"));
     let text = world.message("InputReady");
     assert!(text.contains("Host n1 of OpenStackDataPlaneNodeSet compute belongs to"), "{text}");
     assert!(text.contains("OpenStackDataPlaneNodeSet other, which is older"), "{text}");
     world.seen.neighbours.clear();
-    world.settle();
-    assert_eq!(world.condition("InputReady").1, "InputComplete");
+    assert_eq!(world.settled("InputReady").1, "InputComplete");
 }
 
 #[test]
 fn what_goes_missing_takes_nothing_from_hosts_that_are_deployed() {
-    let mut world = World::new();
-    world.settle();
-    world.deployed("d");
-    world.settle();
+    let mut world = deployed();
     world.seen.sources.remove(&SourceRef::secret(NAMESPACE, "key"));
     assert_eq!(told(&mut world).0, "SshSecretNotFound");
     assert_eq!(world.condition("Ready"), is("True", "Ready"));
@@ -278,33 +243,24 @@ fn what_goes_missing_takes_nothing_from_hosts_that_are_deployed() {
 
 #[test]
 fn an_edit_whose_inputs_are_missing_is_not_ready_and_what_goes_missing_later_undoes_nothing() {
-    let mut world = World::new();
-    world.settle();
-    world.deployed("d");
-    world.settle();
+    let mut world = deployed();
     let sources = std::mem::take(&mut world.seen.sources);
-    world.settle();
-    assert_eq!(world.condition("Ready").0, "True");
+    assert_eq!(world.settled("Ready").0, "True");
     world.edit("/tags", json!(["a"]));
     for _ in 0..2 {
-        world.settle();
-        assert_eq!(world.condition("Ready"), ("False".into(), "SshSecretNotFound".into()));
+        assert_eq!(world.settled("Ready"), ("False".into(), "SshSecretNotFound".into()));
     }
     world.seen.sources = sources;
-    world.settle();
-    assert_eq!(world.condition("Ready").0, "True");
+    assert_eq!(world.settled("Ready").0, "True");
 }
 
 #[test]
 fn hosts_of_a_new_node_set_with_one_key_wait_until_that_is_accepted_and_in_service_they_go_on() {
-    const KEY: &str =
-        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIWOnjFtgHBGBoLBE0E8K1SBXAJAwqFXKF1sTvZlPo8+";
-    let mut world = World::new();
-    world.settle();
-    let keys = &mut Arc::make_mut(&mut world.seen.set).status.as_mut().unwrap().host_keys;
-    keys.extend(["n0", "n1"].map(|it| (it.to_owned(), KEY.to_owned())));
-    world.settle();
-    assert_eq!(world.condition("Ready"), is("False", "HostKeyShared"));
+    let mut world = World::set_up();
+    for name in ["n0", "n1"] {
+        world.with_node(name, |it| it.status.as_mut().unwrap().host_key = Some(KEY.into()));
+    }
+    assert_eq!(world.settled("Ready"), is("False", "HostKeyShared"));
     let text = world.message("InputReady");
     let words = ["n1 shows", "host n0 of OpenStackDataPlaneNodeSet compute", "at two addresses"];
     assert!(words.iter().all(|it| text.contains(it)), "{text}");
@@ -312,13 +268,9 @@ fn hosts_of_a_new_node_set_with_one_key_wait_until_that_is_accepted_and_in_servi
     assert!(text.contains(" openstackdataplanenode/n1 dataplane"), "{text}");
     let print = print.to_owned();
     world.with_node("n1", |it| drop(it.annotations_mut().insert(ACCEPT_SHARED.into(), print)));
-    world.settle();
-    assert_eq!(world.condition("InputReady"), is("True", "InputComplete"));
+    assert_eq!(world.settled("InputReady"), is("True", "InputComplete"));
 
-    world.deployed("d");
-    world.with_node("n1", |it| it.annotations_mut().clear());
-    world.settle();
-    assert_eq!(world.condition("Ready"), is("True", "Ready"));
-    assert_eq!(world.condition("InputReady"), is("True", "InputComplete"));
+    world.deployed("d").with_node("n1", |it| it.annotations_mut().clear()).settle();
+    world.holds([("Ready", "True", "Ready"), ("InputReady", "True", "InputComplete")]);
     assert_eq!(world.condition("HostKeyUnique"), is("False", "HostKeyShared"));
 }

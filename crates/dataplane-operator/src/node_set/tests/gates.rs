@@ -1,7 +1,6 @@
 //! Readiness gates of the services of a node set.
 
 use jiff::SignedDuration;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::*;
 
@@ -26,13 +25,11 @@ impl World {
     fn deployed_later(&mut self, name: &str) {
         self.now += SignedDuration::from_secs(10);
         self.deployed(name);
-        let deployment = Arc::make_mut(self.seen.deployments.last_mut().unwrap());
-        deployment.metadata.creation_timestamp = Some(Time(self.now));
     }
 
     /// The operator of the gate says on each node what holds since the last deployment: these hosts are
     /// not up.
-    fn reported(&mut self, not_up: &[&str]) {
+    fn reported(&mut self, not_up: &[&str]) -> &mut Self {
         for name in ["n0", "n1"] {
             let status = self.seen.nodes.own[name].status.as_ref().unwrap();
             let Some(last) = status.deployment.clone() else { continue };
@@ -49,79 +46,58 @@ impl World {
                 conditions.push(serde_json::from_value(condition).unwrap());
             });
         }
+        self
     }
 }
 
 #[test]
 fn without_gates_there_is_no_condition_and_what_others_say_is_ignored() {
-    let mut world = World::new();
-    world.settle();
-    world.deployed("d");
-    world.settle();
+    let mut world = deployed();
     assert_eq!(world.condition("Ready"), is("True", "Ready"));
     assert!(!world.has("ReadinessGatesReady"));
-    world.reported(&["n0"]);
-    assert_eq!(world.settle(), [""; 0]);
+    assert_eq!(world.reported(&["n0"]).settle(), [""; 0]);
 }
 
 #[test]
 fn gates_change_no_digest_of_a_node_set() {
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::set_up();
     assert_eq!(gated().hash(), world.hash());
-    world.deployed("d");
-    world.settle();
+    world.deployed("d").settle();
     let web = world.seen.services.get_mut("web").unwrap();
     let gates = json!([{ "conditionType": TYPE }]);
     Arc::make_mut(web).spec.readiness_gates = serde_json::from_value(gates).unwrap();
-    world.settle();
-    assert_eq!(world.condition("UpToDate"), is("True", "UpToDate"));
+    assert_eq!(world.settled("UpToDate"), is("True", "UpToDate"));
 }
 
 #[test]
 fn a_node_set_is_ready_when_the_condition_is_true_on_each_node() {
     let mut world = gated();
     assert!(!world.has("ReadinessGatesReady"), "nothing is deployed");
-    world.deployed("d");
-    world.settle();
-    world.reported(&["n1"]);
-    world.settle();
-    assert_eq!(world.condition("DeploymentReady"), is("True", "Deployed"));
-    assert_eq!(world.condition("Ready"), is("False", "HostsNotReady"));
-    let message = world.message("Ready");
-    for words in ["1 of 2 hosts", TYPE, "service web", "n1: Down: It is down."] {
-        assert!(message.contains(words), "{message}");
-    }
-    world.reported(&[]);
-    assert_eq!(world.settle(), ["status NodeSet compute"]);
-    assert_eq!(world.condition("ReadinessGatesReady"), is("True", "HostsReady"));
-    assert_eq!(world.condition("Ready"), is("True", "Ready"));
-    world.reported(&["n0"]);
-    world.settle();
+    world.deployed("d").settle();
+    world.reported(&["n1"]).settle();
+    world.holds([("DeploymentReady", "True", "Deployed"), ("Ready", "False", "HostsNotReady")]);
+    world.says("Ready", &["1 of 2 hosts", TYPE, "service web", "n1: Down: It is down."]);
+    assert_eq!(world.reported(&[]).settle(), ["status NodeSet compute"]);
+    world.holds([("ReadinessGatesReady", "True", "HostsReady"), ("Ready", "True", "Ready")]);
+    world.reported(&["n0"]).settle();
     assert_eq!(world.condition("Ready"), is("False", "HostsNotReady"));
 }
 
 #[test]
 fn a_host_that_was_removed_is_not_awaited() {
     let mut world = gated();
-    world.deployed("d");
-    world.settle();
-    world.reported(&["n1"]);
-    world.settle();
+    world.deployed("d").settle();
+    world.reported(&["n1"]).settle();
     assert_eq!(world.condition("Ready"), is("False", "HostsNotReady"));
-    world.edit("/nodes", json!({ "n0": { "ansible": { "ansibleHost": "192.0.2.10" } } }));
-    world.settle();
-    assert_eq!(world.condition("ReadinessGatesReady"), is("True", "HostsReady"));
-    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+    world.take_out().settle();
+    world.holds([("ReadinessGatesReady", "True", "HostsReady"), ("Ready", "True", "Ready")]);
 }
 
 #[test]
 fn what_is_said_from_before_the_last_deployment_does_not_count() {
     let mut world = gated();
-    world.deployed("d");
-    world.settle();
-    world.reported(&[]);
-    world.settle();
+    world.deployed("d").settle();
+    world.reported(&[]).settle();
     assert_eq!(world.condition("Ready"), is("True", "Ready"));
     world.deployed_later("e");
     world.pass();
@@ -129,19 +105,16 @@ fn what_is_said_from_before_the_last_deployment_does_not_count() {
     world.settle();
     let text = "what OpenStackDataPlaneNode n0, n1 says is from before the last deployment";
     assert!(world.message("Ready").contains(text), "{}", world.message("Ready"));
-    world.reported(&[]);
-    world.settle();
+    world.reported(&[]).settle();
     assert_eq!(world.condition("Ready"), is("True", "Ready"));
     world.seen.deployments.clear();
-    world.settle();
-    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+    assert_eq!(world.settled("Ready"), is("True", "Ready"));
 }
 
 #[test]
 fn a_gate_that_no_operator_reports_is_named_after_five_minutes() {
     let mut world = gated();
-    world.deployed("d");
-    world.settle();
+    world.deployed("d").settle();
     assert_eq!(world.condition("Ready"), is("Unknown", "GateAwaited"));
     let pause = world.plan().requeue_after.unwrap();
     assert!((300..301).contains(&pause.as_secs()), "{pause:?}");
@@ -155,19 +128,17 @@ fn a_gate_that_no_operator_reports_is_named_after_five_minutes() {
     assert!(world.message("Ready").starts_with(&expected), "{}", world.message("Ready"));
     world.now += SignedDuration::from_secs(1);
     assert_eq!(world.settle(), [""; 0]);
-    world.reported(&[]);
-    world.settle();
+    world.reported(&[]).settle();
     assert_eq!(world.condition("Ready"), is("True", "Ready"));
     // The five minutes begin anew with the next deployment.
     world.deployed_later("e");
-    world.settle();
-    assert_eq!(world.condition("Ready"), is("Unknown", "GateAwaited"));
+    assert_eq!(world.settled("Ready"), is("Unknown", "GateAwaited"));
 }
 
-#[test]
-fn a_deployment_that_only_awaits_gates_keeps_no_inventory_from_changing() {
+/// A deployment that has come so far on n1, has succeeded on n0 and awaits gates.
+fn awaiting(n1: (&str, usize, &str)) -> World {
     let mut world = gated();
-    world.deploy("d", &json!({}), &[("n0", 2, "Succeeded"), ("n1", 2, "Succeeded")]);
+    world.deploy("d", &json!({}), &[("n0", 2, "Succeeded"), n1]);
     let deployment = Arc::make_mut(&mut world.seen.deployments[0]);
     let awaits = json!([{
         "type": "ReadinessGatesReady", "status": "Unknown", "reason": "GateAwaited",
@@ -175,11 +146,24 @@ fn a_deployment_that_only_awaits_gates_keeps_no_inventory_from_changing() {
     }]);
     let status = deployment.status.as_mut().unwrap();
     status.conditions = serde_json::from_value(awaits).unwrap();
+    status.node_set_hashes.insert(SET.into(), "h".into());
     world.settle();
+    world
+}
+
+#[test]
+fn a_host_that_comes_back_while_its_deployment_only_awaits_gates_has_failed() {
+    let world = awaiting(("n1", 1, "Running"));
+    assert_eq!(world.states(), [HostState::Deployed, HostState::Failed]);
+    assert_eq!(world.condition("DeploymentReady"), is("False", "DeploymentGone"));
+}
+
+#[test]
+fn a_deployment_that_only_awaits_gates_keeps_no_inventory_from_changing() {
+    let mut world = awaiting(("n1", 2, "Succeeded"));
     let status = world.seen.set.status.clone().unwrap();
     assert_eq!(status.settled_deployments, ["d"]);
-    assert_eq!(world.condition("DeploymentReady"), is("True", "Deployed"));
-    assert_eq!(world.condition("Ready"), is("Unknown", "GateAwaited"));
+    world.holds([("DeploymentReady", "True", "Deployed"), ("Ready", "Unknown", "GateAwaited")]);
     world.edit("/nodeTemplate/ansible", json!({ "ansibleVars": { "a": 1 } }));
     let expected = ["apply Secret dataplanenodeset-compute", "status NodeSet compute"];
     assert_eq!(world.settle(), expected);

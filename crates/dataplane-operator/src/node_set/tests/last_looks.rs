@@ -2,47 +2,32 @@
 
 use jiff::SignedDuration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use operator_core::node_set_host::recorded_trust;
+use operator_core::run_engine::layout::{Layout, NodeSets};
 
 use super::*;
-use crate::host::last_look::{LeavingHost, Look, SKIP_CLEANUP};
+use crate::host::last_look::{LeavingHost, SKIP_CLEANUP, template};
+use crate::host::machines::test_model::end_look;
 use crate::node_set::last_looks::MACHINES_GIVEN_BACK;
 
 impl World {
     /// Ends the open look with this result; `guests` is what the play says of them.
-    pub(super) fn look(&mut self, result: &str, guests: &str) {
-        let is_open = |it: &&mut Arc<AnsibleEe>| {
-            it.status.as_ref().is_some_and(|it| it.completion_time.is_none())
-        };
-        let open = self.seen.looks.iter_mut().find(is_open).expect("a look goes on");
-        let host = open.spec.hosts[0].name.clone();
-        let failures = json!([{
-            "host": host, "path": "/runner/project/playbook.yaml:20",
-            "task": "The host must have no guests", "message": guests,
-        }]);
-        let status = json!({
-            "JobStatus": if result == "Ok" { "Succeeded" } else { "Failed" },
-            "hosts": [{ "name": host, "result": result }],
-            "failures": if guests.is_empty() { json!([]) } else { failures },
-            "completionTime": self.now.to_string(),
-        });
-        Arc::make_mut(open).status = Some(serde_json::from_value(status).unwrap());
+    pub(super) fn look(&mut self, result: &str, guests: &str) -> &mut Self {
+        assert!(end_look(&mut self.seen.looks, (result, guests), self.now), "a look goes on");
+        self
     }
 
     /// Ends all open looks, which find no guests; returns whether there were any.
     pub(super) fn end_looks(&mut self) -> bool {
-        let is_open =
-            |it: &Arc<AnsibleEe>| it.status.as_ref().is_some_and(|it| it.completion_time.is_none());
-        let n_open = self.seen.looks.iter().filter(|it| is_open(it)).count();
-        (0..n_open).for_each(|_| self.look("Ok", ""));
-        n_open > 0
+        let mut end = || end_look(&mut self.seen.looks, ("Ok", ""), self.now);
+        let were_any = end();
+        while end() {}
+        were_any
     }
 
     /// Two provisioned hosts, to which everything is deployed.
     fn in_service() -> Self {
         let mut world = Self::provisioned();
-        world.deployed("d");
-        world.settle();
+        world.deployed("d").settle();
         world
     }
 }
@@ -50,8 +35,7 @@ impl World {
 #[test]
 fn a_host_that_leaves_is_terminating_and_keeps_its_machine_while_guests_are_on_it() {
     let mut world = World::in_service();
-    world.take_out();
-    world.settle();
+    world.take_out().settle();
     let [run] = &world.seen.looks[..] else { panic!("{:?}", world.seen.looks) };
     let owner = &run.owner_references()[0];
     assert_eq!((owner.kind.as_str(), owner.name.as_str()), ("OpenStackDataPlaneNode", "n1"));
@@ -60,8 +44,7 @@ fn a_host_that_leaves_is_terminating_and_keeps_its_machine_while_guests_are_on_i
     assert_eq!(world.states(), [HostState::Deployed, HostState::Terminating]);
     for _ in 0..4 {
         world.look("Failed", "1 guest is on this host, so its machine is not given back: g1.");
-        world.settle();
-        assert_eq!(world.condition(MACHINES_GIVEN_BACK), is("False", "MachineHeld"));
+        assert_eq!(world.settled(MACHINES_GIVEN_BACK), is("False", "MachineHeld"));
         let message = world.message(MACHINES_GIVEN_BACK);
         for part in ["host n1", "1 guest", "g1", "openstackdataplanenode/n1", SKIP_CLEANUP] {
             assert!(message.contains(part), "{message}");
@@ -72,8 +55,7 @@ fn a_host_that_leaves_is_terminating_and_keeps_its_machine_while_guests_are_on_i
         world.settle();
         assert_eq!(world.seen.machines.hosts(), ["n0", "n1"]);
     }
-    world.look("Ok", "");
-    world.settle();
+    world.look("Ok", "").settle();
     assert_eq!(world.seen.machines.hosts(), ["n0"]);
     assert_eq!(world.states(), [HostState::Deployed]);
     let status = world.seen.set.status.as_ref().unwrap();
@@ -83,15 +65,13 @@ fn a_host_that_leaves_is_terminating_and_keeps_its_machine_while_guests_are_on_i
 #[test]
 fn a_deleted_node_set_keeps_its_machines_until_each_host_was_looked_at() {
     let mut world = World::in_service();
-    Arc::make_mut(&mut world.seen.set).metadata.deletion_timestamp = Some(Time(world.now));
-    world.settle();
+    world.go().settle();
     assert_eq!(world.seen.looks.len(), 2);
     assert_eq!(world.condition("SetupReady"), is("False", "DeletionWaits"));
     assert!(world.message("SetupReady").contains(MACHINES_GIVEN_BACK));
     world.look("Ok", "");
     assert!(!world.settle().iter().any(|it| it.contains("Baremetal")), "one is left");
-    world.look("Ok", "");
-    assert_eq!(world.settle()[0], "delete OpenStackBaremetalSet compute");
+    assert_eq!(world.look("Ok", "").settle()[0], "delete OpenStackBaremetalSet compute");
 }
 
 #[test]
@@ -99,24 +79,20 @@ fn the_user_and_a_namespace_that_goes_let_machines_of_a_node_set_go_without_the_
     let mut world = World::in_service();
     let skip = (SKIP_CLEANUP.to_owned(), "true".to_owned());
     Arc::make_mut(&mut world.seen.set).annotations_mut().extend([skip]);
-    world.take_out();
-    world.settle();
+    world.take_out().settle();
     assert_eq!(world.seen.machines.hosts(), ["n0"]);
     // The node wins over its node set.
     let mut world = World::in_service();
     let skip = |it: &str| (SKIP_CLEANUP.to_owned(), it.to_owned());
     Arc::make_mut(&mut world.seen.set).annotations_mut().extend([skip("true")]);
     world.with_node("n1", |it| it.annotations_mut().extend([skip("false")]));
-    world.take_out();
-    world.settle();
+    world.take_out().settle();
     assert_eq!(world.seen.machines.hosts(), ["n0", "n1"]);
-    world.with_node("n1", |it| it.annotations_mut().extend([skip("true")]));
-    world.settle();
+    world.with_node("n1", |it| it.annotations_mut().extend([skip("true")])).settle();
     assert_eq!(world.seen.machines.hosts(), ["n0"]);
     let mut world = World::in_service();
     world.seen.is_namespace_terminating = true;
-    Arc::make_mut(&mut world.seen.set).metadata.deletion_timestamp = Some(Time(world.now));
-    assert_eq!(world.settle()[0], "delete OpenStackBaremetalSet compute");
+    assert_eq!(world.go().settle()[0], "delete OpenStackBaremetalSet compute");
     assert!(world.seen.looks.is_empty());
 }
 
@@ -140,8 +116,7 @@ fn a_set_that_goes_keeps_machines_that_nobody_asks_for_until_their_hosts_were_lo
     assert!(world.settle().contains(&release), "the user's word");
     let mut world = abandoned();
     world.settle();
-    world.edit("/nodes", json!({}));
-    world.settle();
+    world.edit("/nodes", json!({})).settle();
     assert!(world.end_looks());
     assert!(world.settle().contains(&release), "they were looked at");
     let mut world = abandoned();
@@ -152,10 +127,8 @@ fn a_set_that_goes_keeps_machines_that_nobody_asks_for_until_their_hosts_were_lo
 #[test]
 fn a_look_that_was_refused_is_tried_again_when_what_it_copies_is_corrected() {
     let mut world = World::in_service();
-    world.take_out();
-    world.settle();
-    world.look("Failed", "1 guest is on this host: g1.");
-    world.settle();
+    world.take_out().settle();
+    world.look("Failed", "1 guest is on this host: g1.").settle();
     world.now += SignedDuration::from_mins(11);
     world.settle();
     let refused = |world: &mut World| {
@@ -172,8 +145,7 @@ fn a_look_that_was_refused_is_tried_again_when_what_it_copies_is_corrected() {
     let message = world.message(MACHINES_GIVEN_BACK);
     assert!(message.contains("GuestsOnHost") && message.contains("automatically"), "{message}");
     let mut world = World::in_service();
-    world.take_out();
-    world.settle();
+    world.take_out().settle();
     refused(&mut world);
     world.now += SignedDuration::from_mins(11);
     world.settle();
@@ -183,28 +155,42 @@ fn a_look_that_was_refused_is_tried_again_when_what_it_copies_is_corrected() {
         "{message}"
     );
     assert_eq!(world.seen.looks.len(), 1, "another would be refused as well");
-    world.edit("/env", json!([{ "name": "A", "value": "b" }]));
-    world.settle();
+    world.edit("/env", json!([{ "name": "A", "value": "b" }])).settle();
     assert_eq!(world.seen.looks.len(), 2);
 }
 
 #[test]
 fn a_look_at_a_host_without_an_address_says_that_and_how_to_go_on() {
     let world = World::in_service();
+    let node = world.seen.nodes.get("n0").unwrap();
+    let layout = NodeSets { ssh_secrets: BTreeMap::new(), is_global: false, tls: Vec::new() };
     let host = LeavingHost {
-        name: "n0",
-        has_address: false,
-        identity: "i".to_owned(),
-        ssh: ("ssh", "1"),
-        trust: recorded_trust(&world.seen.set, "n0"),
+        node,
+        machine: None,
         is_off: false,
-        skip: format!("kubectl annotate {SKIP_CLEANUP}=true"),
+        address: None,
+        ssh: ("key".to_owned(), None),
+        template: template(node, Layout::NodeSets(layout)),
     };
-    let Look::Held(held) = host.evaluate(&[], world.now) else { panic!("nothing has looked") };
+    let held = host.held(&[], world.now).expect("nothing has looked");
     assert_eq!(held.reason.word, "MachineHeld");
     for part in ["host n0", "address is not known", SKIP_CLEANUP] {
         assert!(held.message.contains(part), "{}", held.message);
     }
+}
+
+#[test]
+fn a_host_whose_node_was_made_anew_is_looked_at_although_the_node_knows_of_no_deployment() {
+    let mut world = World::in_service();
+    world.now += SignedDuration::from_hours(1);
+    world.delete_node("n1").settle();
+    let now = Time(world.now);
+    world.with_node("n1", |it| it.metadata.creation_timestamp = Some(now));
+    assert_eq!(world.node("n1").services, [], "what ran there is not known any more");
+    world.take_out().settle();
+    assert_eq!(world.seen.machines.hosts(), ["n0", "n1"]);
+    world.look("Ok", "").settle();
+    assert_eq!(world.seen.machines.hosts(), ["n0"]);
 }
 
 #[test]
@@ -213,8 +199,7 @@ fn a_machine_whose_host_has_lost_its_node_is_held_with_words_until_the_users_wor
     let mut foreign = world.seen.nodes.own.remove("n1").unwrap();
     Arc::make_mut(&mut foreign).spec.node_set = None;
     world.seen.nodes.foreign.insert("n1".into(), foreign);
-    world.take_out();
-    world.settle();
+    world.take_out().settle();
     assert_eq!(world.condition(MACHINES_GIVEN_BACK), is("False", "MachineHeld"));
     let message = world.message(MACHINES_GIVEN_BACK);
     let command = format!("openstackdataplanenodeset/compute {SKIP_CLEANUP}=true");

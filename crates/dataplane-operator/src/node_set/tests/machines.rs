@@ -1,15 +1,12 @@
 //! Node sets whose machines are provisioned.
 
 use api::baremetal::set::FOR;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use operator_core::run_engine::host_key::HostKey;
 
 use super::nodes::other;
 use super::*;
 use crate::host::machines::set::IN_USE;
 
-const KEY: &str =
-    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIWOnjFtgHBGBoLBE0E8K1SBXAJAwqFXKF1sTvZlPo8+";
 const READY: &str = "NodeSetBaremetalProvisionReady";
 
 impl World {
@@ -53,8 +50,7 @@ impl World {
 #[test]
 fn a_node_set_asks_for_a_machine_for_each_host() {
     let mut world = World::bare_metal();
-    let writes = world.settle();
-    assert!(writes.contains(&"apply OpenStackBaremetalSet compute".to_owned()), "{writes:?}");
+    assert!(world.settle().contains(&"apply OpenStackBaremetalSet compute".to_owned()));
     let set = world.seen.machines.set_mut().clone();
     assert_eq!(set.labels()[FOR], "compute");
     assert_eq!(set.labels()["osdpns.openstack.org/name"], "compute");
@@ -68,15 +64,13 @@ fn a_node_set_asks_for_a_machine_for_each_host() {
     assert_eq!(set.spec.template.domain_name.as_deref(), Some("example.org"));
     assert_eq!(set.spec.user_data.unwrap().name.as_deref(), Some("for-all"));
     assert_eq!(set.spec.ironic.unwrap().endpoint, "http://i");
-    assert_eq!(world.condition(READY), is("False", "Provisioning"));
-    assert_eq!(world.condition("SetupReady"), is("True", "Ready"));
+    world.holds([(READY, "False", "Provisioning"), ("SetupReady", "True", "Ready")]);
     assert_eq!(world.condition("Ready"), is("False", "Provisioning"));
 }
 
 #[test]
 fn hosts_are_ready_one_by_one_as_their_machines_and_ssh_servers_are() {
-    let mut world = World::bare_metal();
-    world.settle();
+    let mut world = World::bare_metal().at_rest();
     world.seen.machines.say_state("n0", "active");
     let plan = world.pass();
     assert!(plan.requeue_after.unwrap().as_secs() <= 10);
@@ -91,8 +85,7 @@ fn hosts_are_ready_one_by_one_as_their_machines_and_ssh_servers_are() {
     assert_eq!(world.settle(), [""; 0]);
     let status = world.seen.set.status.clone().unwrap();
     assert!(status.bmh_ref_hash.is_some());
-    world.deployed("d");
-    world.settle();
+    world.deployed("d").settle();
     assert_eq!(world.condition("Ready"), is("True", "Ready"));
 }
 
@@ -100,10 +93,8 @@ fn hosts_are_ready_one_by_one_as_their_machines_and_ssh_servers_are() {
 fn a_machine_that_took_anothers_place_has_nothing_deployed_and_a_key_of_its_own() {
     let mut world = World::provisioned();
     let print = HostKey::parse(KEY).unwrap().fingerprint();
-    let status = Arc::make_mut(&mut world.seen.set).status.as_mut().unwrap();
-    status.host_keys.insert("n1".into(), KEY.into());
-    world.deployed("d");
-    world.settle();
+    let shown = |it: &mut Node| it.status.get_or_insert_default().host_key = Some(KEY.into());
+    world.with_node("n1", shown).deployed("d").settle();
     assert_eq!(world.states(), [HostState::Deployed; 2]);
     let fields = json!({ "provisioningState": "active", "instance": "i-2" });
     world.seen.machines.say("n1", &fields);
@@ -112,40 +103,29 @@ fn a_machine_that_took_anothers_place_has_nothing_deployed_and_a_key_of_its_own(
     assert_eq!(world.states(), [HostState::Deployed, HostState::Undeployed]);
     assert_eq!(world.condition("DeploymentReady"), is("False", "NotDeployed"));
     assert!(world.message("UpToDate").contains("machine n1"), "{}", world.message("UpToDate"));
-    assert_eq!(world.seen.set.status.as_ref().unwrap().host_keys.get("n1"), None);
+    assert_eq!(world.node("n1").host_key, None);
     assert_eq!(world.machine("n1").former_key.as_ref(), Some(&print));
-    // A deployment that began earlier does not count for it, however it ends.
-    world.deployed("old");
-    world.settle();
-    assert_eq!(world.states(), [HostState::Deployed, HostState::Undeployed]);
 }
 
 #[test]
 fn a_host_that_is_taken_out_gives_its_machine_back_after_a_deployment() {
     let mut world = World::provisioned();
-    world.deploy("d", &json!({}), &[("n0", 1, "Running"), ("n1", 1, "Running")]);
-    world.settle();
-    world.edit("/nodes", json!({ "n0": { "ansible": { "ansibleHost": "192.0.2.10" } } }));
-    world.settle();
+    world.deploy("d", &json!({}), &[("n0", 1, "Running"), ("n1", 1, "Running")]).settle();
+    world.take_out().settle();
     assert_eq!(world.seen.machines.hosts(), ["n0", "n1"]);
     assert!(world.seen.looks.is_empty(), "no look begins during a deployment");
-    world.end("d", true, ["c1", "s1"]);
-    world.settle();
+    world.end("d", true, ["c1", "s1"]).settle();
     assert_eq!(world.seen.machines.hosts(), ["n0", "n1"], "guests are looked for");
-    world.look("Ok", "");
-    world.settle();
+    world.look("Ok", "").settle();
     assert_eq!(world.seen.machines.hosts(), ["n0"]);
 }
 
 #[test]
 fn a_terminating_host_keeps_its_machine_and_is_no_input() {
     let mut world = World::provisioned();
-    world.deployed("d");
-    world.finalize(&["n0", "n1"]);
-    world.settle();
+    world.deployed("d").finalize(&["n0", "n1"]).settle();
     assert!(world.seen.set.status.as_ref().unwrap().inputs.contains_key("machine n1"));
-    world.take_out();
-    world.settle();
+    world.take_out().settle();
     assert_eq!(world.seen.machines.hosts(), ["n0", "n1"]);
     assert!(world.machine("n1").ready);
     assert!(!world.seen.set.status.as_ref().unwrap().inputs.contains_key("machine n1"));
@@ -153,13 +133,10 @@ fn a_terminating_host_keeps_its_machine_and_is_no_input() {
     assert!(!world.message(READY).contains("n1"), "{}", world.message(READY));
     assert_eq!(world.settle(), [""; 0]);
     let mut empty = world.clone();
-    empty.edit("/nodes", json!({}));
-    empty.settle();
+    empty.edit("/nodes", json!({})).settle();
     assert_eq!(empty.seen.machines.hosts(), ["n0", "n1"]);
-    world.finalize(&["n0"]);
-    world.settle();
-    world.look("Ok", "");
-    world.settle();
+    world.finalize(&["n0"]).settle();
+    world.look("Ok", "").settle();
     assert_eq!(world.seen.machines.hosts(), ["n0"]);
     assert!(!world.seen.set.status.as_ref().unwrap().machines.contains_key("n1"));
 }
@@ -167,18 +144,13 @@ fn a_terminating_host_keeps_its_machine_and_is_no_input() {
 #[test]
 fn a_host_with_a_machine_is_not_handed_over_and_its_node_goes_after_the_machine() {
     let mut world = World::provisioned();
-    world.deployed("d");
-    world.finalize(&["n1"]);
-    world.settle();
+    world.deployed("d").finalize(&["n1"]).settle();
     world.others = vec![other("192.0.2.11")];
-    world.take_out();
-    world.settle();
+    world.take_out().settle();
     assert_eq!(world.states(), [HostState::Deployed, HostState::Terminating]);
-    world.finalize(&[]);
-    world.settle();
+    world.finalize(&[]).settle();
     assert!(world.seen.nodes.get("n1").is_some(), "guests are looked for by its node");
-    world.look("Ok", "");
-    world.settle();
+    world.look("Ok", "").settle();
     assert_eq!(world.seen.machines.hosts(), ["n0"]);
     assert!(world.seen.nodes.get("n1").is_none());
 }
@@ -186,11 +158,9 @@ fn a_host_with_a_machine_is_not_handed_over_and_its_node_goes_after_the_machine(
 #[test]
 fn a_node_that_is_deleted_by_hand_keeps_its_machine_while_its_entry_stands() {
     let mut world = World::provisioned();
-    world.deployed("d");
-    world.settle();
+    world.deployed("d").settle();
     let known = world.machine("n1").clone();
-    world.delete_node("n1");
-    world.settle();
+    world.delete_node("n1").settle();
     assert_eq!(world.node_writes, ["release n1", "create n1", "status n1"]);
     assert_eq!(world.seen.machines.hosts(), ["n0", "n1"]);
     assert_eq!(world.machine("n1"), &known);
@@ -200,21 +170,18 @@ fn a_node_that_is_deleted_by_hand_keeps_its_machine_while_its_entry_stands() {
 #[test]
 fn machines_of_a_deleted_node_set_are_given_back_after_the_finalizers_of_its_nodes_are_removed() {
     let mut world = World::provisioned();
-    world.finalize(&["n1"]);
-    world.settle();
-    Arc::make_mut(&mut world.seen.set).metadata.deletion_timestamp = Some(Time(world.now));
-    assert_eq!(world.settle(), ["status NodeSet compute"]);
+    world.deployed("d").finalize(&["n0", "n1"]).settle();
+    assert_eq!(world.go().settle(), ["status NodeSet compute"]);
     assert_eq!(world.seen.machines.hosts(), ["n0", "n1"]);
-    world.finalize(&[]);
-    world.settle();
-    world.look("Ok", "");
+    world.finalize(&[]).settle();
+    assert!(world.end_looks(), "guests are looked for");
     assert_eq!(world.settle()[0], "delete OpenStackBaremetalSet compute");
 }
 
 #[test]
 fn a_deleted_node_set_gives_its_machines_back_before_it_goes() {
     let mut world = World::provisioned();
-    Arc::make_mut(&mut world.seen.set).metadata.deletion_timestamp = Some(Time(world.now));
+    world.go();
     let expected = [
         "delete OpenStackBaremetalSet compute",
         "release OpenStackBaremetalSet compute",
@@ -231,19 +198,16 @@ fn a_deleted_node_set_gives_its_machines_back_before_it_goes() {
 #[test]
 fn nothing_is_asked_for_while_the_hosts_are_not_what_they_should_be() {
     let mut world = World::bare_metal();
-    world.edit("/nodes/n1", json!({ "ansible": { "ansibleHost": "192.0.2.10" } }));
-    world.settle();
+    world.edit("/nodes/n1", json!({ "ansible": { "ansibleHost": "192.0.2.10" } })).settle();
     assert_eq!(world.condition("InputReady").1, "HostTwice");
     assert!(world.seen.machines.set.is_none());
 }
 
 #[test]
 fn a_set_of_others_and_a_host_of_another_set_are_told_of() {
-    let mut world = World::bare_metal();
-    world.settle();
+    let mut world = World::bare_metal().at_rest();
     world.seen.machines.set_mut().labels_mut().clear();
-    world.settle();
-    assert_eq!(world.condition(READY), is("False", "NameTaken"));
+    assert_eq!(world.settled(READY), is("False", "NameTaken"));
     let mut world = World::bare_metal();
     world.seen.machines.elsewhere.insert("n1".into(), "old".into());
     world.settle();
@@ -253,12 +217,10 @@ fn a_set_of_others_and_a_host_of_another_set_are_told_of() {
 
 #[test]
 fn machines_are_no_business_of_hosts_that_are_provisioned_by_others() {
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::set_up();
     let conditions = &world.seen.set.status.as_ref().unwrap().conditions;
     assert!(find(conditions, READY).is_none());
-    world.edit("/preProvisioned", json!(false));
-    world.settle();
+    world.edit("/preProvisioned", json!(false)).settle();
     assert_eq!(world.condition(READY), is("True", "NotRequired"));
     let mut world = World::provisioned();
     world.edit("/preProvisioned", json!(true));
@@ -303,8 +265,7 @@ fn a_set_of_which_nobody_asks_anything_is_held_while_it_would_take_machines_from
     let mut world = World::provisioned();
     world.seen.machines.set_mut().spec.deprovision_policy = None;
     Arc::make_mut(&mut world.seen.set).finalizers_mut().push("example.org/other".into());
-    world.edit("/preProvisioned", json!(true));
-    world.settle();
+    world.edit("/preProvisioned", json!(true)).settle();
     assert_eq!(world.seen.machines.set_mut().finalizers(), [IN_USE]);
     Arc::make_mut(&mut world.seen.set).finalizers_mut().retain(|it| it == INVENTORY_FINALIZER);
     assert!(world.settle().contains(&"release OpenStackBaremetalSet compute".to_owned()));
@@ -312,18 +273,14 @@ fn a_set_of_which_nobody_asks_anything_is_held_while_it_would_take_machines_from
 
 #[test]
 fn hosts_that_run_already_are_taken_over_and_stay_deployed() {
-    let mut world = World::new();
-    world.settle();
-    world.deployed("d");
-    world.settle();
+    let mut world = deployed();
     assert_eq!(world.states(), [HostState::Deployed; 2]);
     let adopted = json!({ "machine": { "node": "rack" }, "adopt": true });
     for host in ["n0", "n1"] {
         world.edit(&format!("/nodes/{host}/baremetalHost"), adopted.clone());
     }
     world.edit("/baremetalSetTemplate", json!({ "ctlplaneInterface": "eth0" }));
-    world.edit("/preProvisioned", json!(false));
-    world.settle();
+    world.edit("/preProvisioned", json!(false)).settle();
     for host in ["n0", "n1"] {
         world.seen.machines.say_state(host, "active");
     }
@@ -341,11 +298,9 @@ fn hosts_that_run_already_are_taken_over_and_stay_deployed() {
 #[test]
 fn a_host_that_is_called_differently_keeps_its_machine_and_says_so() {
     let mut world = World::provisioned();
-    world.deployed("d");
-    world.settle();
+    world.deployed("d").settle();
     let before = world.seen.machines.set_mut().spec.clone();
-    world.edit("/nodes/n0/hostName", json!("n00.example.org"));
-    let writes = world.settle();
+    let writes = world.edit("/nodes/n0/hostName", json!("n00.example.org")).settle();
     assert!(!writes.iter().any(|it| it.contains("Baremetal")), "{writes:?}");
     assert_eq!(world.seen.machines.set_mut().spec, before);
     let told = world.message("InputReady");
@@ -355,14 +310,12 @@ fn a_host_that_is_called_differently_keeps_its_machine_and_says_so() {
         assert!(told.contains(part), "{told}");
     }
     assert!(told.contains("Set spec.nodes[n0].hostName to n0.example.org again"), "{told}");
-    assert_eq!(world.condition("InputReady"), is("False", "HostNameChanged"));
-    assert_eq!(world.condition(READY), is("False", "HostNameChanged"));
+    world.holds([("InputReady", "False", "HostNameChanged"), (READY, "False", "HostNameChanged")]);
     assert_eq!(world.condition("SetupReady").0, "False");
     // It is not ready for deployments, under either name.
     assert!(!world.machine("n0").ready && world.machine("n1").ready);
     assert!(!world.seen.set.status.as_ref().unwrap().machines.contains_key("n00"));
-    world.edit("/nodes/n0/hostName", json!("n0.example.org"));
-    world.settle();
+    world.edit("/nodes/n0/hostName", json!("n0.example.org")).settle();
     assert_eq!(world.condition(READY), is("True", "Provisioned"));
     assert_eq!(world.condition("InputReady").0, "True");
     assert_eq!(world.seen.machines.set_mut().spec, before);
@@ -371,15 +324,12 @@ fn a_host_that_is_called_differently_keeps_its_machine_and_says_so() {
 
 #[test]
 fn a_name_can_be_corrected_until_a_machine_is_chosen_and_once_it_was_given_back() {
-    let mut world = World::bare_metal();
-    world.settle();
-    world.edit("/nodes/n0/hostName", json!("n00.example.org"));
-    world.settle();
+    let mut world = World::bare_metal().at_rest();
+    world.edit("/nodes/n0/hostName", json!("n00.example.org")).settle();
     assert_eq!(world.seen.machines.hosts(), ["n00", "n1"]);
     let mut world = World::provisioned();
     world.seen.machines.set = None;
-    world.edit("/nodes/n0/hostName", json!("n00.example.org"));
-    world.settle();
+    world.edit("/nodes/n0/hostName", json!("n00.example.org")).settle();
     assert_eq!(world.seen.machines.hosts(), ["n00", "n1"]);
 }
 
@@ -389,15 +339,13 @@ fn a_host_that_gets_the_name_of_anothers_machine_takes_nothing() {
     world.edit("/nodes/n0/hostName", json!("n1.example.org"));
     world.edit("/nodes/n1/hostName", json!("n0.example.org"));
     let before = world.seen.machines.set_mut().spec.clone();
-    world.settle();
-    assert_eq!(world.condition(READY), is("False", "HostNameChanged"));
+    assert_eq!(world.settled(READY), is("False", "HostNameChanged"));
     // A new host takes the name, and the host that has the machine was renamed.
     let mut world = World::provisioned();
     world.edit("/nodes/n1/hostName", json!("n2.example.org"));
     let newcomer = json!({ "hostName": "n1.example.org",
         "ansible": { "ansibleHost": "192.0.2.12" } });
-    world.edit("/nodes/a", newcomer);
-    world.settle();
+    world.edit("/nodes/a", newcomer).settle();
     let told = world.message("InputReady");
     let expected = "Node a of OpenStackDataPlaneNodeSet compute has the host name n1, by which the \
                     machine of node n1 is known: correct spec.nodes[a].hostName.";
@@ -406,8 +354,7 @@ fn a_host_that_gets_the_name_of_anothers_machine_takes_nothing() {
     assert!(!world.machine("n1").ready);
     assert_eq!(world.seen.machines.set_mut().spec, before);
     // It belongs to no host any more, and is given back.
-    world.edit("/nodes", json!({ "n0": { "ansible": { "ansibleHost": "192.0.2.10" } } }));
-    world.settle();
+    world.take_out().settle();
     assert_eq!(world.seen.machines.hosts(), ["n0"]);
 }
 
@@ -415,18 +362,14 @@ fn a_host_that_gets_the_name_of_anothers_machine_takes_nothing() {
 fn a_domain_by_which_a_host_is_called_differently_wipes_nothing() {
     let mut world = World::bare_metal();
     world.edit("/nodes/n0/hostName", json!("web"));
-    world.edit("/baremetalSetTemplate/domainName", json!(""));
-    world.settle();
+    world.edit("/baremetalSetTemplate/domainName", json!("")).settle();
     assert_eq!(world.seen.machines.hosts(), ["n1", "web"]);
     world.seen.machines.say_state("web", "active");
     world.settle();
-    world.edit("/baremetalSetTemplate/domainName", json!("example.org"));
-    world.settle();
+    world.edit("/baremetalSetTemplate/domainName", json!("example.org")).settle();
     assert_eq!(world.seen.machines.hosts(), ["n1", "web"]);
-    let told = world.message("InputReady");
-    assert!(told.contains("Set spec.nodes[n0].hostName to web.example.org again"), "{told}");
-    world.edit("/nodes/n0/hostName", json!("web.example.org"));
-    world.settle();
+    world.says("InputReady", &["Set spec.nodes[n0].hostName to web.example.org again"]);
+    world.edit("/nodes/n0/hostName", json!("web.example.org")).settle();
     assert_eq!(world.condition("InputReady").0, "True");
     assert_eq!(world.seen.machines.hosts(), ["n1", "web"]);
 }
@@ -438,8 +381,7 @@ fn a_machine_goes_with_the_name_to_another_key() {
         "n0": { "ansible": { "ansibleHost": "192.0.2.10" } },
         "k1": { "hostName": "n1.example.org", "ansible": { "ansibleHost": "192.0.2.11" } },
     });
-    world.edit("/nodes", nodes);
-    world.settle();
+    world.edit("/nodes", nodes).settle();
     assert_eq!(world.seen.machines.hosts(), ["n0", "n1"]);
     assert_eq!(world.machine("n1").node.as_deref(), Some("k1"));
     assert_eq!(world.condition(READY), is("True", "Provisioned"));

@@ -1,13 +1,13 @@
 //! The nodes of a node set: made, described, marked, handed over and deleted.
 
 use api::conditions::Condition;
-use api::dataplane::{HostVars, NodeDeployment, NodeStatus};
+use api::dataplane::condition_types::NODES_ACCEPTED;
+use api::dataplane::{Disruption, HostVars, NodeDeployment};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use operator_core::finalizers::is_terminating;
 use operator_core::rejected_write::RejectedWrite;
 
 use super::*;
-use crate::node_set::nodes::acceptance::NODES_ACCEPTED;
 use crate::reasons;
 
 impl World {
@@ -20,6 +20,7 @@ impl World {
                 let mut node: Node = serde_json::from_value(object.clone()).unwrap();
                 node.metadata.uid = Some(format!("uid-{name}"));
                 node.metadata.generation = Some(1);
+                node.metadata.resource_version = Some("1".into());
                 assert!(self.seen.nodes.get(&name).is_none(), "{name} exists");
                 self.seen.nodes.own.insert(name.clone(), Arc::new(node));
                 "create"
@@ -32,8 +33,10 @@ impl World {
                 });
                 "apply"
             }
-            Write::Status { status, notices, .. } => {
+            Write::Status { status, notices, resource_version } => {
                 assert_eq!(notices, &[], "the node set has the Events");
+                let present = self.seen.nodes.get(&name).unwrap().resource_version();
+                assert_eq!(*resource_version, present, "{name}: its deployment writes there too");
                 let undeclared = undeclared(KINDS, "OpenStackDataPlaneNode", status);
                 assert_eq!(undeclared, [""; 0]);
                 let ours = serde_json::from_value(status.clone()).unwrap();
@@ -67,9 +70,9 @@ impl World {
     }
 
     /// Somebody deletes a node.
-    pub(super) fn delete_node(&mut self, name: &str) {
+    pub(super) fn delete_node(&mut self, name: &str) -> &mut Self {
         let now = self.now;
-        self.with_node(name, |it| it.metadata.deletion_timestamp = Some(Time(now)));
+        self.with_node(name, |it| it.metadata.deletion_timestamp = Some(Time(now)))
     }
 
     fn mark(&self, name: &str) -> Option<bool> {
@@ -80,10 +83,6 @@ impl World {
     fn settle_nodes(&mut self) -> Vec<String> {
         self.settle();
         self.node_writes.clone()
-    }
-
-    fn node(&self, name: &str) -> &NodeStatus {
-        self.seen.nodes.get(name).unwrap().status.as_ref().unwrap()
     }
 
     /// Returns name, state and attempt of the deployment that a node names.
@@ -107,37 +106,21 @@ impl World {
         types.map(|it| self.of_node(name, it).reason.as_str())
     }
 
-    /// Returns state, attempt and reason of a node's services.
-    fn services(&self, name: &str) -> Vec<String> {
-        let services = self.node(name).services.iter();
-        let text = |reason: &Option<String>| reason.clone().unwrap_or_default();
-        services
-            .map(|it| format!("{} {:?} {} {}", it.name, it.state, it.attempt, text(&it.reason)))
-            .collect()
-    }
-
     /// Another object has a node of that name.
     fn occupy(&mut self, name: &str) {
         let node = object::<Node>("OpenStackDataPlaneNode", name, &json!({ "role": "r" }));
         self.seen.nodes.foreign.insert(name.into(), Arc::new(node));
     }
 
-    /// A deployment has come so far on a host.
-    fn progress(&mut self, deployment: &str, host: &str, at: &Value) {
-        let mut all = self.seen.deployments.iter_mut();
-        let known = all.find(|it| it.name_any() == deployment).unwrap();
-        let mut object = serde_json::to_value(&**known).unwrap();
-        object["status"]["progress"][SET]["hosts"][host] = at.clone();
-        *known = Arc::new(serde_json::from_value(object).unwrap());
-    }
-
-    fn go(&mut self) {
+    /// The user deletes the node set.
+    pub(super) fn go(&mut self) -> &mut Self {
         Arc::make_mut(&mut self.seen.set).metadata.deletion_timestamp = Some(Time(self.now));
+        self
     }
 }
 
 /// Returns a status of ours beside what others have written into the old one.
-fn merged(mut ours: NodeStatus, old: Option<NodeStatus>) -> NodeStatus {
+pub(super) fn merged(mut ours: NodeStatus, old: Option<NodeStatus>) -> NodeStatus {
     let Some(old) = old else { return ours };
     ours.conditions.extend(old.conditions.into_iter().filter(|it| it.type_.contains('/')));
     ours.host_vars = old.host_vars;
@@ -146,15 +129,6 @@ fn merged(mut ours: NodeStatus, old: Option<NodeStatus>) -> NodeStatus {
         ours.disruption.get_or_insert_default().holders = holders;
     }
     ours
-}
-
-const KEY: &str =
-    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIWOnjFtgHBGBoLBE0E8K1SBXAJAwqFXKF1sTvZlPo8+";
-
-/// The progress of a host on which the second service has failed that often.
-fn failing(failures: i64) -> Value {
-    json!({ "done": 1, "state": "Failed", "attempt": failures, "failures": failures,
-            "reason": "TaskFailed", "since": "2026-01-01T00:00:00Z" })
 }
 
 /// The API server's answer to the creation of a node.
@@ -210,23 +184,20 @@ fn the_inventory_waits_until_each_host_has_its_node() {
     world.pass();
     assert_eq!(world.condition("SetupReady"), is("False", "NodesAwaited"));
     assert!(world.seen.inventory.is_none());
-    world.settle();
-    assert_eq!(world.condition("SetupReady"), is("True", "Ready"));
+    assert_eq!(world.settled("SetupReady"), is("True", "Ready"));
     assert!(world.seen.inventory.is_some());
     // So does that of a host which is added later.
     world.edit("/nodes/n2", json!({ "ansible": { "ansibleHost": "192.0.2.12" } }));
     world.pass();
     assert_eq!(world.condition("SetupReady"), is("False", "NodesAwaited"));
-    world.settle();
-    assert_eq!(world.condition("SetupReady"), is("True", "Ready"));
+    assert_eq!(world.settled("SetupReady"), is("True", "Ready"));
     assert_eq!(world.inventory()[SET]["hosts"].as_object().unwrap().len(), 3);
 }
 
 #[test]
 fn a_node_has_the_name_of_its_host_and_knows_its_entry() {
     let mut world = World::bare(&two_hosts());
-    world.edit("/nodes/n0/hostName", json!("compute-0.example.org"));
-    world.settle();
+    world.edit("/nodes/n0/hostName", json!("compute-0.example.org")).settle();
     let names: Vec<&String> = world.seen.nodes.own.keys().collect();
     assert_eq!(names, ["compute-0", "n1"]);
     let status = world.node("compute-0");
@@ -242,87 +213,66 @@ fn a_node_has_the_name_of_its_host_and_knows_its_entry() {
 }
 
 #[test]
-fn a_deployment_writes_a_node_where_it_begins_and_where_it_ends() {
-    let mut world = World::new();
-    world.settle();
-    world.deploy("d", &json!({}), &[("n0", 0, "Running"), ("n1", 0, "Untouched")]);
-    assert_eq!(world.settle_nodes(), ["status n0"]);
-    assert_eq!(world.services("n0"), ["install Running 1 ", "web Pending 1 "]);
-    assert_eq!((world.last("n0"), world.last("n1")), ("d Deploying 1".into(), String::new()));
-    assert_eq!(world.reasons("n0", ["Ready", "DeploymentReady"]), ["Deploying"; 2]);
-    assert!(world.node("n0").services[1].since.0 == world.now, "not before time began");
-    for (done, state) in [(0, "Pending"), (1, "Pending"), (1, "Running")] {
-        world.deploy("d", &json!({}), &[("n0", done, state), ("n1", 0, "Untouched")]);
-        assert_eq!(world.settle_nodes(), [""; 0], "{done} {state}");
+fn what_the_controller_of_deployments_writes_into_a_node_stays_as_it_is() {
+    let mut world = deployed();
+    let hosts = [
+        [("n0", 0, "Running"), ("n1", 0, "Awaiting")],
+        [("n0", 1, "Failed"), ("n1", 0, "Untouched")],
+        [("n0", 2, "Succeeded"), ("n1", 0, "Running")],
+    ];
+    let reasons = [["Deploying"; 2], ["TaskFailed"; 2], ["Ready", "Deployed"]];
+    for (hosts, reasons) in hosts.iter().zip(reasons) {
+        world.deploy("e", &json!({}), hosts);
+        assert_eq!(world.settle_nodes(), [""; 0], "{hosts:?}");
+        assert_eq!(world.reasons("n0", ["Ready", "DeploymentReady"]), reasons);
     }
-    world.deploy("d", &json!({}), &[("n0", 2, "Succeeded"), ("n1", 0, "Running")]);
+    assert_eq!(
+        (world.last("n0"), world.last("n1")),
+        ("e Deployed 2".into(), "e Deploying 2".into())
+    );
+    assert_eq!(world.states(), [HostState::Deployed, HostState::Deploying]);
+    // It is repeated where something else changes.
+    let recorded = left_by_deployments(&world, "n0");
+    world.edit("/nodeTemplate/ansible", json!({ "ansibleVars": { "a": "b" } }));
     assert_eq!(world.settle_nodes(), ["status n0", "status n1"]);
-    assert_eq!(world.node("n0").deployed, Some(true));
-    assert_eq!(world.last("n0"), "d Deployed 1");
-    assert!(world.hash().starts_with(world.node("n0").deployed_config_hash.as_ref().unwrap()));
-    assert_eq!(world.reasons("n0", ["Ready", "UpToDate"]), ["Ready", "UpToDate"]);
-    assert_eq!(world.services("n0"), ["install Succeeded 1 ", "web Succeeded 1 "]);
-    assert!(world.node("n0").services.iter().all(|it| it.deployed_hash.as_ref() == Some(&it.hash)));
+    assert_eq!(left_by_deployments(&world, "n0"), recorded);
+}
+
+#[test]
+fn a_host_that_is_installed_anew_forgets_its_deployments_in_one_write() {
+    let mut world = World::provisioned();
     world.deployed("d");
-    assert_eq!(world.settle_nodes(), ["status n1"], "the end of the other host says nothing new");
-    assert_eq!(world.settle_nodes(), [""; 0]);
+    world.deploy("e", &json!({}), &[("n0", 0, "Untouched"), ("n1", 1, "Awaiting")]).settle();
+    assert_eq!(world.states(), [HostState::Deployed, HostState::Deploying]);
+    let fields = json!({ "provisioningState": "active", "instance": "i-2" });
+    world.seen.machines.say("n1", &fields);
+    world.now = "2026-01-02T00:00:00Z".parse().unwrap();
+    let writes = world.settle_nodes();
+    assert_eq!(writes.iter().filter(|it| *it == "status n1").count(), 1, "{writes:?}");
+    let disruption = Some(Disruption { last: 1, ..Disruption::default() });
+    let forgotten = NodeStatus { disruption, ..NodeStatus::default() };
+    assert_eq!(left_by_deployments(&world, "n1"), forgotten);
+    assert_eq!(world.states(), [HostState::Deployed, HostState::Undeployed]);
 }
 
 #[test]
 fn a_failure_is_described_with_its_message_and_an_error_once_it_is_given_up() {
-    let mut world = World::new();
-    world.settle();
-    let fail = |world: &mut World, failures: i64| {
-        world.deploy("d", &json!({}), &[("n0", 2, "Succeeded"), ("n1", 1, "Running")]);
-        world.progress("d", "n1", &failing(failures));
+    let mut world = World::set_up();
+    world.deploy("d", &json!({}), &[("n0", 2, "Succeeded"), ("n1", 1, "Failed")]).settle();
+    let told = |world: &World| {
+        let ready = world.of_node("n1", "Ready");
+        (ready.message.clone(), format!("{:?}", ready.severity))
     };
-    fail(&mut world, 1);
-    world.settle();
-    assert_eq!(world.services("n1"), ["install Succeeded 1 ", "web Failed 1 TaskFailed"]);
     assert_eq!(world.reasons("n1", ["Ready", "DeploymentReady"]), ["TaskFailed"; 2]);
-    let severity = |world: &World| format!("{:?}", world.of_node("n1", "Ready").severity);
-    assert_eq!(severity(&world), "Some(Warning)", "it is tried again");
-    assert!(world.of_node("n1", "Ready").message.contains("OpenStackDataPlaneDeployment d"));
-    assert_eq!(world.last("n1"), "d Deploying 1");
-    fail(&mut world, 2);
-    assert_eq!(world.settle_nodes(), ["status n1"]);
-    assert_eq!(world.last("n1"), "d Deploying 2", "it was tried again");
-    world.end("d", false, ["c1", "s1"]);
-    assert_eq!(world.settle_nodes(), ["status n1"]);
-    assert_eq!(severity(&world), "Some(Error)");
-    assert_eq!(world.of_node("n1", "Ready").message, "no disk");
-    assert_eq!(world.last("n1"), "d Failed 2");
+    assert_eq!(told(&world), ("no disk".into(), "Some(Warning)".into()), "it is tried again");
+    world.end("d", false, ["c1", "s1"]).settle();
+    assert_eq!(told(&world), ("no disk".into(), "Some(Error)".into()));
     assert_eq!(world.reasons("n0", ["Ready"]), ["Ready"]);
 }
 
 #[test]
-fn records_of_a_newer_deployment_that_is_gone_stay() {
-    let mut world = World::new();
-    world.settle();
-    world.deployed("d");
-    world.settle();
-    world.now += jiff::SignedDuration::from_mins(1);
-    let hosts = [("n0", 1, "Succeeded"), ("n1", 1, "Succeeded")];
-    world.deploy("e", &json!({ "servicesOverride": ["web"] }), &hosts);
-    world.end("e", true, ["c1", "s1"]);
-    world.settle();
-    let hash = |world: &World| {
-        let mut services = world.node("n0").services.iter();
-        services.find(|it| it.name == "web").unwrap().hash.clone()
-    };
-    let newer = hash(&world);
-    world.seen.deployments.retain(|it| it.name_any() == "d");
-    assert_eq!(world.settle_nodes(), [""; 0]);
-    assert_eq!(hash(&world), newer);
-    assert_eq!(world.node("n0").services.len(), 2, "a deployment of one service drops no other");
-}
-
-#[test]
 fn a_change_of_the_node_set_is_one_write_of_each_node() {
-    let mut world = World::new();
-    world.settle();
-    world.deployed("d");
-    world.settle();
+    let mut world = deployed();
     world.edit("/nodeTemplate/ansible", json!({ "ansibleVars": { "a": "b" } }));
     assert_eq!(world.settle_nodes(), ["status n0", "status n1"]);
     let changed = world.of_node("n0", "UpToDate");
@@ -350,8 +300,7 @@ fn a_node_of_somebody_else_holds_its_host_alone() {
     let hosts = world.inventory()[SET]["hosts"].clone();
     assert_eq!(hosts.as_object().unwrap().keys().collect::<Vec<_>>(), ["n1"]);
     world.deploy("d", &json!({}), &[("n1", 2, "Succeeded")]);
-    world.end("d", true, ["c1", "s1"]);
-    world.settle();
+    world.end("d", true, ["c1", "s1"]).settle();
     assert_eq!(world.states(), [HostState::Undeployed, HostState::Deployed]);
     world.seen.nodes.foreign.clear();
     assert_eq!(world.settle_nodes(), ["create n0", "status n0"]);
@@ -382,14 +331,12 @@ fn a_refused_node_is_reported_and_holds_its_host_alone() {
     };
     refuse(&mut world);
     assert_eq!(world.condition(NODES_ACCEPTED), is("False", "Forbidden"));
-    let text = world.message(NODES_ACCEPTED);
-    assert!(text.contains("OpenStackDataPlaneNode n0 cannot be written: exceeded quota"), "{text}");
+    world.says(NODES_ACCEPTED, &["OpenStackDataPlaneNode n0 cannot be written: exceeded quota"]);
     let status = world.seen.set.status.as_ref().unwrap();
     assert_eq!(find(&status.conditions, "WritesAccepted"), None, "Ready depends on that");
     // It is tried again, and said again where it is refused again.
     refuse(&mut world);
-    assert_eq!(world.condition("SetupReady"), is("True", "Ready"));
-    assert_eq!(world.condition("Ready"), is("False", "NotDeployed"));
+    world.holds([("SetupReady", "True", "Ready"), ("Ready", "False", "NotDeployed")]);
     assert_eq!(world.inventory()[SET]["hosts"].as_object().unwrap().len(), 1);
     assert_eq!(refuse(&mut world), 0);
     world.settle();
@@ -420,21 +367,27 @@ fn a_node_set_with_too_many_hosts_makes_no_nodes() {
     let mut world = wide(501);
     assert_eq!(world.settle_nodes(), [""; 0]);
     assert_eq!(world.condition("InputReady"), is("False", "TooManyHosts"));
+    assert!(world.message("InputReady").contains("several node sets"));
+    assert!(world.seen.inventory.is_none());
 }
 
-/// Two hosts that are deployed.
-fn deployed() -> World {
-    let mut world = World::new();
-    world.settle();
-    world.deployed("d");
-    world.settle();
-    world
+/// Returns what deployments have left on a node.
+fn left_by_deployments(world: &World, name: &str) -> NodeStatus {
+    let status = world.node(name).clone();
+    NodeStatus {
+        services: status.services,
+        deployment: status.deployment,
+        deployed: status.deployed,
+        deployed_config_hash: status.deployed_config_hash,
+        deployed_address: status.deployed_address,
+        disruption: status.disruption,
+        ..NodeStatus::default()
+    }
 }
 
 #[test]
 fn a_node_that_is_deleted_by_hand_goes_in_order_and_is_made_anew() {
     let mut world = deployed();
-    let hash = world.node("n0").deployed_config_hash.clone();
     world.finalize(&["n0", "n1"]);
     world.delete_node("n0");
     assert_eq!(world.settle_nodes(), ["status n0"]);
@@ -444,36 +397,17 @@ fn a_node_that_is_deleted_by_hand_goes_in_order_and_is_made_anew() {
     world.finalize(&["n1"]);
     assert_eq!(world.settle_nodes(), ["release n0", "create n0", "status n0"]);
     assert_eq!(world.states(), [HostState::Undeployed, HostState::Deployed]);
-    assert_eq!(world.node("n0").deployed_config_hash, hash, "it counts as in service");
-    assert_eq!((world.last("n0"), world.services("n0")), (String::new(), Vec::new()));
+    assert_eq!(left_by_deployments(&world, "n0"), NodeStatus::default(), "it is a new host");
     assert_eq!(world.reasons("n0", ["Ready"]), ["NotDeployed"]);
-    world.deployed("e");
-    world.settle();
+    world.deployed("e").settle();
     assert_eq!(world.condition("Ready"), is("True", "Ready"));
-}
-
-#[test]
-fn a_host_whose_node_is_deleted_during_a_deployment_is_to_be_deployed_again() {
-    let mut world = deployed();
-    world.finalize(&["n0", "n1"]);
-    // It leaves the host out.
-    world.deploy("e", &json!({}), &[("n1", 0, "Running")]);
-    world.settle();
-    world.delete_node("n0");
-    world.settle();
-    assert_eq!(world.states()[0], HostState::Terminating);
-    world.finalize(&["n1"]);
-    world.settle();
-    assert_eq!(world.states()[0], HostState::Undeployed);
-    assert_eq!(world.services("n0"), [""; 0]);
-    assert_eq!(world.reasons("n0", ["Ready"]), ["NotDeployed"]);
 }
 
 #[test]
 fn a_node_of_a_release_without_finalizers_is_held() {
     let mut world = World::new();
     world.with_node("n0", |it| it.metadata.finalizers = None);
-    assert_eq!(world.settle_nodes(), ["hold n0", "status n0", "status n1"]);
+    assert_eq!(world.settle_nodes(), ["hold n0", "status n1", "status n0"]);
 }
 
 #[test]
@@ -484,11 +418,9 @@ fn a_node_without_a_finalizer_gets_it_before_it_is_deleted() {
     world.node_writes.clear();
     world.pass();
     assert_eq!(world.node_writes, ["hold n0", "delete n1"]);
-    world.finalize(&["n0"]);
-    world.settle();
+    world.finalize(&["n0"]).settle();
     assert!(world.seen.nodes.get("n0").is_some(), "others clean up");
-    world.finalize(&[]);
-    assert_eq!(world.settle().last().unwrap(), "release NodeSet compute");
+    assert_eq!(world.finalize(&[]).settle().last().unwrap(), "release NodeSet compute");
 }
 
 #[test]
@@ -501,24 +433,21 @@ fn the_node_of_an_entry_that_is_taken_out_is_marked_and_goes_when_nobody_holds_i
     let status = world.node("n1");
     assert_eq!(status.observed_node_set.as_ref().unwrap().key, None);
     assert_eq!(status.address.as_deref(), Some("192.0.2.11:22"));
-    assert_eq!(status.deployed, None);
     assert_eq!(world.reasons("n1", ["Ready", "DeploymentReady"]), ["Terminating"; 2]);
     world.finalize(&["n0"]);
     assert_eq!(world.settle_nodes(), ["delete n1", "release n1"]);
     assert!(world.seen.nodes.get("n1").is_none());
-    world.edit("/nodes/n1", json!({ "ansible": { "ansibleHost": "192.0.2.11" } }));
-    world.settle();
-    assert_eq!(world.services("n1"), [""; 0], "it is a new host, although its deployment exists");
+    world.edit("/nodes/n1", json!({ "ansible": { "ansibleHost": "192.0.2.11" } })).settle();
+    assert_eq!(left_by_deployments(&world, "n1"), NodeStatus::default(), "it is a new host");
     assert_eq!(world.states(), [HostState::Deployed, HostState::Undeployed]);
 }
 
 #[test]
-fn an_entry_that_is_back_takes_the_mark_back() {
+fn an_entry_that_is_back_takes_the_mark_back_and_its_host_is_to_be_deployed_again() {
     let mut world = deployed();
     world.finalize(&["n0", "n1"]);
     let hash = world.node("n1").deployed_config_hash.clone();
-    world.take_out();
-    world.settle();
+    world.take_out().settle();
     world.edit("/nodes/n1", json!({ "ansible": { "ansibleHost": "192.0.2.11" } }));
     let writes = world.settle_nodes();
     assert_eq!(writes[0], "apply n1", "{writes:?}");
@@ -527,24 +456,28 @@ fn an_entry_that_is_back_takes_the_mark_back() {
     assert_eq!(world.reasons("n1", ["Ready"]), ["NotDeployed"]);
     let status = world.node("n1");
     assert_eq!((status.deployed, &status.deployed_config_hash), (None, &hash), "in service");
+    assert!(hash.is_some());
+    assert_eq!(world.states(), [HostState::Deployed, HostState::Undeployed]);
+    assert_eq!(world.condition("DeploymentReady"), is("False", "NotDeployed"));
+    assert!(world.message("DeploymentReady").contains("taken out of the node set and put back"));
+    world.deployed("again").settle();
+    assert_eq!(world.condition("Ready"), is("True", "Ready"));
 }
 
 #[test]
 fn a_mark_that_another_writer_has_set_is_taken_back_where_the_entry_stands() {
     let mut world = deployed();
     world.with_node("n1", |it| it.spec.leaving = Some(true));
-    assert_eq!(world.settle_nodes(), ["apply n1"]);
+    assert_eq!(world.settle_nodes(), ["status n1", "apply n1", "status n1"]);
     assert_eq!(world.mark("n1"), Some(false));
-    assert_eq!(world.states(), [HostState::Deployed; 2]);
+    assert_eq!(world.states(), [HostState::Deployed, HostState::Undeployed], "others saw the mark");
 }
 
 #[test]
 fn nothing_leaves_while_a_deployment_is_under_way() {
     let mut world = deployed();
-    world.deploy("e", &json!({}), &[("n0", 0, "Running"), ("n1", 0, "Running")]);
-    world.settle();
-    world.take_out();
-    world.settle();
+    world.deploy("e", &json!({}), &[("n0", 0, "Running"), ("n1", 0, "Running")]).settle();
+    world.take_out().settle();
     assert_eq!(world.mark("n1"), None);
     world.deploy("e", &json!({}), &[("n0", 2, "Succeeded"), ("n1", 2, "Succeeded")]);
     world.end("e", true, ["c1", "s1"]);
@@ -570,7 +503,10 @@ fn a_host_that_another_node_set_has_too_is_handed_over_as_it_is() {
     world.finalize(&["n0", "n1"]);
     world.others = vec![other("192.0.2.11")];
     assert_eq!(world.settle_nodes(), [""; 0], "it is here as long as its entry is");
+    assert_eq!(world.writes, [""; 0]);
     let before = world.seen.nodes.own["n1"].clone();
+    let as_it_was = left_by_deployments(&world, "n1");
+    assert_eq!(as_it_was.deployed, Some(true));
     world.take_out();
     assert_eq!(world.settle_nodes(), ["apply n1", "status n0"]);
     assert_eq!(world.states(), [HostState::Deployed], "nothing is cleaned up after it");
@@ -586,17 +522,9 @@ fn a_host_that_another_node_set_has_too_is_handed_over_as_it_is() {
     of_before.name = "before".into();
     of_before.uid = "before".into();
     after.seen.nodes.own.insert("n1".into(), Arc::new(node));
-    // Its entry was there before, and nothing deployed to it.
-    let waited = json!([{ "name": "n1", "state": "Undeployed" }]);
-    let status = Arc::make_mut(&mut after.seen.set).status.get_or_insert_default();
-    status.hosts = serde_json::from_value(waited).unwrap();
-    let writes = after.settle_nodes();
-    assert_eq!(writes, ["status n1"]);
+    assert_eq!(after.settle_nodes(), ["status n1"]);
     assert_eq!(after.states(), [HostState::Deployed]);
-    let (old, new) = (before.status.as_ref().unwrap(), after.node("n1"));
-    assert_eq!(new.deployed_config_hash, old.deployed_config_hash, "it counts as in service");
-    assert_eq!((&new.services, new.deployed), (&old.services, Some(true)));
-    assert_eq!(new.deployment, old.deployment);
+    assert_eq!(left_by_deployments(&after, "n1"), as_it_was, "it counts as in service");
     assert_eq!(
         after.content["known_hosts"],
         format!("192.0.2.11 {KEY}\n"),
@@ -610,8 +538,7 @@ fn a_node_set_that_goes_hands_over_what_another_one_has() {
     let mut world = deployed();
     world.finalize(&["n1"]);
     world.others = vec![other("192.0.2.11")];
-    world.go();
-    let writes = world.settle();
+    let writes = world.go().settle();
     assert_eq!(world.node_writes, ["apply n1", "delete n0", "release n0"]);
     assert_eq!(writes.last().unwrap(), "release NodeSet compute", "it waits for no clean-up");
 }
@@ -624,8 +551,7 @@ fn a_host_at_another_address_or_in_a_node_set_that_goes_is_not_handed_over() {
         let mut world = deployed();
         world.finalize(&["n1"]);
         world.others = vec![it];
-        world.take_out();
-        world.settle();
+        world.take_out().settle();
         assert_eq!(world.mark("n1"), Some(true));
         assert_eq!(world.seen.nodes.get("n1").unwrap().node_set(), Some(SET));
     }
@@ -634,10 +560,8 @@ fn a_host_at_another_address_or_in_a_node_set_that_goes_is_not_handed_over() {
 #[test]
 fn the_nodes_of_a_node_set_go_before_it_and_not_before_its_deployments() {
     for finalizer in [None, Some("foregroundDeletion"), Some("orphan")] {
-        let mut world = World::new();
-        world.settle();
-        world.deploy("d", &json!({}), &[("n0", 0, "Running"), ("n1", 0, "Running")]);
-        world.settle();
+        let mut world = World::new().at_rest();
+        world.deploy("d", &json!({}), &[("n0", 0, "Running"), ("n1", 0, "Running")]).settle();
         world.finalize(&["n0"]);
         world.go();
         let set = Arc::make_mut(&mut world.seen.set);
@@ -647,7 +571,8 @@ fn the_nodes_of_a_node_set_go_before_it_and_not_before_its_deployments() {
         assert_eq!(all().collect::<Vec<_>>(), [false; 2], "the deployment goes on");
         world.end("d", false, ["c1", "s1"]);
         let writes = world.settle_nodes();
-        assert_eq!(writes[..3], ["delete n0", "delete n1", "status n0"], "{finalizer:?}");
+        let expected = ["delete n0", "delete n1", "release n1", "status n0"];
+        assert_eq!(writes, expected, "{finalizer:?}");
         assert_eq!(world.seen.nodes.all().count(), 1, "others hold n0");
         assert_eq!(world.condition("SetupReady"), is("False", "DeletionWaits"));
         assert!(world.message("SetupReady").contains("OpenStackDataPlaneNode n0"));
@@ -655,9 +580,7 @@ fn the_nodes_of_a_node_set_go_before_it_and_not_before_its_deployments() {
         // The garbage collector takes its finalizer off when it is through.
         let set = Arc::make_mut(&mut world.seen.set);
         set.finalizers_mut().retain(|it| Some(it.as_str()) != finalizer);
-        world.finalize(&[]);
-        let writes = world.settle();
-        assert_eq!(writes.last().unwrap(), "release NodeSet compute");
+        assert_eq!(world.finalize(&[]).settle().last().unwrap(), "release NodeSet compute");
         assert!(world.seen.nodes.all().next().is_none() && world.seen.inventory.is_none());
     }
 }
@@ -672,7 +595,8 @@ fn in_a_namespace_that_is_deleted_the_nodes_are_let_go_at_once() {
     assert_eq!(world.node_writes[..2], ["delete n0", "delete n1"]);
     let holds = |(_, it): (&String, &Arc<Node>)| it.finalizers() == [OTHER];
     assert!(world.seen.nodes.all().all(holds), "others let go by themselves");
-    assert_eq!(writes.last().unwrap(), "release NodeSet compute");
+    let expected = ["delete Secret dataplanenodeset-compute", "release NodeSet compute"];
+    assert_eq!(writes[1..], expected);
 }
 
 #[test]
@@ -685,8 +609,7 @@ fn after_a_restore_the_nodes_follow_the_new_node_set_and_nothing_is_deployed() {
     for name in ["n0", "n1"] {
         world.with_node(name, |it| it.status = None);
     }
-    let writes = world.settle_nodes();
-    assert_eq!(writes, ["apply n0", "apply n1", "status n0", "status n1"]);
+    assert_eq!(world.settle_nodes(), ["apply n0", "apply n1", "status n0", "status n1"]);
     assert_eq!(world.seen.nodes.own["n0"].labels()[NODE_SET_UID], "new");
     assert_eq!(world.node("n0").observed_node_set.as_ref().unwrap().uid, "new");
     assert_eq!(world.states(), [HostState::Undeployed; 2]);
@@ -703,43 +626,9 @@ fn no_node_is_made_where_the_kind_is_not_ours_or_its_definition_does_not_know_th
 }
 
 #[test]
-fn a_host_whose_deployment_is_gone_is_as_deployed_as_the_node_set_says() {
-    let mut world = deployed();
-    world.seen.deployments.clear();
-    world.settle();
-    assert_eq!(world.last("n0"), "d Deployed 1");
-    // As after an upgrade: the nodes are new, the deployment is not known any more.
-    for name in ["n0", "n1"] {
-        world.with_node(name, |it| it.status = None);
-    }
-    world.settle();
-    assert_eq!(world.last("n0"), " Deployed 1");
-    assert_eq!(world.settle_nodes(), [""; 0]);
-}
-
-#[test]
-fn a_deployment_that_fails_does_not_stand_before_a_newer_one_that_has_succeeded() {
-    let mut world = World::new();
-    world.settle();
-    world.deploy("d", &json!({}), &[("n0", 2, "Succeeded"), ("n1", 1, "Running")]);
-    world.progress("d", "n1", &failing(2));
-    world.settle();
-    assert_eq!(world.last("n1"), "d Deploying 1");
-    world.now += jiff::SignedDuration::from_mins(1);
-    world.deploy("e", &json!({}), &[("n0", 2, "Succeeded"), ("n1", 0, "Running")]);
-    world.settle();
-    assert_eq!(world.last("n1"), "e Deploying 2");
-    world.deploy("e", &json!({}), &[("n0", 2, "Succeeded"), ("n1", 2, "Succeeded")]);
-    world.settle();
-    assert_eq!(world.last("n1"), "e Deployed 2");
-}
-
-#[test]
 fn a_host_that_was_leaving_before_it_had_a_node_gets_one_that_leaves() {
     let mut world = deployed();
-    world.finalize(&["n1"]);
-    world.take_out();
-    world.settle();
+    world.finalize(&["n1"]).take_out().settle();
     assert_eq!(world.states(), [HostState::Deployed, HostState::Terminating]);
     world.seen.nodes.leaving.clear();
     world.pass();
@@ -757,98 +646,26 @@ fn what_others_write_into_a_status_is_neither_written_nor_compared() {
     });
     assert_eq!(world.settle_nodes(), [""; 0]);
     world.deploy("e", &json!({}), &[("n0", 0, "Awaiting"), ("n1", 0, "Untouched")]);
+    world.edit("/nodeTemplate/ansible", json!({ "ansibleVars": { "a": "b" } }));
     let plan = world.whole_plan();
     let of_n0 = plan.independent.iter().find(|it| it.target.name == "n0").unwrap();
     let Write::Status { status, .. } = &of_n0.write else { panic!("{of_n0:?}") };
-    assert_eq!(
-        status["disruption"],
-        json!({ "last": 1, "target": { "deployment": "e", "number": 1 } })
-    );
+    let target = json!({ "deployment": "e", "number": 1 });
+    assert_eq!(status["disruption"], json!({ "last": 1, "target": target }));
     assert_eq!(status.get("hostVars"), None);
     world.settle();
     assert_eq!(world.node("n0").disruption.as_ref().unwrap().holders.len(), 1);
 }
 
 #[test]
-fn a_target_that_is_taken_away_and_given_again_has_another_number() {
+fn a_deployment_of_some_tasks_leaves_a_host_deployed_and_one_that_is_gone_has_failed() {
     let mut world = deployed();
-    let target = |world: &World| {
-        let disruption = world.node("n0").disruption.clone().unwrap();
-        (disruption.target.map(|it| (it.deployment, it.number)), disruption.last)
-    };
-    let awaiting = [("n0", 0, "Awaiting"), ("n1", 0, "Untouched")];
-    world.deploy("e", &json!({}), &awaiting);
-    world.settle();
-    assert_eq!(target(&world), (Some(("e".to_owned(), 1)), 1));
-    world.deploy("e", &json!({}), &[("n0", 0, "Untouched"), ("n1", 0, "Untouched")]);
-    world.settle();
-    assert_eq!(target(&world), (None, 1));
-    world.deploy("e", &json!({}), &awaiting);
-    world.settle();
-    assert_eq!(target(&world), (Some(("e".to_owned(), 2)), 2));
-    world.deploy("e", &json!({}), &[("n0", 0, "Running"), ("n1", 0, "Untouched")]);
-    world.settle();
-    assert_eq!(target(&world), (None, 2), "it has begun");
-    assert_eq!(world.last("n0"), "e Deploying 2");
-}
-
-#[test]
-fn a_deployment_of_some_tasks_is_the_last_one_too_and_one_that_is_gone_has_failed() {
-    let mut world = deployed();
-    world.now += jiff::SignedDuration::from_mins(1);
     let spec = json!({ "ansibleTags": "a" });
-    world.deploy("e", &spec, &[("n0", 0, "Running"), ("n1", 0, "Untouched")]);
-    world.settle();
-    assert_eq!(
-        (world.last("n0"), world.last("n1")),
-        ("e Deploying 2".into(), "d Deployed 1".into())
-    );
+    world.deploy("e", &spec, &[("n0", 2, "Succeeded"), ("n1", 0, "Running")]).settle();
     assert_eq!(world.states(), [HostState::Deployed; 2]);
-    world.deploy("e", &spec, &[("n0", 2, "Succeeded"), ("n1", 0, "Running")]);
-    world.settle();
-    assert_eq!(
-        (world.last("n0"), world.last("n1")),
-        ("e Deployed 2".into(), "e Deploying 2".into())
-    );
+    assert_eq!(world.reasons("n0", ["DeploymentReady"]), ["Deployed"]);
     world.seen.deployments.retain(|it| it.name_any() == "d");
     world.settle();
     assert_eq!((world.last("n0"), world.last("n1")), ("e Deployed 2".into(), "e Failed 2".into()));
-}
-
-#[test]
-fn a_host_that_has_failed_keeps_its_cause_while_tasks_with_a_tag_run_there() {
-    let mut world = World::new();
-    world.settle();
-    world.deploy("d", &json!({}), &[("n0", 2, "Succeeded"), ("n1", 1, "Failed")]);
-    world.progress("d", "n1", &failing(2));
-    world.end("d", false, ["c1", "s1"]);
-    world.settle();
-    assert_eq!(world.of_node("n1", "Ready").message, "no disk");
-    world.now += jiff::SignedDuration::from_mins(1);
-    let hosts = [("n0", 2, "Succeeded"), ("n1", 2, "Succeeded")];
-    world.deploy("e", &json!({ "ansibleTags": "debug" }), &hosts);
-    world.settle();
-    assert_eq!(world.of_node("n1", "Ready").message, "no disk");
-    world.end("e", true, ["c1", "s1"]);
-    world.settle();
-    assert_eq!(world.of_node("n1", "Ready").message, "no disk");
-}
-
-#[test]
-fn the_end_of_a_deployment_is_recorded_when_a_newer_one_has_begun() {
-    let mut world = World::new();
-    world.settle();
-    world.deploy("d", &json!({}), &[("n0", 0, "Running"), ("n1", 0, "Running")]);
-    world.settle();
-    world.now += jiff::SignedDuration::from_mins(1);
-    let hosts = [("n0", 0, "Running"), ("n1", 0, "Running")];
-    world.deploy("e", &json!({ "servicesOverride": ["web"] }), &hosts);
-    world.settle();
-    let begun = ["install Running 1 ", "web Running 1 "];
-    assert_eq!(world.services("n0"), begun);
-    let done = json!({ "done": 2, "state": "Succeeded", "attempt": 1 });
-    world.progress("d", "n0", &done);
-    world.end("d", true, ["c1", "s1"]);
-    world.settle();
-    assert_eq!(world.services("n0"), ["install Succeeded 1 ", "web Running 1 "]);
+    assert_eq!(world.states(), [HostState::Deployed, HostState::Failed]);
 }

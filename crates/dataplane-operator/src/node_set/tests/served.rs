@@ -6,8 +6,8 @@ use operator_core::node_set_host::{Host, canonical_host_name, hosts};
 use operator_core::rejected_write::RejectedWrite;
 
 use super::*;
+use crate::node_set::certificate_bundles::CertificateBundle;
 use crate::node_set::certificate_bundles::MADE_FROM;
-use crate::node_set::certificates::CertificateBundle;
 use crate::reasons;
 
 /// Returns an external operator's object of the namespace.
@@ -51,7 +51,7 @@ impl World {
         world
     }
 
-    fn dns_server(&mut self, is_ready: bool) {
+    fn dns_server(&mut self, is_ready: bool) -> &mut Self {
         let status = json!({
             "dnsAddresses": ["192.0.2.80"], "dnsClusterAddresses": ["198.51.100.80"],
             "conditions": if is_ready { ready() } else { json!([]) },
@@ -60,6 +60,7 @@ impl World {
         let body = json!({ "spec": spec, "status": status });
         let server: DnsMasq = other(NETWORK, "DNSMasq", "dnsmasq", &body);
         self.seen.infra.dns_masqs = vec![Arc::new(server)];
+        self
     }
 
     /// Stores a requested object, without a status.
@@ -109,7 +110,7 @@ impl World {
     }
 
     /// The address operator reports a reservation for each host on each requested network.
-    fn reserve(&mut self) {
+    fn reserve(&mut self) -> &mut Self {
         for (n, it) in self.seen.infra.ip_sets.iter_mut().enumerate() {
             let fixed = it.spec.networks[0].fixed_ip.clone();
             let known = it.status.as_ref().map(|it| it.reservations[0].address.clone());
@@ -126,22 +127,22 @@ impl World {
             });
             Arc::make_mut(it).status = Some(serde_json::from_value(status).unwrap());
         }
+        self
     }
 
     /// The DNS operator reports readiness.
-    fn name(&mut self) {
+    fn name(&mut self) -> &mut Self {
         let it = Arc::make_mut(self.seen.infra.dns_data.as_mut().unwrap());
         it.status = Some(serde_json::from_value(json!({ "conditions": ready() })).unwrap());
+        self
     }
 
     /// A node set whose addresses and names are ready.
     pub(super) fn served() -> Self {
         let mut world = Self::on_networks();
         world.settle();
-        world.reserve();
-        world.settle();
-        world.name();
-        world.settle();
+        world.reserve().settle();
+        world.name().settle();
         world
     }
 
@@ -168,13 +169,12 @@ impl World {
     pub(super) fn issued() -> Self {
         let mut world = Self::certified();
         world.settle();
-        world.issue("1");
-        world.settle();
+        world.issue("1").settle();
         world
     }
 
     /// cert-manager issues what was requested, and the operator reads what it needs.
-    pub(super) fn issue(&mut self, version: &str) {
+    pub(super) fn issue(&mut self, version: &str) -> &mut Self {
         let names: Vec<String> = self.seen.issued.certificates.keys().cloned().collect();
         for name in names {
             let it = self.seen.issued.certificates.get_mut(&name).unwrap();
@@ -188,6 +188,7 @@ impl World {
                 self.seen.bundles.files.insert(name.clone(), content(&files));
             }
         }
+        self
     }
 
     pub(super) fn status(&self) -> Value {
@@ -202,28 +203,20 @@ impl World {
 #[test]
 fn a_host_is_deployed_at_the_addresses_that_were_reserved_for_it() {
     let mut world = World::on_networks();
-    let first = world.settle();
-    assert_eq!(first[..2], ["apply IPSet n0", "apply IPSet n1.example.org"]);
+    assert_eq!(world.settle()[..2], ["apply IPSet n0", "apply IPSet n1.example.org"]);
     assert_eq!(world.condition("NodeSetIPReservationReady"), is("False", "Reserving"));
     assert_eq!(world.condition("SetupReady"), is("False", "NotServedYet"));
-    assert!(
-        world.message("SetupReady").contains("2 of 2 hosts"),
-        "{}",
-        world.message("SetupReady")
-    );
+    world.says("SetupReady", &["2 of 2 hosts"]);
     assert!(world.seen.inventory.is_none(), "no play may run at half an address");
 
-    world.reserve();
-    let second = world.settle();
-    assert_eq!(second[0], "apply DNSData compute");
+    assert_eq!(world.reserve().settle()[0], "apply DNSData compute");
     assert_eq!(world.condition("NodeSetIPReservationReady"), is("True", "Reserved"));
     assert_eq!(world.condition("NodeSetDNSDataReady"), is("False", "Naming"));
     assert!(world.seen.inventory.is_none());
 
     world.name();
     assert_eq!(world.settle(), ["apply Secret dataplanenodeset-compute", "status NodeSet compute"]);
-    assert_eq!(world.condition("NodeSetDNSDataReady"), is("True", "Named"));
-    assert_eq!(world.condition("SetupReady"), is("True", "Ready"));
+    world.holds([("NodeSetDNSDataReady", "True", "Named"), ("SetupReady", "True", "Ready")]);
     let (n0, n1) = (world.host("n0"), world.host("n1"));
     assert_eq!(
         (&n0["ansible_host"], &n0["ctlplane_ip"]),
@@ -262,14 +255,11 @@ fn the_canonical_name_of_a_host_is_that_of_its_inventory() {
     let mut world = World::served();
     assert_eq!(names(&world), ["n0.ctl.example.com", "n1.example.org"]);
     let own = json!({ "canonical_hostname": "own.example.org" });
-    world.edit("/nodes/n0/ansible/ansibleVars", own.clone());
-    world.settle();
+    world.edit("/nodes/n0/ansible/ansibleVars", own.clone()).settle();
     assert_eq!(names(&world)[0], "n0.ctl.example.com", "a reservation wins");
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::set_up();
     let before = names(&world);
-    world.edit("/nodes/n0/ansible/ansibleVars", own);
-    world.settle();
+    world.edit("/nodes/n0/ansible/ansibleVars", own).settle();
     assert_eq!(names(&world)[0], "own.example.org");
     assert_eq!(names(&world)[1..], before[1..]);
 }
@@ -277,8 +267,7 @@ fn the_canonical_name_of_a_host_is_that_of_its_inventory() {
 #[test]
 fn a_reservation_wins_over_a_humans_variable() {
     let mut world = World::served();
-    world.edit("/nodes/n0/ansible/ansibleVars", json!({ "ctlplane_mtu": 1, "own": 2 }));
-    world.settle();
+    world.edit("/nodes/n0/ansible/ansibleVars", json!({ "ctlplane_mtu": 1, "own": 2 })).settle();
     let host = world.host("n0");
     assert_eq!((&host["ctlplane_mtu"], &host["own"]), (&json!(0), &json!(2)));
 }
@@ -293,8 +282,7 @@ fn a_reservation_that_goes_and_comes_again_moves_no_host() {
     assert_eq!(world.status()["allIPs"], before["allIPs"]);
     assert_eq!(world.condition("UpToDate"), is("False", "NeverDeployed"));
     assert_eq!(world.content, inventory);
-    world.reserve();
-    world.settle();
+    world.reserve().settle();
     assert_eq!(world.status()["configHash"], before["configHash"]);
     assert_eq!(world.content, inventory);
 }
@@ -302,14 +290,12 @@ fn a_reservation_that_goes_and_comes_again_moves_no_host() {
 #[test]
 fn what_a_host_had_is_given_back_when_it_goes_and_all_of_it_when_there_are_no_networks() {
     let mut world = World::served();
-    world.edit("/nodes", json!({ "n0": { "ansible": { "ansibleHost": "192.0.2.10" } } }));
-    let writes = world.settle();
+    let writes = world.take_out().settle();
     assert_eq!(writes[..2], ["delete IPSet n1.example.org", "apply DNSData compute"]);
     assert!(world.status()["allIPs"].get("n1.example.org").is_none());
     world.edit("/nodeTemplate/networks", json!([]));
     world.seen.infra.is_used = false;
-    let writes = world.settle();
-    assert_eq!(writes[..2], ["delete IPSet n0", "delete DNSData compute"]);
+    assert_eq!(world.settle()[..2], ["delete IPSet n0", "delete DNSData compute"]);
     assert_eq!(world.condition("NodeSetIPReservationReady"), is("True", "NotRequired"));
     assert!(world.status().get("allIPs").is_none());
 }
@@ -317,29 +303,37 @@ fn what_a_host_had_is_given_back_when_it_goes_and_all_of_it_when_there_are_no_ne
 #[test]
 fn nothing_is_given_back_while_a_deployment_runs() {
     let mut world = World::served();
-    world.deploy("d", &json!({}), &[("n0", 1, "Running"), ("n1", 1, "Running")]);
-    world.settle();
-    world.edit("/nodes", json!({ "n0": { "ansible": { "ansibleHost": "192.0.2.10" } } }));
-    let writes = world.settle();
+    world.deploy("d", &json!({}), &[("n0", 1, "Running"), ("n1", 1, "Running")]).settle();
+    let writes = world.take_out().settle();
     assert!(!writes.iter().any(|it| it.starts_with("delete")), "{writes:?}");
     let mut without = world.clone();
     without.edit("/nodeTemplate/networks", json!([]));
     without.seen.infra.is_used = false;
     let writes = without.settle();
     assert!(!writes.iter().any(|it| it.starts_with("delete")), "{writes:?}");
-    world.end("d", true, ["c1", "s1"]);
-    assert_eq!(world.settle()[0], "delete IPSet n1.example.org");
+    assert_eq!(world.end("d", true, ["c1", "s1"]).settle()[0], "delete IPSet n1.example.org");
+}
+
+#[test]
+fn nothing_is_given_back_while_a_deployment_runs_that_cannot_be_read() {
+    let mut world = World::served();
+    world.deploy("d", &json!({}), &[("n0", 1, "Running"), ("n1", 1, "Running")]).settle();
+    let readable = world.seen.deployments.clone();
+    world.garble("d", false);
+    let writes = world.take_out().settle();
+    assert!(!writes.iter().any(|it| it.starts_with("delete")), "{writes:?}");
+    world.seen.unreadable_deployments.clear();
+    world.seen.deployments = readable;
+    assert_eq!(world.end("d", true, ["c1", "s1"]).settle()[0], "delete IPSet n1.example.org");
 }
 
 #[test]
 fn a_dns_server_that_is_away_changes_no_certificate() {
     let mut world = World::issued();
-    world.deployed("d");
-    world.settle();
+    world.deployed("d").settle();
     let before = world.status()["inputs"].clone();
     assert!(before.get("certificates").is_some(), "{before}");
-    world.dns_server(false);
-    world.settle();
+    world.dns_server(false).settle();
     assert_eq!(world.condition("NodeSetDNSDataReady").0, "False");
     assert_eq!(world.status()["inputs"], before);
 }
@@ -347,7 +341,7 @@ fn a_dns_server_that_is_away_changes_no_certificate() {
 #[test]
 fn what_is_on_its_way_out_is_deleted_once() {
     let mut world = World::served();
-    world.edit("/nodes", json!({ "n0": { "ansible": { "ansibleHost": "192.0.2.10" } } }));
+    world.take_out();
     let going = Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(world.now));
     Arc::make_mut(&mut world.seen.infra.ip_sets[1]).metadata.deletion_timestamp = going;
     let writes = world.settle();
@@ -357,22 +351,15 @@ fn what_is_on_its_way_out_is_deleted_once() {
 #[test]
 fn an_address_that_changes_makes_the_node_set_out_of_date_by_the_name_of_its_reservation() {
     let mut world = World::served();
-    world.deployed("d");
-    world.settle();
+    world.deployed("d").settle();
     assert_eq!(world.condition("UpToDate"), is("True", "UpToDate"));
     let it = Arc::make_mut(&mut world.seen.infra.ip_sets[1]);
     it.status.as_mut().unwrap().reservations[1].mtu = 1400;
-    world.settle();
-    assert_eq!(world.condition("UpToDate"), is("False", "InputsChanged"));
-    assert!(
-        world.message("UpToDate").contains("IPSet n1.example.org."),
-        "{}",
-        world.message("UpToDate")
-    );
+    assert_eq!(world.settled("UpToDate"), is("False", "InputsChanged"));
+    world.says("UpToDate", &["IPSet n1.example.org."]);
     assert_eq!(world.condition("Ready"), is("True", "Ready"));
     // Pending requests do not affect hosts that need none.
-    world.dns_server(false);
-    world.settle();
+    world.dns_server(false).settle();
     assert_eq!(world.condition("NodeSetDNSDataReady"), is("False", "DnsServerNotReady"));
     assert_eq!(world.condition("Ready"), is("True", "Ready"));
 }
@@ -392,8 +379,7 @@ fn nothing_is_asked_for_hosts_that_are_not_as_they_should_be() {
 
 #[test]
 fn kinds_that_are_missing_are_looked_for_again() {
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::set_up();
     assert_eq!(world.condition("NodeSetIPReservationReady"), is("True", "NotRequired"));
     let pause = world.pass().requeue_after;
     world.seen.infra.is_missed = true;
@@ -409,17 +395,14 @@ fn certificates_are_asked_for_at_once_and_told_to_plays_when_all_are_there() {
     let expected =
         ["apply Certificate web-default-n0", "apply Certificate web-default-n1.example.org"];
     assert_eq!(writes[..2], expected);
-    assert_eq!(world.condition("NodeSetCertificatesReady"), is("False", "Issuing"));
-    assert_eq!(world.condition("Ready"), is("False", "Issuing"));
+    world.holds([("NodeSetCertificatesReady", "False", "Issuing"), ("Ready", "False", "Issuing")]);
     // Deployments of services without certificates may begin.
     assert_eq!(world.condition("SetupReady"), is("True", "Ready"));
     let before = world.inventory()[SET]["vars"]["edpm_tls_certs_enabled"].clone();
     assert_eq!(before, false, "no play is told of certificates that are not there");
 
-    world.issue("1");
-    assert_eq!(world.settle()[0], "apply Secret compute-web-default-certs-0");
-    assert_eq!(world.condition("NodeSetCertificatesReady"), is("True", "Issued"));
-    assert_eq!(world.condition("SetupReady"), is("True", "Ready"));
+    assert_eq!(world.issue("1").settle()[0], "apply Secret compute-web-default-certs-0");
+    world.holds([("NodeSetCertificatesReady", "True", "Issued"), ("SetupReady", "True", "Ready")]);
     assert_eq!(world.inventory()[SET]["vars"]["edpm_tls_certs_enabled"], true);
     let expected = json!([{ "service": "web", "key": "default", "directory": "web",
         "secrets": ["compute-web-default-certs-0"] }]);
@@ -429,15 +412,13 @@ fn certificates_are_asked_for_at_once_and_told_to_plays_when_all_are_there() {
 #[test]
 fn a_service_that_only_a_deployment_brings_gets_certificates_as_long_as_the_deployment_is_there() {
     let mut world = World::issued();
-    world.deployed("d");
-    world.settle();
+    world.deployed("d").settle();
     let inputs = world.status()["inputs"].clone();
     world.bring("extra");
     let writes = world.settle();
     assert_eq!(writes[0], "apply Certificate extra-own-n0", "{writes:?}");
     assert_eq!(world.condition("NodeSetCertificatesReady"), is("False", "Issuing"));
-    world.issue("1");
-    world.settle();
+    world.issue("1").settle();
     let services = |world: &World| -> Vec<String> {
         let all = world.status()["certificates"].clone();
         all.as_array().unwrap().iter().map(|it| it["service"].as_str().unwrap().into()).collect()
@@ -454,13 +435,11 @@ fn a_service_that_only_a_deployment_brings_gets_certificates_as_long_as_the_depl
 #[test]
 fn what_a_deployment_brings_waits_for_the_end_of_one_that_is_under_way() {
     let mut world = World::issued();
-    world.deploy("d", &json!({}), &[("n0", 1, "Running"), ("n1", 1, "Running")]);
-    world.settle();
+    world.deploy("d", &json!({}), &[("n0", 1, "Running"), ("n1", 1, "Running")]).settle();
     world.bring("extra");
     let writes = world.settle();
     assert!(!writes.iter().any(|it| it.contains("Certificate")), "{writes:?}");
-    world.end("d", true, ["c1", "s1"]);
-    assert_eq!(world.settle()[0], "apply Certificate extra-own-n0");
+    assert_eq!(world.end("d", true, ["c1", "s1"]).settle()[0], "apply Certificate extra-own-n0");
 }
 
 #[test]
@@ -472,16 +451,14 @@ fn what_is_wrong_with_one_certificate_keeps_no_other_from_being_asked_for() {
     let writes = world.settle();
     assert_eq!(writes[0], "apply Certificate web-default-n0", "{writes:?}");
     assert_eq!(world.condition("NodeSetCertificatesReady"), is("False", "IssuerNotFound"));
-    world.issue("1");
-    world.settle();
+    world.issue("1").settle();
     let told = &world.status()["certificates"];
     assert_eq!((&told[0]["service"], &told[0]["waitingHosts"]), (&json!("web"), &Value::Null));
 }
 
 #[test]
 fn a_refused_write_does_not_tell_of_an_inventory_that_may_not_be_written() {
-    let mut world = World::certified();
-    world.settle();
+    let mut world = World::certified().at_rest();
     let before = world.status()["configHash"].clone();
     world.edit("/nodeTemplate/ansible", json!({ "ansibleVars": { "x": 1 } }));
     world.bring("extra");
@@ -499,8 +476,7 @@ fn a_refused_write_does_not_tell_of_an_inventory_that_may_not_be_written() {
 #[test]
 fn one_more_host_does_not_take_the_certificates_of_the_others() {
     let mut world = World::issued();
-    world.edit("/nodes/n2", json!({ "ansible": { "ansibleHost": "192.0.2.12" } }));
-    world.settle();
+    world.edit("/nodes/n2", json!({ "ansible": { "ansibleHost": "192.0.2.12" } })).settle();
     world.reserve();
     world.name_again();
     assert_eq!(world.condition("NodeSetCertificatesReady"), is("False", "Issuing"));
@@ -535,30 +511,23 @@ fn a_renewed_certificate_is_named_and_nothing_is_asked_anew() {
         "{}",
         world.message("UpToDate")
     );
-    world.issue("2");
-    let writes = world.settle();
-    assert_eq!(writes[0], "apply Secret compute-web-default-certs-0");
+    assert_eq!(world.issue("2").settle()[0], "apply Secret compute-web-default-certs-0");
     assert_eq!(world.condition("UpToDate"), is("False", "InputsChanged"));
-    let text = world.message("UpToDate");
-    assert!(text.contains("Secret compute-web-default-certs-0 of service install"), "{text}");
-    assert_eq!(world.condition("Ready"), is("True", "Ready"));
-    assert_eq!(world.condition("SetupReady"), is("True", "Ready"));
+    world.says("UpToDate", &["Secret compute-web-default-certs-0 of service install"]);
+    world.holds([("Ready", "True", "Ready"), ("SetupReady", "True", "Ready")]);
 }
 
 #[test]
 fn certificates_of_a_host_that_went_are_taken_back_after_the_deployment_that_runs() {
     let mut world = World::issued();
-    world.deploy("d", &json!({}), &[("n0", 1, "Running"), ("n1", 1, "Running")]);
-    world.settle();
-    world.edit("/nodes", json!({ "n0": { "ansible": { "ansibleHost": "192.0.2.10" } } }));
+    world.deploy("d", &json!({}), &[("n0", 1, "Running"), ("n1", 1, "Running")]).settle();
+    world.take_out();
     world.name_again();
     assert!(world.seen.issued.certificates.contains_key("web-default-n1.example.org"));
-    world.end("d", true, ["c1", "s1"]);
-    world.settle();
+    world.end("d", true, ["c1", "s1"]).settle();
     assert!(!world.seen.issued.certificates.contains_key("web-default-n1.example.org"));
     assert!(!world.seen.issued.secrets.contains_key("cert-web-default-n1.example.org"));
-    world.issue("1");
-    world.settle();
+    world.issue("1").settle();
     assert_eq!(world.condition("NodeSetCertificatesReady"), is("True", "Issued"));
 }
 
@@ -566,8 +535,7 @@ impl World {
     /// Runs passes after a change of the hosts, with the DNS operator's report.
     fn name_again(&mut self) {
         self.settle();
-        self.name();
-        self.settle();
+        self.name().settle();
     }
 }
 
@@ -575,18 +543,15 @@ impl World {
 fn tls_without_cert_manager_is_told_and_waited_for_where_it_is_asked_for() {
     let mut world = World::certified();
     (world.seen.issued, world.seen.bundles) = Default::default();
-    world.settle();
-    assert_eq!(world.condition("NodeSetCertificatesReady"), is("True", "NotEnabled"));
+    assert_eq!(world.settled("NodeSetCertificatesReady"), is("True", "NotEnabled"));
     assert!(world.message("NodeSetCertificatesReady").contains("no cert-manager"));
     assert_eq!(world.condition("SetupReady").0, "True");
-    world.edit("/tlsEnabled", json!(true));
-    world.settle();
+    world.edit("/tlsEnabled", json!(true)).settle();
     assert_eq!(world.condition("NodeSetCertificatesReady"), is("False", "CertManagerNotFound"));
     assert_eq!(world.condition("Ready"), is("False", "CertManagerNotFound"));
     assert_eq!(world.inventory()[SET]["vars"]["edpm_tls_certs_enabled"], false);
-    assert_eq!(world.pass().requeue_after, Some(crate::node_set::observed::CRD_POLL_INTERVAL));
-    world.edit("/tlsEnabled", json!(false));
-    world.settle();
+    assert_eq!(world.pass().requeue_after, Some(crate::host::machines::request::CRD_POLL_INTERVAL));
+    world.edit("/tlsEnabled", json!(false)).settle();
     assert_eq!(world.condition("SetupReady").0, "True");
 }
 
@@ -621,10 +586,8 @@ fn five_hundred_hosts_are_served_in_portions_and_then_nothing_is_written() {
     world.settle();
     world.reserve();
     assert_eq!(n_asked(&mut world), 500, "the names, and certificates of all but one");
-    world.name();
-    world.settle();
-    world.issue("1");
-    world.settle();
+    world.name().settle();
+    world.issue("1").settle();
     assert_eq!(world.condition("SetupReady"), is("True", "Ready"));
     assert_eq!(world.settle(), [""; 0]);
 }
@@ -642,8 +605,7 @@ fn what_is_refused_for_one_host_is_told_and_keeps_no_other_from_being_asked_for(
     world.take_status(status);
     assert_eq!(world.condition("WritesAccepted"), is("False", "Forbidden"));
     assert!(world.message("WritesAccepted").contains("IPSet n0"));
-    world.settle();
-    assert_eq!(world.condition("Ready"), is("False", "Reserving"), "it was taken after all");
+    assert_eq!(world.settled("Ready"), is("False", "Reserving"), "it was taken after all");
 }
 
 #[test]
@@ -653,8 +615,7 @@ fn a_service_that_cannot_be_read_is_told_with_its_field_and_its_certificates_sta
     let service = world.seen.services.remove("web").unwrap();
     let why = "spec.playbook: cannot be read; expected a string";
     world.seen.unreadable.insert("web".into(), why.into());
-    world.settle();
-    assert_eq!(world.condition("ServiceInputsReady"), is("False", "ServiceUnreadable"));
+    assert_eq!(world.settled("ServiceInputsReady"), is("False", "ServiceUnreadable"));
     let text = world.message("ServiceInputsReady");
     let listed =
         "OpenStackDataPlaneService web, listed in spec.services of OpenStackDataPlaneNodeSet";
@@ -674,15 +635,12 @@ fn a_service_that_cannot_be_read_is_told_with_its_field_and_its_certificates_sta
 #[test]
 fn certificates_that_are_not_wanted_any_more_are_taken_back_after_the_deployment_that_runs() {
     let mut world = World::issued();
-    world.deploy("d", &json!({}), &[("n0", 1, "Running"), ("n1", 1, "Running")]);
-    world.settle();
+    world.deploy("d", &json!({}), &[("n0", 1, "Running"), ("n1", 1, "Running")]).settle();
     let before = world.status()["certificates"].clone();
-    world.edit("/tlsEnabled", json!(false));
-    world.settle();
+    world.edit("/tlsEnabled", json!(false)).settle();
     assert_eq!(world.status()["certificates"], before, "its runs mount them");
     assert_eq!(world.seen.bundles.existing.len(), 1);
-    world.end("d", true, ["c1", "s1"]);
-    world.settle();
+    world.end("d", true, ["c1", "s1"]).settle();
     let issued = &world.seen.issued;
     let bundles = world.seen.bundles.existing.len();
     let left = (issued.certificates.len(), issued.secrets.len(), bundles);

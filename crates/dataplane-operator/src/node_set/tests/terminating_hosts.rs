@@ -1,22 +1,15 @@
 //! Hosts that were taken out of a node set and that another operator still cleans up after.
 
-use api::ansibleee::AnsibleEe;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
+use super::inventories::run;
+use super::nodes::other;
 use super::*;
-use crate::host::conflicts::Claim;
-
-const KEY: &str =
-    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIWOnjFtgHBGBoLBE0E8K1SBXAJAwqFXKF1sTvZlPo8+";
 
 impl World {
     /// The user takes n1 out.
-    pub(super) fn take_out(&mut self) {
-        self.edit("/nodes", json!({ "n0": { "ansible": { "ansibleHost": "192.0.2.10" } } }));
-    }
-
-    fn delete(&mut self) {
-        Arc::make_mut(&mut self.seen.set).metadata.deletion_timestamp = Some(Time(self.now));
+    pub(super) fn take_out(&mut self) -> &mut Self {
+        self.edit("/nodes", json!({ "n0": { "ansible": { "ansibleHost": "192.0.2.10" } } }))
     }
 
     fn recorded(&self) -> &api::dataplane::NodeSetStatus {
@@ -25,60 +18,39 @@ impl World {
 }
 
 /// Two hosts that are deployed, with finalizers on both.
-fn deployed() -> World {
-    let mut world = World::new();
-    world.settle();
-    world.deployed("d");
+fn held() -> World {
+    let mut world = deployed();
     world.finalize(&["n0", "n1"]);
-    world.settle();
     world
-}
-
-fn n1() -> Value {
-    json!({ "ansible": { "ansibleHost": "192.0.2.11" } })
-}
-
-#[test]
-fn finalizers_of_nodes_change_nothing_while_the_hosts_are_in_the_spec() {
-    let mut world = World::new();
-    world.settle();
-    world.deployed("d");
-    world.settle();
-    world.finalize(&["n0", "n1"]);
-    assert_eq!(world.settle(), [""; 0]);
 }
 
 #[test]
 fn a_host_that_is_taken_out_stays_in_the_inventory_until_its_finalizer_is_removed() {
-    let mut world = deployed();
+    let mut world = held();
     let before = world.inventory()[SET]["hosts"]["n1"].clone();
-    world.take_out();
-    assert_eq!(world.settle(), ["status NodeSet compute"], "the inventory is the same");
+    assert_eq!(world.take_out().settle(), ["status NodeSet compute"], "the inventory is the same");
     assert_eq!(world.states(), [HostState::Deployed, HostState::Terminating]);
-    assert_eq!(world.recorded().terminating_addresses["n1"], "192.0.2.11:22");
+    assert_eq!(world.node("n1").address.as_deref(), Some("192.0.2.11:22"));
     assert_eq!((world.recorded().nodes, world.recorded().ready_nodes), (1, 1));
     // Other changes go on around it.
     world.edit("/nodeTemplate/ansible", json!({ "ansibleVars": { "a": "b" } }));
     assert_eq!(world.settle().len(), 2);
     assert_eq!(world.inventory()[SET]["hosts"]["n1"], before);
     assert_eq!(world.inventory()[SET]["vars"]["a"], "b");
-    world.finalize(&["n0"]);
-    world.settle();
+    world.finalize(&["n0"]).settle();
     assert_eq!(world.inventory()[SET]["hosts"].as_object().unwrap().len(), 1);
     assert_eq!(world.states(), [HostState::Deployed]);
-    assert!(world.recorded().terminating_addresses.is_empty());
     assert_eq!(world.settle(), [""; 0]);
 }
 
 #[test]
 fn a_node_set_is_as_ready_and_as_up_to_date_as_if_the_host_were_gone() {
     let conditions = |holds: bool| {
-        let mut world = deployed();
+        let mut world = held();
         if !holds {
             world.finalize(&[]);
         }
-        world.take_out();
-        world.settle();
+        world.take_out().settle();
         let all = world.recorded().conditions.clone();
         (world.hash(), world.recorded().inputs.clone(), all)
     };
@@ -91,39 +63,26 @@ fn a_node_set_is_as_ready_and_as_up_to_date_as_if_the_host_were_gone() {
 
 #[test]
 fn all_hosts_can_be_taken_out() {
-    let mut world = deployed();
+    let mut world = held();
     let before = world.content.clone();
-    world.edit("/nodes", json!({}));
-    world.settle();
+    world.edit("/nodes", json!({})).settle();
     assert_eq!(world.content["inventory"], before["inventory"]);
     assert_eq!(world.states(), [HostState::Terminating; 2]);
-    world.finalize(&[]);
-    world.settle();
+    world.finalize(&[]).settle();
     assert!(world.inventory()[SET].get("hosts").is_none());
     assert!(world.recorded().hosts.is_empty());
 }
 
 #[test]
 fn the_learned_key_of_a_terminating_host_stays_known_and_a_changed_one_can_be_accepted() {
-    let run = |key: &str| -> Arc<AnsibleEe> {
-        let run = json!({
-            "apiVersion": "ansibleee.openstack.org/v1beta1",
-            "kind": "OpenStackAnsibleEE",
-            "metadata": { "name": "r", "namespace": NAMESPACE,
-                "creationTimestamp": "2026-01-01T00:00:01Z" },
-            "spec": { "hosts": [{ "name": "n1", "address": "192.0.2.11:22" }] },
-            "status": { "hostKeys": [{ "name": "n1", "key": key }] },
-        });
-        Arc::new(serde_json::from_value(run).unwrap())
-    };
-    let mut world = deployed();
+    let run = |key: &str| run("n1", "192.0.2.11:22", key);
+    let mut world = held();
     world.seen.runs = vec![run(KEY)];
     world.settle();
     world.seen.runs.clear();
-    world.take_out();
-    world.settle();
+    world.take_out().settle();
     assert_eq!(world.content["known_hosts"], format!("192.0.2.11 {KEY}\n"));
-    assert_eq!(world.recorded().host_keys["n1"], KEY);
+    assert_eq!(world.node("n1").host_key.as_deref(), Some(KEY));
     let other = KEY.replace("WOnjFt", "AAAAAA");
     world.seen.runs = vec![run(&other)];
     let print = operator_core::run_engine::host_key::HostKey::parse(&other).unwrap().fingerprint();
@@ -132,64 +91,38 @@ fn the_learned_key_of_a_terminating_host_stays_known_and_a_changed_one_can_be_ac
     });
     world.settle();
     assert_eq!(world.content["known_hosts"], format!("192.0.2.11 {other}\n"));
-    world.finalize(&[]);
-    world.settle();
+    world.finalize(&[]).settle();
     assert_eq!(world.content["known_hosts"], "");
-    assert!(world.recorded().host_keys.is_empty());
 }
 
 #[test]
 fn an_inventory_that_was_lost_is_written_without_the_host_and_nothing_waits_for_it() {
-    let mut world = deployed();
-    world.take_out();
-    world.settle();
+    let mut world = held();
+    world.take_out().settle();
     world.seen.inventory = None;
     world.content.clear();
     world.settle();
     assert_eq!(world.inventory()[SET]["hosts"].as_object().unwrap().len(), 1);
-    assert_eq!(world.recorded().terminating_addresses["n1"], "192.0.2.11:22", "it stays known");
+    assert_eq!(world.node("n1").address.as_deref(), Some("192.0.2.11:22"), "it stays known");
     assert_eq!(world.condition("Ready"), is("True", "Ready"));
     assert_eq!(world.settle(), [""; 0]);
     // What another field manager wrote is not renewed as if it were the operator's.
-    let mut world = deployed();
-    world.take_out();
-    world.settle();
+    let mut world = held();
+    world.take_out().settle();
     world.seen.inventory.as_mut().unwrap().managed_fields = ManagedFields::default();
     world.settle();
     assert_eq!(world.inventory()[SET]["hosts"].as_object().unwrap().len(), 1);
 }
 
 #[test]
-fn a_host_that_comes_back_is_in_service_and_is_to_be_deployed_again() {
-    let mut world = deployed();
-    let hash = world.recorded().hosts[1].hash.clone();
-    assert!(hash.is_some());
-    world.take_out();
-    world.settle();
-    world.edit("/nodes/n1", n1());
-    world.settle();
-    assert_eq!(world.states(), [HostState::Deployed, HostState::Undeployed]);
-    assert_eq!(world.recorded().hosts[1].hash, hash);
-    assert!(world.recorded().terminating_addresses.is_empty());
-    assert_eq!(world.condition("DeploymentReady"), is("False", "NotDeployed"));
-    assert!(world.message("DeploymentReady").contains("taken out of the node set and put back"));
-    world.deployed("again");
-    world.settle();
-    assert_eq!(world.condition("Ready"), is("True", "Ready"));
-}
-
-#[test]
 fn a_deployment_keeps_its_inventory_and_the_host_stays_after_it() {
-    let mut world = deployed();
-    world.deploy("e", &json!({}), &[("n0", 1, "Running"), ("n1", 1, "Running")]);
-    world.settle();
+    let mut world = held();
+    world.deploy("e", &json!({}), &[("n0", 1, "Running"), ("n1", 1, "Running")]).settle();
     let before = world.content.clone();
-    world.take_out();
-    world.settle();
+    world.take_out().settle();
     assert_eq!(world.content, before);
     world.deploy("e", &json!({}), &[("n0", 2, "Succeeded")]);
-    world.end("e", true, ["c1", "s1"]);
-    world.settle();
+    world.end("e", true, ["c1", "s1"]).settle();
     assert_eq!(world.states(), [HostState::Deployed, HostState::Terminating]);
     assert_eq!(world.content["inventory"], before["inventory"]);
     assert_eq!(world.condition("Ready"), is("True", "Ready"));
@@ -197,7 +130,7 @@ fn a_deployment_keeps_its_inventory_and_the_host_stays_after_it() {
 
 #[test]
 fn terminating_hosts_count_among_the_most_that_a_node_set_may_have() {
-    let mut world = deployed();
+    let mut world = held();
     let node = |n: usize| {
         (
             format!("m{n:03}"),
@@ -206,19 +139,16 @@ fn terminating_hosts_count_among_the_most_that_a_node_set_may_have() {
         )
     };
     let nodes: serde_json::Map<String, Value> = (0..499).map(node).collect();
-    world.edit("/nodes", json!(nodes));
-    world.settle();
+    world.edit("/nodes", json!(nodes)).settle();
     assert_eq!(world.condition("InputReady"), is("False", "TooManyHosts"));
-    let message = world.message("InputReady");
-    assert!(message.contains("499 nodes and 2 hosts that are still terminating"), "{message}");
-    world.finalize(&["n0"]);
-    world.settle();
+    world.says("InputReady", &["499 nodes and 2 hosts that are still terminating"]);
+    world.finalize(&["n0"]).settle();
     assert_eq!(world.condition("InputReady"), is("True", "InputComplete"));
 }
 
 #[test]
 fn a_host_at_the_address_of_a_terminating_one_waits_for_it() {
-    let mut world = deployed();
+    let mut world = held();
     world.edit(
         "/nodes",
         json!({
@@ -227,15 +157,10 @@ fn a_host_at_the_address_of_a_terminating_one_waits_for_it() {
         }),
     );
     let before = world.content.clone();
-    world.settle();
-    assert_eq!(world.condition("InputReady"), is("False", "HostTaken"));
-    let message = world.message("InputReady");
-    for words in ["Host n9", "address 192.0.2.11 of host n1", "still terminating"] {
-        assert!(message.contains(words), "{words}: {message}");
-    }
+    assert_eq!(world.settled("InputReady"), is("False", "HostTaken"));
+    world.says("InputReady", &["Host n9", "address 192.0.2.11 of host n1", "still terminating"]);
     assert_eq!(world.content, before);
-    world.finalize(&["n0"]);
-    world.settle();
+    world.finalize(&["n0"]).settle();
     assert_eq!(world.condition("InputReady"), is("True", "InputComplete"));
     let inventory = world.inventory();
     assert_eq!(
@@ -246,20 +171,11 @@ fn a_host_at_the_address_of_a_terminating_one_waits_for_it() {
 
 #[test]
 fn a_terminating_host_belongs_to_its_node_set_until_its_finalizer_is_removed() {
-    let mut world = deployed();
-    let mut other: NodeSet = object(
-        "OpenStackDataPlaneNodeSet",
-        "other",
-        &json!({
-            "preProvisioned": true, "services": [],
-            "nodeTemplate": { "ansibleSSHPrivateKeySecret": "key" },
-            "nodes": { "n1": { "ansible": { "ansibleHost": "192.0.2.11" } } },
-        }),
-    );
+    let mut world = held();
+    let mut other = (*other("192.0.2.11")).clone();
     other.metadata.creation_timestamp = Some(Time("2026-01-02T00:00:00Z".parse().unwrap()));
     let taken = |world: &World| {
-        let own = Claim::of_node_set(&world.seen.set);
-        let found = Claim::of_node_set(&other).taken(std::slice::from_ref(&own));
+        let found = Claim::of_node_set(&other).taken(&[world.claim()]);
         found.first().map(|it| it.message("OpenStackDataPlaneNodeSet other"))
     };
     world.take_out();
@@ -272,20 +188,16 @@ fn a_terminating_host_belongs_to_its_node_set_until_its_finalizer_is_removed() {
     world.seen.neighbours = vec![Claim::of_node_set(&other)];
     assert_eq!(world.settle(), [""; 0]);
     other.metadata.creation_timestamp = Some(Time("2026-01-02T00:00:00Z".parse().unwrap()));
-    world.finalize(&[]);
-    world.settle();
-    let own = Claim::of_node_set(&world.seen.set);
-    assert_eq!(Claim::of_node_set(&other).taken(&[own]), []);
+    world.finalize(&[]).settle();
+    assert_eq!(Claim::of_node_set(&other).taken(&[world.claim()]), []);
 }
 
 #[test]
 fn a_deleted_node_set_waits_until_no_node_has_a_finalizer_of_others() {
-    let mut world = deployed();
-    world.take_out();
-    world.settle();
+    let mut world = held();
+    world.take_out().settle();
     let before = world.content.clone();
-    world.delete();
-    assert_eq!(world.settle(), ["status NodeSet compute"]);
+    assert_eq!(world.go().settle(), ["status NodeSet compute"]);
     assert_eq!(world.condition("SetupReady"), is("False", "DeletionWaits"));
     let message = world.message("SetupReady");
     for words in ["OpenStackDataPlaneNode n0, n1", OTHER, "docs/removal.md"] {
@@ -293,22 +205,10 @@ fn a_deleted_node_set_waits_until_no_node_has_a_finalizer_of_others() {
     }
     assert_eq!(world.states(), [HostState::Terminating; 2]);
     assert_eq!(world.content, before, "the inventory is complete");
-    world.finalize(&["n0"]);
-    world.settle();
+    world.finalize(&["n0"]).settle();
     assert!(!world.message("SetupReady").contains("n1"), "{}", world.message("SetupReady"));
-    world.finalize(&[]);
-    let writes = world.settle();
-    assert_eq!(writes.last().unwrap(), "release NodeSet compute");
+    assert_eq!(world.finalize(&[]).settle().last().unwrap(), "release NodeSet compute");
     assert!(world.seen.inventory.is_none());
-}
-
-#[test]
-fn a_namespace_that_is_deleted_waits_for_no_host() {
-    let mut world = deployed();
-    world.delete();
-    world.seen.is_namespace_terminating = true;
-    let expected = ["delete Secret dataplanenodeset-compute", "release NodeSet compute"];
-    assert_eq!(world.settle()[1..], expected);
 }
 
 /// The host names of the reservations, the names for the DNS server, and the certificates.
@@ -328,17 +228,15 @@ fn what_a_terminating_host_has_on_its_networks_stays_until_its_finalizer_is_remo
     world.finalize(&["n1"]);
     let (before, status) = (on_networks(&world), world.status());
     assert!(before.iter().all(|it| it.iter().any(|it| it.contains("n1"))), "{before:?}");
-    world.take_out();
-    let writes = world.settle();
+    let writes = world.take_out().settle();
     assert!(!writes.iter().any(|it| it.starts_with("delete")), "{writes:?}");
     assert_eq!(on_networks(&world), before);
     for field in ["allIPs", "allHostnames"] {
         assert_eq!(world.status()[field], status[field], "{field}");
     }
-    assert_eq!(world.recorded().terminating_addresses["n1"], "192.0.2.101:22");
+    assert_eq!(world.node("n1").address.as_deref(), Some("192.0.2.101:22"));
     // The certificates that runs mount are those of the others.
-    world.issue("1");
-    world.settle();
+    world.issue("1").settle();
     assert_eq!(world.condition("NodeSetCertificatesReady"), is("True", "Issued"));
     assert_eq!(world.settle(), [""; 0]);
     let mut unnamed = world.clone();
@@ -349,8 +247,7 @@ fn what_a_terminating_host_has_on_its_networks_stays_until_its_finalizer_is_remo
         assert!(!writes.contains(&write.to_owned()), "{write}: {writes:?}");
     }
     assert_eq!(unnamed.recorded().all_ips.keys().collect::<Vec<_>>(), ["n1.example.org"]);
-    world.finalize(&[]);
-    let writes = world.settle();
+    let writes = world.finalize(&[]).settle();
     for write in [
         "delete IPSet n1.example.org",
         "apply DNSData compute",

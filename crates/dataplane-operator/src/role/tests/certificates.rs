@@ -16,10 +16,6 @@ fn foreign<K: DeserializeOwned>(kind: &str, name: &str, body: Value) -> K {
     serde_json::from_value(object).unwrap()
 }
 
-fn role(world: &mut World) -> &mut Role {
-    Arc::make_mut(world.seen.role.as_mut().unwrap())
-}
-
 /// The cluster with cert-manager, and a role whose service `agent` has a certificate that
 /// `install-certs` brings.
 fn certified() -> World {
@@ -38,7 +34,7 @@ fn certified() -> World {
     let issuer: Issuer = foreign("Issuer", "internal", json!({ "metadata": metadata, "spec": {} }));
     world.seen.issued.is_served = true;
     world.seen.issued.issuers = vec![Arc::new(issuer)];
-    let spec = &mut role(&mut world).spec;
+    let spec = &mut world.role().spec;
     spec.tls_enabled = Some(true);
     spec.services = ["install-os", "install-certs", "agent"].map(str::to_owned).into();
     world
@@ -82,12 +78,13 @@ impl World {
     }
 
     /// cert-manager says this of every certificate.
-    fn say(&mut self, status: &str, message: &str) {
+    fn say(&mut self, status: &str, message: &str) -> &mut Self {
         for it in self.seen.issued.certificates.values_mut() {
             let ready = json!({ "type": "Ready", "status": status, "message": message });
             let status = serde_json::from_value(json!({ "conditions": [ready] })).unwrap();
             Arc::make_mut(it).status = Some(status);
         }
+        self
     }
 
     /// cert-manager issues every certificate.
@@ -132,22 +129,18 @@ fn each_host_gets_its_certificate_and_what_brings_it_waits_in_cert_managers_word
     let told = world.message(0, "InputReady");
     assert_eq!(told, "Certificate agent-default-n0 is asked for now.");
     assert_eq!(runs(&world.settle()), [""; 0], "what comes before runs already");
-    world.finish(&[]);
-    assert_eq!(runs(&world.settle()), [""; 0]);
+    assert_eq!(runs(&world.finish(&[]).settle()), [""; 0]);
     let told = world.message(0, "InputReady");
     let words = "Certificate agent-default-n0 is not ready: its issuer has not signed it yet.";
     assert_eq!(told, words);
-    world.say("False", "Issuing certificate as Secret does not exist.");
-    world.settle();
+    world.say("False", "Issuing certificate as Secret does not exist.").settle();
     let told = world.message(0, "InputReady");
     assert!(
         told.ends_with("is not ready: Issuing certificate as Secret does not exist."),
         "{told}"
     );
-    world.say("True", "Certificate is up to date and has not expired");
-    world.settle();
-    let told = world.message(0, "InputReady");
-    assert!(told.contains("Secret cert-agent-default-n0 has no tls.crt yet."), "{told}");
+    world.say("True", "Certificate is up to date and has not expired").settle();
+    world.says(0, "InputReady", &["Secret cert-agent-default-n0 has no tls.crt yet."]);
     world.issue();
     assert_eq!(runs(&world.settle()), ["install-certs on n0,n1"]);
     assert_eq!(world.condition(0, "InputReady"), is("True", "InputComplete"));
@@ -162,8 +155,7 @@ fn a_run_mounts_the_certificates_of_its_own_hosts_and_ca_bundles_and_plays_know_
     world.ask();
     world.issue();
     world.settle();
-    world.finish(&[("n1", "Failed")]);
-    world.settle();
+    world.finish(&[("n1", "Failed")]).settle();
     let run = world.seen.runs.iter().find(|it| it.name_any().starts_with("install-certs")).unwrap();
     let mounts = run.spec.extra_mounts.iter();
     let (mounts, volumes): (Vec<_>, Vec<_>) =
@@ -200,17 +192,13 @@ fn a_run_mounts_the_certificates_of_its_own_hosts_and_ca_bundles_and_plays_know_
 fn a_renewed_certificate_is_brought_to_its_host_alone_by_what_brings_certificates_alone() {
     let mut world = World::with_certificates();
     world.put("cert-agent-default-n0", &[("ca.crt", "1"), ("tls.crt", "2"), ("tls.key", "2")]);
-    world.set_deploy(false);
-    world.settle();
+    world.set_deploy(false).settle();
     assert_eq!(world.condition(0, "UpToDate"), is("False", "InputsChanged"));
-    let told = world.message(0, "UpToDate");
-    assert!(told.contains("Secret cert-agent-default-n0"), "{told}");
+    world.says(0, "UpToDate", &["Secret cert-agent-default-n0"]);
     assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
     assert_eq!(world.condition(1, "UpToDate"), is("True", "UpToDate"));
-    world.set_deploy(true);
-    assert_eq!(runs(&world.settle()), ["install-certs on n0"]);
-    world.finish(&[]);
-    assert_eq!(runs(&world.settle()), [""; 0]);
+    assert_eq!(runs(&world.set_deploy(true).settle()), ["install-certs on n0"]);
+    assert_eq!(runs(&world.finish(&[]).settle()), [""; 0]);
     assert_eq!(world.condition(0, "UpToDate"), is("True", "UpToDate"));
 }
 
@@ -233,8 +221,7 @@ fn what_keeps_all_hosts_from_having_certificates_is_told_on_the_role_with_the_wa
     let told = |world: &mut World, reason: &str, words: &str| {
         world.ask();
         assert_eq!(runs(&world.settle()), [""; 0]);
-        world.finish(&[]);
-        assert_eq!(runs(&world.settle()), [""; 0], "{reason}");
+        assert_eq!(runs(&world.finish(&[]).settle()), [""; 0], "{reason}");
         assert_eq!(world.role_condition("InputReady"), is("False", reason));
         assert_eq!(world.condition(0, "InputReady"), is("False", reason));
         let message = world.message(0, "InputReady");
@@ -252,7 +239,7 @@ fn what_keeps_all_hosts_from_having_certificates_is_told_on_the_role_with_the_wa
     told(&mut world, "CertManagerNotFound", words);
     assert_eq!(world.pass().requeue_after, Some(std::time::Duration::from_mins(1)));
     let mut world = certified();
-    role(&mut world).spec.services = ["install-os", "agent"].map(str::to_owned).into();
+    world.role().spec.services = ["install-os", "agent"].map(str::to_owned).into();
     let words = "list a service with addCertMounts, such as install-certs, before it in spec.services \
                  of OpenStackDataPlaneRole compute";
     told(&mut world, "CertificatesNotBrought", words);
@@ -268,10 +255,8 @@ fn a_host_whose_services_register_under_another_name_is_refused_before_its_first
     let section = json!({ "ansibleVars": { "canonical_hostname": "n0.example.org" } });
     node.spec.node = Some(serde_json::from_value(section).unwrap());
     world.ask();
-    world.settle();
-    assert_eq!(world.condition(0, "InputReady"), is("False", "HostNameDiffers"));
-    let told = world.message(0, "InputReady");
-    assert!(told.contains("set spec.hostName to the name under which"), "{told}");
+    assert_eq!(world.settled(0, "InputReady"), is("False", "HostNameDiffers"));
+    world.says(0, "InputReady", &["set spec.hostName to the name under which"]);
     assert_eq!(world.condition(1, "InputReady").1, "Issuing");
 }
 
@@ -294,7 +279,7 @@ fn an_address_that_plays_take_for_the_hosts_own_is_the_certificates_and_so_are_f
 fn without_tls_a_role_asks_for_nothing_mounts_nothing_and_waits_for_nothing() {
     for tls_enabled in [None, Some(false)] {
         let mut world = certified();
-        role(&mut world).spec.tls_enabled = tls_enabled;
+        world.role().spec.tls_enabled = tls_enabled;
         world.seen.sources.remove(&SourceRef::secret(NAMESPACE, "trusted"));
         assert_eq!(world.ask(), [""; 0]);
         world.deploy();
@@ -311,9 +296,9 @@ fn without_tls_a_role_asks_for_nothing_mounts_nothing_and_waits_for_nothing() {
 #[test]
 fn switching_tls_on_deploys_each_service_once_more_and_off_takes_the_certificates_back() {
     let mut world = certified();
-    role(&mut world).spec.tls_enabled = None;
+    world.role().spec.tls_enabled = None;
     world.deploy();
-    role(&mut world).spec.tls_enabled = Some(true);
+    world.role().spec.tls_enabled = Some(true);
     world.ask();
     assert_eq!(runs(&world.settle()), [""; 0], "a host in service waits for all that it needs");
     assert_eq!(world.condition(0, "UpToDate"), is("False", "InputsChanged"));
@@ -321,7 +306,7 @@ fn switching_tls_on_deploys_each_service_once_more_and_off_takes_the_certificate
     assert_eq!(runs(&world.settle()), ["install-os on n0,n1"]);
     world.deploy();
     assert_eq!(world.condition(0, "UpToDate"), is("True", "UpToDate"));
-    role(&mut world).spec.tls_enabled = Some(false);
+    world.role().spec.tls_enabled = Some(false);
     let deleted = ["agent-default-n0", "agent-default-n1"];
     assert_eq!(world.ask(), deleted.map(|it| format!("delete {it}")));
     let deleted = ["cert-agent-default-n0", "cert-agent-default-n1"];
@@ -337,7 +322,7 @@ fn certificates_of_a_node_that_went_go_and_those_of_a_role_go_with_it() {
     assert_eq!(world.ask(), ["delete agent-default-n1"]);
     assert_eq!(world.ask(), ["delete cert-agent-default-n1"]);
     let now = k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(world.now);
-    role(&mut world).metadata.deletion_timestamp = Some(now);
+    world.role().metadata.deletion_timestamp = Some(now);
     let plan = recorded(decide::decide(&world.seen, None, world.now));
     let deleted = plan.steps.iter().filter(|it| matches!(it.write, Write::Delete { .. }));
     let deleted: Vec<&str> = deleted.map(|it| it.target.name.as_str()).collect();

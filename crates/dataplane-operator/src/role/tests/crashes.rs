@@ -42,11 +42,15 @@ impl Play {
                 self.world.finalize("n1", &[INVENTORY_FINALIZER, OTHER]);
                 self.world.remove("n1");
             }
-            2 => self.world.finalize("n1", &[INVENTORY_FINALIZER]),
+            2 => {
+                self.world.finalize("n1", &[INVENTORY_FINALIZER]);
+            }
             3 => self.world.change("DataPlaneRole", "compute", |it| {
                 it.deletion_timestamp = Some(at);
             }),
-            _ => self.world.remove("n0"),
+            _ => {
+                self.world.remove("n0");
+            }
         }
     }
 

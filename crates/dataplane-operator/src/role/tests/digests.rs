@@ -5,6 +5,7 @@ use operator_core::keyed::{KEY_LOST, Keys};
 use operator_core::plan::EventDraft;
 use operator_runtime::source_cache::Content;
 use operator_runtime::source_cache::Values;
+use testkit::passes::notices;
 
 use super::*;
 
@@ -59,18 +60,7 @@ impl World {
 
     /// Runs passes until nothing is written any more; returns what was reported.
     fn told(&mut self) -> Vec<EventDraft> {
-        let mut all = Vec::new();
-        loop {
-            let plan = self.pass();
-            if plan.all().next().is_none() {
-                return all;
-            }
-            for step in plan.steps {
-                if let Write::Status { notices, .. } = step.write {
-                    all.extend(notices);
-                }
-            }
-        }
+        notices(|| self.pass())
     }
 }
 
@@ -131,8 +121,7 @@ fn an_upgrade_to_keyed_digests_writes_nothing_and_runs_nothing() {
     for world in [&mut before, &mut world] {
         world.read(&keyed, "another");
         assert_eq!(World::n_runs(&world.settle()), 1);
-        let message = world.message(0, "UpToDate");
-        assert!(message.contains("Secret files, ansibleVarsFrom Secret vars"), "{message}");
+        world.says(0, "UpToDate", &["Secret files, ansibleVarsFrom Secret vars"]);
     }
 }
 
@@ -189,10 +178,8 @@ fn an_upgrade_in_the_middle_of_a_deployment_goes_on_with_its_runs() {
 
 #[test]
 fn a_host_that_failed_before_an_upgrade_is_tried_again_when_it_is_due_and_not_for_the_upgrade() {
-    let mut world = world(&Keys::default());
-    world.settle();
-    world.finish(&[("n0", "Failed")]);
-    world.settle();
+    let mut world = world(&Keys::default()).at_rest();
+    world.finish(&[("n0", "Failed")]).settle();
     world.read(&keys(b"key", &[]), VALUE);
     world.deploy();
     assert_eq!(world.condition(0, "Ready"), is("False", "TaskFailed"));
@@ -233,14 +220,12 @@ fn a_lost_key_runs_nothing_is_told_once_and_hides_no_change_of_anything_else() {
 
     let mut world = deployed(&keys(b"lost", &[]));
     world.read(&keys(b"new", &[]), VALUE);
-    world.set_var("hello");
-    assert_eq!(World::n_runs(&world.settle()), 1);
+    assert_eq!(World::n_runs(&world.set_var("hello").settle()), 1);
 }
 
 #[test]
 fn the_values_beside_an_inventory_follow_their_secret_although_the_key_is_lost() {
     let mut world = deployed(&keys(b"lost", &[]));
     world.read(&keys(b"new", &[]), "another");
-    let writes = world.settle();
-    assert!(writes.contains(&"apply Secret dataplanerole-compute".to_owned()), "{writes:?}");
+    assert!(world.settle().contains(&"apply Secret dataplanerole-compute".to_owned()));
 }

@@ -73,8 +73,7 @@ fn a_node_without_an_inventory_is_not_held() {
 
 #[test]
 fn a_deleted_node_takes_its_inventory_with_it_and_leaves_its_roles() {
-    let mut world = World::new();
-    world.deploy();
+    let mut world = World::deployed();
     world.delete_node(&[]);
     let writes = world.settle();
     assert_eq!(
@@ -92,8 +91,7 @@ fn a_deleted_node_takes_its_inventory_with_it_and_leaves_its_roles() {
 #[test]
 fn an_inventory_stays_while_anybody_else_holds_its_node_and_comes_last() {
     for other in [OTHER, "foregroundDeletion", "orphan"] {
-        let mut world = World::new();
-        world.deploy();
+        let mut world = World::deployed();
         world.delete_node(&[other]);
         let writes = world.settle();
         assert!(!writes.iter().any(|it| it.contains("n0")), "{other}: {writes:?}");
@@ -107,8 +105,7 @@ fn an_inventory_stays_while_anybody_else_holds_its_node_and_comes_last() {
 
 #[test]
 fn an_operator_killed_between_the_two_writes_forgets_nothing() {
-    let mut world = World::new();
-    world.deploy();
+    let mut world = World::deployed();
     world.delete_node(&[]);
     let plan = recorded(decide::decide(&world.seen, None, world.now));
     world.take(&plan.steps[..1]);
@@ -118,8 +115,7 @@ fn an_operator_killed_between_the_two_writes_forgets_nothing() {
 
 #[test]
 fn a_role_and_its_nodes_deleted_together_leave_nothing() {
-    let mut world = World::new();
-    world.deploy();
+    let mut world = World::deployed();
     world.delete("DataPlaneRole", "compute", &[]);
     for name in ["n0", "n1"] {
         world.delete("DataPlaneNode", name, &[]);
@@ -131,8 +127,7 @@ fn a_role_and_its_nodes_deleted_together_leave_nothing() {
 
 #[test]
 fn a_deleted_role_leaves_its_nodes_and_their_inventories() {
-    let mut world = World::new();
-    world.deploy();
+    let mut world = World::deployed();
     world.delete("DataPlaneRole", "compute", &[]);
     world.settle();
     assert!(world.seen.role.is_none());
@@ -143,8 +138,7 @@ fn a_deleted_role_leaves_its_nodes_and_their_inventories() {
 
 #[test]
 fn an_inventory_that_would_go_with_its_owner_is_written_anew() {
-    let mut world = World::new();
-    world.deploy();
+    let mut world = World::deployed();
     world.seen.inventories.get_mut("dataplanenode-n1").unwrap().has_owner = true;
     assert_eq!(world.settle(), ["apply ConfigMap dataplanenode-n1"]);
 }

@@ -43,7 +43,7 @@ impl World {
     }
 
     /// Ends every open run; scanned hosts present these keys, by their index.
-    fn tell(&mut self, keys: &[(&str, usize)], fails: &[(&str, &str)]) {
+    fn tell(&mut self, keys: &[(&str, usize)], fails: &[(&str, &str)]) -> &mut Self {
         self.now = self.now.saturating_add(SignedDuration::from_secs(1)).unwrap();
         let is_open = |it: &&Arc<AnsibleEe>| is_open(it);
         let open: Vec<String> =
@@ -59,6 +59,7 @@ impl World {
             let status = Arc::make_mut(run).status.as_mut().unwrap();
             status.host_keys = serde_json::from_value(json!(told)).unwrap();
         }
+        self
     }
 
     /// Two hosts that are deployed, and whose keys were learned.
@@ -92,13 +93,14 @@ impl World {
         object["data"].clone()
     }
 
-    fn accept(&mut self, node: usize, fingerprint: &str) {
-        let node = Arc::make_mut(&mut self.seen.nodes[node]);
-        node.annotations_mut().insert(ACCEPT.into(), fingerprint.into());
+    fn accept(&mut self, node: usize, fingerprint: &str) -> &mut Self {
+        self.node(node).annotations_mut().insert(ACCEPT.into(), fingerprint.into());
+        self
     }
 
-    fn wait(&mut self) {
+    fn wait(&mut self) -> &mut Self {
         self.now = self.now.saturating_add(SignedDuration::from_mins(11)).unwrap();
+        self
     }
 }
 
@@ -117,8 +119,7 @@ fn nothing(host: &str) -> (String, Option<HostKeyScan>) {
 #[test]
 fn a_first_contact_learns_the_keys_and_costs_one_more_inventory_and_no_status() {
     let mut world = World::unknown();
-    let first = world.settle();
-    assert_eq!(first, World::new().settle(), "as with known hosts");
+    assert_eq!(world.settle(), World::new().settle(), "as with known hosts");
     assert_eq!(world.asked(), [any("n0"), any("n1")]);
     // The operator owns the data key from the beginning.
     assert_eq!(world.data("dataplanerole-compute")["known_hosts"], "");
@@ -144,8 +145,7 @@ fn a_first_contact_learns_the_keys_and_costs_one_more_inventory_and_no_status() 
         ["status DataPlaneNode n0", "status DataPlaneNode n1", "status DataPlaneRole compute"]
     );
     assert_eq!((world.host_key(0), world.host_key(1)), (Some(KEYS[0]), Some(KEYS[1])));
-    world.wait();
-    assert_eq!(world.settle(), [""; 0]);
+    assert_eq!(world.wait().settle(), [""; 0]);
 }
 
 #[test]
@@ -155,50 +155,39 @@ fn what_was_learned_is_no_input() {
         let hashes: Vec<String> = status.services.into_iter().map(|it| it.hash).collect();
         (hashes, status.deployed_inputs)
     };
-    let mut known = World::new();
-    known.deploy();
+    let known = World::deployed();
     let mut learned = World::learned();
     assert_eq!(hashes(&known), hashes(&learned));
     // Naming the hosts in the user's `known_hosts`, or removing them again, deploys nothing either.
     for text in [Some(format!("* {}", KEYS[2])), None] {
         learned.set_known_hosts(text.as_deref());
-        let writes = learned.settle();
-        assert!(!writes.iter().any(|it| it.starts_with("run")), "{writes:?}");
+        assert_eq!(runs(&learned.settle()), [""; 0]);
         assert_eq!(learned.condition(0, "UpToDate"), is("True", "UpToDate"));
     }
 }
 
 #[test]
 fn a_failing_host_is_learned_all_the_same_and_known_when_it_is_tried_again() {
-    let mut world = World::unknown();
-    world.settle();
-    world.tell(&[("n0", 0), ("n1", 1)], &[("n1", "Unreachable")]);
-    world.settle();
+    let mut world = World::unknown().at_rest();
+    world.tell(&[("n0", 0), ("n1", 1)], &[("n1", "Unreachable")]).settle();
     assert_eq!(world.host_key(1), Some(KEYS[1]), "with the write that tells of the failure");
-    world.tell(&[], &[]);
-    world.wait();
-    world.settle();
+    world.tell(&[], &[]).wait().settle();
     assert_eq!(world.asked(), [nothing("n1")]);
 }
 
 #[test]
 fn a_host_that_told_nothing_is_asked_again() {
-    let mut world = World::unknown();
-    world.settle();
-    world.tell(&[("n0", 0)], &[("n1", "HostKeyMismatch")]);
-    world.settle();
+    let mut world = World::unknown().at_rest();
+    world.tell(&[("n0", 0)], &[("n1", "HostKeyMismatch")]).settle();
     assert_eq!(world.host_key(1), None);
-    world.tell(&[], &[]);
-    world.wait();
-    world.settle();
+    world.tell(&[], &[]).wait().settle();
     assert_eq!(world.asked(), [any("n1")]);
 }
 
 #[test]
 fn a_changed_key_is_refused_and_told_until_the_human_accepts_it() {
     let mut world = World::learned();
-    world.set_var("hello");
-    world.settle();
+    world.set_var("hello").settle();
     assert_eq!(world.asked(), [nothing("n0"), nothing("n1")]);
     world.tell(&[], &[("n0", "HostKeyMismatch")]);
     world.deploy();
@@ -211,37 +200,29 @@ fn a_changed_key_is_refused_and_told_until_the_human_accepts_it() {
         world.message(0, "Ready")
     );
     // The next attempt scans the key to report its fingerprint; it trusts only the known one.
-    world.wait();
-    world.settle();
+    world.wait().settle();
     assert_eq!(world.asked(), [only("n0", 0)]);
-    world.tell(&[("n0", 2)], &[("n0", "HostKeyMismatch")]);
-    world.settle();
+    world.tell(&[("n0", 2)], &[("n0", "HostKeyMismatch")]).settle();
     let with_fingerprint = format!("{command}{}", fingerprint(2));
     assert!(world.message(0, "Ready").contains(&with_fingerprint), "{}", world.message(0, "Ready"));
     assert_eq!(world.host_key(0), Some(KEYS[0]));
     assert_eq!(world.settle(), [""; 0]);
     // Once accepted, the host is retried at once.
-    world.accept(0, &fingerprint(2));
-    let writes = world.settle();
-    assert!(writes.contains(&"run install-os on n0".to_owned()), "{writes:?}");
+    assert!(world.accept(0, &fingerprint(2)).settle().contains(&"run install-os on n0".to_owned()));
     assert_eq!(world.asked(), [only("n0", 2)]);
     world.deploy();
     assert_eq!(world.host_key(0), Some(KEYS[2]));
     assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
-    world.wait();
-    assert_eq!(world.settle(), [""; 0]);
+    assert_eq!(world.wait().settle(), [""; 0]);
 }
 
 #[test]
 fn a_fingerprint_that_is_accepted_before_it_was_seen_is_asked_for_at_once() {
     let mut world = World::learned();
-    world.set_var("hello");
-    world.settle();
+    world.set_var("hello").settle();
     world.tell(&[], &[("n0", "HostKeyMismatch")]);
     world.deploy();
-    world.accept(0, &fingerprint(2));
-    let writes = world.settle();
-    assert!(writes.contains(&"run install-os on n0".to_owned()), "{writes:?}");
+    assert!(world.accept(0, &fingerprint(2)).settle().contains(&"run install-os on n0".to_owned()));
     assert_eq!(world.asked(), [only("n0", 2)]);
     world.tell(&[("n0", 2)], &[]);
     world.deploy();
@@ -251,14 +232,11 @@ fn a_fingerprint_that_is_accepted_before_it_was_seen_is_asked_for_at_once() {
 #[test]
 fn another_key_than_the_accepted_one_replaces_nothing_and_is_not_tried_without_end() {
     let mut world = World::learned();
-    world.set_var("hello");
-    world.settle();
+    world.set_var("hello").settle();
     world.tell(&[], &[("n0", "HostKeyMismatch")]);
     world.deploy();
-    world.accept(0, &fingerprint(1));
-    world.settle();
-    world.tell(&[("n0", 2)], &[("n0", "HostKeyMismatch")]);
-    world.settle();
+    world.accept(0, &fingerprint(1)).settle();
+    world.tell(&[("n0", 2)], &[("n0", "HostKeyMismatch")]).settle();
     assert_eq!(world.host_key(0), Some(KEYS[0]));
     let line = format!("192.0.2.10 {}\n", KEYS[0]);
     assert_eq!(world.data("dataplanenode-n0")["known_hosts"], line);
@@ -270,8 +248,7 @@ fn another_key_than_the_accepted_one_replaces_nothing_and_is_not_tried_without_e
 fn an_accepted_fingerprint_pins_the_first_contact() {
     for (offered, expected) in [(0, Some(KEYS[0])), (1, None)] {
         let mut world = World::unknown();
-        world.accept(0, &fingerprint(0));
-        world.settle();
+        world.accept(0, &fingerprint(0)).settle();
         assert_eq!(world.asked(), [only("n0", 0), any("n1")]);
         world.tell(&[("n0", offered), ("n1", 1)], &[]);
         world.deploy();
@@ -295,25 +272,18 @@ fn a_key_of_the_humans_wins_over_a_learned_one() {
     let of_role = world.data("dataplanerole-compute");
     assert_eq!(of_role["known_hosts"], format!("192.0.2.11 {}\n", KEYS[1]));
     assert_eq!(world.data("dataplanenode-n0").get("known_hosts"), None);
-    world.set_var("hello");
-    world.settle();
+    world.set_var("hello").settle();
     world.tell(&[], &[("n0", "HostKeyMismatch")]);
     world.deploy();
-    assert!(
-        world.message(0, "Ready").contains("known_hosts of the ssh Secret"),
-        "{}",
-        world.message(0, "Ready")
-    );
+    world.says(0, "Ready", &["known_hosts of the ssh Secret"]);
     // An accepted key has no effect when `known_hosts` decide.
-    world.accept(0, &fingerprint(0));
-    assert_eq!(world.settle(), [""; 0]);
+    assert_eq!(world.accept(0, &fingerprint(0)).settle(), [""; 0]);
     assert!(!world.message(0, "Ready").contains(ACCEPT));
 }
 
 #[test]
 fn with_known_hosts_for_all_the_inventory_is_as_it_always_was() {
-    let mut world = World::new();
-    world.deploy();
+    let world = World::deployed();
     let data = world.data("dataplanerole-compute");
     assert_eq!(data.get("known_hosts"), None);
     let text = data["inventory"].as_str().unwrap();
@@ -374,18 +344,6 @@ fn a_host_whose_human_has_ssh_in_their_own_hands_is_not_asked() {
     assert_eq!(world.asked(), [nothing("n0"), nothing("n1")]);
 }
 
-#[test]
-fn no_run_asks_more_than_eighty_hosts() {
-    let mut world = World::unknown();
-    world.seen.nodes =
-        (0..100).map(|it| node(&format!("n{it:03}"), &format!("192.0.2.{it}"))).collect();
-    let role = Arc::make_mut(world.seen.role.as_mut().unwrap());
-    role.spec.deploy_strategy.as_mut().unwrap().batch_size = Some(500);
-    world.settle();
-    let sizes: Vec<usize> = world.seen.runs.iter().map(|it| it.spec.hosts.len()).collect();
-    assert_eq!(sizes, [80, 20]);
-}
-
 /// Updates the observed claims from the recorded nodes.
 fn look_around(world: &mut World) {
     world.seen.claims = world.seen.nodes.iter().map(|it| Claim::of_node(it, None)).collect();
@@ -405,8 +363,7 @@ fn the_younger_of_two_hosts_with_one_key_waits_until_that_is_accepted_and_in_ser
     deploys(&mut world, true);
     world.settle();
     look_around(&mut world);
-    world.tell(&[("n1", 0)], &[]);
-    world.settle();
+    world.tell(&[("n1", 0)], &[]).settle();
     assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
     assert_eq!(world.condition(1, "InputReady"), is("False", "HostKeyShared"));
     assert_eq!(world.condition(1, "HostKeyUnique"), is("False", "HostKeyShared"));
@@ -429,8 +386,7 @@ fn the_younger_of_two_hosts_with_one_key_waits_until_that_is_accepted_and_in_ser
     Arc::make_mut(&mut world.seen.nodes[1]).annotations_mut().clear();
     host_edit(&mut world);
     look_around(&mut world);
-    world.settle();
-    assert_eq!(world.condition(1, "UpToDate"), is("False", "InputsChanged"));
+    assert_eq!(world.settled(1, "UpToDate"), is("False", "InputsChanged"));
     world.deploy();
     assert_eq!(world.condition(1, "UpToDate"), is("True", "UpToDate"), "a change is deployed");
     assert_eq!(world.condition(1, "Ready"), is("True", "Ready"));
@@ -447,8 +403,7 @@ fn host_edit(world: &mut World) {
 
 #[test]
 fn a_node_tells_that_a_variable_of_its_role_turns_the_check_of_host_keys_off() {
-    let mut world = World::new();
-    world.deploy();
+    let mut world = World::deployed();
     let has = |world: &World| {
         let status = world.seen.nodes[0].status.clone().unwrap();
         status.conditions.iter().any(|it| it.type_ == "HostKeysChecked")

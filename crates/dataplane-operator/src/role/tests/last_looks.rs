@@ -3,39 +3,29 @@
 use super::machines::OTHER;
 use super::*;
 use crate::host::last_look::SKIP_CLEANUP;
+use crate::host::machines::test_model::end_look;
 
 const UNREACHABLE: &str = "Unreachable";
 
 impl World {
     /// Ends the open look with this result; `guests` is what the play says of them.
-    pub(super) fn look(&mut self, result: &str, guests: &str) {
-        let open = self.seen.looks.iter_mut().find(|it| is_open(it)).expect("a look goes on");
-        let host = open.spec.hosts[0].name.clone();
-        let failures = json!([{
-            "host": host, "path": "/runner/project/playbook.yaml:20",
-            "task": "The host must have no guests", "message": guests,
-        }]);
-        let status = json!({
-            "JobStatus": if result == "Ok" { "Succeeded" } else { "Failed" },
-            "hosts": [{ "name": host, "result": result }],
-            "failures": if guests.is_empty() { json!([]) } else { failures },
-            "completionTime": self.now.to_string(),
-        });
-        Arc::make_mut(open).status = Some(serde_json::from_value(status).unwrap());
+    pub(super) fn look(&mut self, result: &str, guests: &str) -> &mut Self {
+        assert!(end_look(&mut self.seen.looks, (result, guests), self.now), "a look goes on");
+        self
     }
 
     /// Ends all open looks, which find no guests; returns whether there were any.
     pub(super) fn end_looks(&mut self) -> bool {
-        let n_open = self.seen.looks.iter().filter(|it| is_open(it)).count();
-        (0..n_open).for_each(|_| self.look("Ok", ""));
-        n_open > 0
+        let mut end = || end_look(&mut self.seen.looks, ("Ok", ""), self.now);
+        let were_any = end();
+        while end() {}
+        were_any
     }
 
     /// Both machines are there, and the first node is being deleted; nobody else needs it.
     fn leaving() -> Self {
         let mut world = Self::provisioned();
-        world.remove("n0");
-        world.settle();
+        world.remove("n0").settle();
         world
     }
 
@@ -43,8 +33,7 @@ impl World {
     fn again(&mut self, result: &str, guests: &str) {
         self.now += SignedDuration::from_mins(11);
         self.settle();
-        self.look(result, guests);
-        self.settle();
+        self.look(result, guests).settle();
     }
 
     fn is_kept(&mut self) -> bool {
@@ -52,7 +41,7 @@ impl World {
     }
 
     /// The provisioner reads the power of the machine as off.
-    fn power_off(&mut self) {
+    fn power_off(&mut self) -> &mut Self {
         let status = self.seen.machines.set_mut().status.as_mut().unwrap();
         status.baremetal_hosts.get_mut("n0").unwrap().powered_off = true;
         let answers = json!([{
@@ -60,18 +49,16 @@ impl World {
             "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z",
         }]);
         status.conditions = serde_json::from_value(answers).unwrap();
+        self
     }
 }
 
 #[test]
 fn a_machine_is_given_back_once_a_run_has_found_no_guests_on_its_host() {
     let mut world = World::provisioned();
-    world.finalize("n0", &[INVENTORY_FINALIZER, OTHER]);
-    world.remove("n0");
-    world.settle();
+    world.finalize("n0", &[INVENTORY_FINALIZER, OTHER]).remove("n0").settle();
     assert!(world.seen.looks.is_empty(), "others still use the host");
-    world.finalize("n0", &[INVENTORY_FINALIZER]);
-    world.settle();
+    world.finalize("n0", &[INVENTORY_FINALIZER]).settle();
     let [run] = &world.seen.looks[..] else { panic!("{:?}", world.seen.looks) };
     assert_eq!(run.owner_references()[0].name, "n0", "it goes with its node");
     let text = serde_json::to_string(&run.spec).unwrap();
@@ -82,8 +69,7 @@ fn a_machine_is_given_back_once_a_run_has_found_no_guests_on_its_host() {
     }
     assert_eq!(world.condition(0, "BaremetalReady"), is("False", "LookingForGuests"));
     assert!(world.is_kept());
-    world.look("Ok", "");
-    world.settle();
+    world.look("Ok", "").settle();
     assert!(!world.is_kept());
     assert_eq!(world.condition(0, "BaremetalReady"), is("False", "GivingBack"));
 }
@@ -117,9 +103,7 @@ fn guests_on_the_host_hold_its_machine_until_they_are_gone_even_if_the_host_is_o
 #[test]
 fn a_host_that_cannot_be_reached_keeps_its_machine_until_that_is_off() {
     let mut world = World::leaving();
-    world.look(UNREACHABLE, "");
-    world.power_off();
-    world.settle();
+    world.look(UNREACHABLE, "").power_off().settle();
     world.again(UNREACHABLE, "");
     assert!(world.is_kept(), "two attempts are not enough");
     world.again(UNREACHABLE, "");
@@ -141,16 +125,14 @@ fn a_host_that_cannot_be_reached_keeps_its_machine_until_that_is_off() {
     status.conditions.clear();
     world.settle();
     assert!(world.is_kept(), "nothing answers, so the reading is an old one");
-    world.power_off();
-    world.settle();
+    world.power_off().settle();
     assert!(!world.is_kept());
 }
 
 #[test]
 fn a_look_that_fails_is_tried_again_and_never_counts_as_an_empty_host() {
     let mut world = World::leaving();
-    world.look("Failed", "");
-    world.settle();
+    world.look("Failed", "").settle();
     for _ in 0..5 {
         world.again("Failed", "");
         assert!(world.is_kept());
@@ -161,39 +143,33 @@ fn a_look_that_fails_is_tried_again_and_never_counts_as_an_empty_host() {
 #[test]
 fn the_user_and_a_namespace_that_goes_let_a_machine_go_without_the_look() {
     let mut world = World::leaving();
-    world.look("Failed", "1 guest is on this host: g1.");
-    world.settle();
+    world.look("Failed", "1 guest is on this host: g1.").settle();
     world.node(0).annotations_mut().insert(SKIP_CLEANUP.to_owned(), "true".to_owned());
     world.settle();
     assert!(!world.is_kept());
     let mut world = World::provisioned();
     world.seen.is_namespace_terminating = true;
-    world.remove("n0");
-    world.settle();
+    world.remove("n0").settle();
     assert!(!world.is_kept() && world.seen.looks.is_empty());
 }
 
 #[test]
 fn a_machine_on_which_no_run_has_ever_succeeded_is_not_asked() {
-    let mut world = World::bare();
-    world.settle();
+    let mut world = World::bare().at_rest();
     for (host, address) in [("n0", "192.0.2.10"), ("n1", "192.0.2.11")] {
         world.seen.machines.say_state(host, "active");
         world.seen.machines.answer(address);
     }
     world.settle();
-    world.finish(&[("n0", UNREACHABLE), ("n1", UNREACHABLE)]);
-    world.settle();
-    world.remove("n0");
-    world.settle();
+    world.finish(&[("n0", UNREACHABLE), ("n1", UNREACHABLE)]).settle();
+    world.remove("n0").settle();
     assert!(!world.is_kept() && world.seen.looks.is_empty());
 }
 
 #[test]
 fn guests_that_were_found_are_not_forgotten_when_a_later_look_fails_otherwise() {
     let mut world = World::leaving();
-    world.look("Failed", "1 guest is on this host: g1.");
-    world.settle();
+    world.look("Failed", "1 guest is on this host: g1.").settle();
     world.again("Failed", "");
     world.power_off();
     for _ in 0..3 {
@@ -214,8 +190,7 @@ fn a_look_that_hangs_says_why_and_how_to_go_on() {
     let run = world.seen.looks.iter_mut().find(|it| is_open(it)).unwrap();
     let status = Arc::make_mut(run).status.get_or_insert_default();
     status.conditions = serde_json::from_value(ready).unwrap();
-    world.settle();
-    assert_eq!(world.condition(0, "BaremetalReady"), is("False", "MachineHeld"));
+    assert_eq!(world.settled(0, "BaremetalReady"), is("False", "MachineHeld"));
     let message = world.message(0, "BaremetalReady");
     assert!(message.contains("No worker has room") && message.contains(SKIP_CLEANUP), "{message}");
 }

@@ -7,32 +7,27 @@ impl World {
     fn failed_on_n0() -> Self {
         let mut world = Self::new();
         world.deploy();
-        world.set_var("bad");
-        world.settle();
+        world.set_var("bad").settle();
         world.finish(&[("n0", "Failed")]);
         world.deploy();
         world
     }
 
     fn set_limit(&mut self, limit: Option<&str>) {
-        let role = Arc::make_mut(self.seen.role.as_mut().unwrap());
-        role.spec.deploy_strategy.as_mut().unwrap().ansible_limit = limit.map(str::to_owned);
+        self.role().spec.deploy_strategy.as_mut().unwrap().ansible_limit = limit.map(str::to_owned);
     }
 }
 
 #[test]
 fn a_host_outside_the_limit_keeps_its_state() {
-    let mut world = World::new();
-    world.deploy();
+    let mut world = World::deployed();
     world.set_limit(Some("n0"));
-    let writes = world.settle();
-    assert!(writes.contains(&"run install-os on n0".to_owned()), "{writes:?}");
+    assert!(world.settle().contains(&"run install-os on n0".to_owned()));
     world.deploy();
     assert_eq!(world.condition(0, "UpToDate"), is("False", "PartialRun"));
     assert_eq!(world.condition(1, "UpToDate"), is("True", "UpToDate"));
     world.set_limit(None);
-    let writes = world.settle();
-    assert!(writes.contains(&"run install-os on n0".to_owned()), "{writes:?}");
+    assert!(world.settle().contains(&"run install-os on n0".to_owned()));
     world.deploy();
     assert_eq!(world.condition(0, "UpToDate"), is("True", "UpToDate"));
 }
@@ -50,8 +45,7 @@ fn a_host_outside_the_limit_that_was_never_deployed_says_so() {
 
 #[test]
 fn a_changed_input_of_a_deployed_host_outside_the_limit_leaves_it_ready() {
-    let mut world = World::new();
-    world.deploy();
+    let mut world = World::deployed();
     world.set_limit(Some("n0"));
     world.set_var("hello");
     world.deploy();
@@ -63,8 +57,7 @@ fn a_changed_input_of_a_deployed_host_outside_the_limit_leaves_it_ready() {
 fn a_partial_run_after_a_failed_one_does_not_make_the_host_ready() {
     let mut world = World::failed_on_n0();
     assert_eq!(world.condition(0, "Ready"), is("False", "TaskFailed"));
-    let role = Arc::make_mut(world.seen.role.as_mut().unwrap());
-    role.spec.deploy_strategy.as_mut().unwrap().ansible_tags = Some("x".into());
+    world.role().spec.deploy_strategy.as_mut().unwrap().ansible_tags = Some("x".into());
     world.deploy();
     assert_eq!(world.condition(0, "Ready"), is("False", "PartialRun"));
     // The full inputs had succeeded on the other host.
@@ -75,10 +68,8 @@ fn a_partial_run_after_a_failed_one_does_not_make_the_host_ready() {
 fn going_back_after_a_failure_never_names_nothing_as_changed() {
     let mut world = World::failed_on_n0();
     world.set_deploy(false);
-    let role = Arc::make_mut(world.seen.role.as_mut().unwrap());
-    role.spec.node_template.as_mut().unwrap().ansible_vars.remove("greeting");
-    world.settle();
-    assert_eq!(world.condition(0, "UpToDate"), is("False", "InputsChanged"));
+    world.role().spec.node_template.as_mut().unwrap().ansible_vars.remove("greeting");
+    assert_eq!(world.settled(0, "UpToDate"), is("False", "InputsChanged"));
     let told = world.message(0, "UpToDate");
     assert!(told.starts_with("The inputs are those of the last deployment again"), "{told}");
 }

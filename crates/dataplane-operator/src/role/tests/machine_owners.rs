@@ -15,9 +15,10 @@ fn latecomer(name: &str, host: &str) -> Arc<Node> {
 }
 
 impl World {
-    fn add(&mut self, node: Arc<Node>) {
+    fn add(&mut self, node: Arc<Node>) -> &mut Self {
         self.seen.nodes.push(node);
         self.seen.nodes.sort_by_key(|it| it.name_any());
+        self
     }
 
     fn entry(&mut self, host: &str) -> Value {
@@ -45,11 +46,9 @@ fn a_host_that_is_called_differently_keeps_its_machine_and_says_so() {
     assert_eq!(world.entry("n0"), entry);
     assert!(!writes.iter().any(|it| it.starts_with("run")), "{writes:?}");
     assert_eq!(world.condition(0, "BaremetalReady"), is("False", "HostNameChanged"));
-    let told = world.message(0, "BaremetalReady");
-    assert!(told.contains("Set spec.hostName to n0 again"), "{told}");
+    world.says(0, "BaremetalReady", &["Set spec.hostName to n0 again"]);
     world.node(0).spec.host_name = Some("n0.example.org".into());
-    world.settle();
-    assert_eq!(world.condition(0, "BaremetalReady"), is("True", "Provisioned"));
+    assert_eq!(world.settled(0, "BaremetalReady"), is("True", "Provisioned"));
     assert_eq!(world.seen.machines.hosts(), ["n0", "n1"]);
 }
 
@@ -58,10 +57,8 @@ fn a_host_that_is_called_differently_gives_back_the_machine_that_it_has() {
     let mut world = World::provisioned();
     world.node(0).spec.host_name = Some("n00".into());
     world.settle();
-    world.remove("n0");
-    world.settle();
-    world.look("Ok", "");
-    world.settle();
+    world.remove("n0").settle();
+    world.look("Ok", "").settle();
     assert_eq!(world.seen.machines.hosts(), ["n1"]);
     assert_eq!(world.condition(0, "BaremetalReady").1, "GivingBack");
     assert!(world.message(0, "BaremetalReady").contains("Machine m-n0"));
@@ -72,8 +69,7 @@ fn a_host_that_is_called_differently_gives_back_the_machine_that_it_has() {
 
 #[test]
 fn a_name_can_be_corrected_until_a_machine_is_chosen_and_once_it_was_given_back() {
-    let mut world = World::bare();
-    world.settle();
+    let mut world = World::bare().at_rest();
     world.node(0).spec.host_name = Some("n00".into());
     world.settle();
     assert_eq!(world.seen.machines.hosts(), ["n00", "n1"]);
@@ -99,15 +95,13 @@ fn a_second_node_of_the_same_host_name_takes_nothing_and_wipes_nothing() {
     // It sorts first by its name, and has the same age.
     let mut thief = node("a", "192.0.2.19");
     Arc::make_mut(&mut thief).spec.host_name = Some("n1".into());
-    world.add(thief);
-    world.settle();
+    world.add(thief).settle();
     let (thief, host) = (world.at("a"), world.at("n1"));
     assert_eq!(world.condition(thief, "BaremetalReady"), is("False", "HostTwice"));
     assert!(world.message(thief, "BaremetalReady").contains("correct spec.hostName of a."));
     assert_eq!(world.condition(host, "BaremetalReady"), is("True", "Provisioned"));
     assert_eq!(world.entry("n1"), entry);
-    world.remove("a");
-    world.settle();
+    world.remove("a").settle();
     assert_eq!(world.seen.machines.hosts(), ["n0", "n1"]);
     assert_eq!(world.entry("n1"), entry);
     assert_eq!(world.seen.nodes.len(), 2);
@@ -117,8 +111,7 @@ fn a_second_node_of_the_same_host_name_takes_nothing_and_wipes_nothing() {
 #[test]
 fn of_two_nodes_that_ask_for_one_machine_the_older_one_gets_it() {
     let mut world = World::bare();
-    world.add(latecomer("a", "n1"));
-    world.settle();
+    world.add(latecomer("a", "n1")).settle();
     assert_eq!(world.entry("n1")["ctlPlaneIP"], "192.0.2.11/24");
     assert_eq!(world.condition(world.at("a"), "BaremetalReady"), is("False", "HostTwice"));
 }
@@ -147,9 +140,7 @@ fn what_is_to_go_gets_no_machine_and_keeps_the_one_that_it_has() {
     Arc::make_mut(&mut late).metadata.finalizers = Some(vec![OTHER.into()]);
     world.add(late);
     world.remove("n2");
-    world.finalize("n1", &[INVENTORY_FINALIZER, OTHER]);
-    world.remove("n1");
-    world.settle();
+    world.finalize("n1", &[INVENTORY_FINALIZER, OTHER]).remove("n1").settle();
     assert_eq!(world.seen.machines.hosts(), ["n0", "n1"]);
 }
 
@@ -157,13 +148,10 @@ fn what_is_to_go_gets_no_machine_and_keeps_the_one_that_it_has() {
 fn a_new_node_of_a_role_that_is_to_go_gets_no_machine_and_keeps_nothing() {
     let mut world = World::provisioned();
     world.deleted_role();
-    world.add(latecomer("n2", "n2"));
-    world.settle();
+    world.add(latecomer("n2", "n2")).settle();
     assert_eq!(world.seen.machines.hosts(), ["n0", "n1"]);
     assert!(world.role_message().contains("n0, n1. Delete"), "{}", world.role_message());
-    world.remove("n0");
-    world.remove("n1");
-    world.settle();
+    world.remove("n0").remove("n1").settle();
     assert!(world.end_looks());
     assert!(world.settle().contains(&"delete BaremetalSet compute".to_owned()));
     world.seen.machines.give_back();

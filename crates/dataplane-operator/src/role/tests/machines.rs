@@ -11,7 +11,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::host::machines::machine_names::known_name;
-use crate::host::machines::set::{IN_USE, MAX_HOSTS};
+use crate::host::machines::request::MAX_HOSTS;
+use crate::host::machines::set::IN_USE;
 
 pub(super) const OTHER: &str = "example.org/other";
 const KEY: &str =
@@ -43,17 +44,9 @@ impl World {
         world
     }
 
-    pub(super) fn node(&mut self, idx: usize) -> &mut Node {
-        Arc::make_mut(&mut self.seen.nodes[idx])
-    }
-
     fn bare_reason(&self, idx: usize) -> String {
         self.condition(idx, "BaremetalReady").1
     }
-}
-
-fn runs(writes: &[String]) -> Vec<&str> {
-    writes.iter().map(String::as_str).filter(|it| it.starts_with("run")).collect()
 }
 
 #[test]
@@ -87,18 +80,15 @@ fn a_role_asks_for_a_machine_for_each_host() {
 
 #[test]
 fn a_field_that_is_taken_out_of_the_template_is_taken_out_of_the_set() {
-    let mut world = World::bare();
-    world.settle();
-    let role = Arc::make_mut(world.seen.role.as_mut().unwrap());
-    role.spec.baremetal_set_template.as_mut().unwrap().remove("ironic");
+    let mut world = World::bare().at_rest();
+    world.role().spec.baremetal_set_template.as_mut().unwrap().remove("ironic");
     assert_eq!(world.settle()[0], "apply BaremetalSet compute");
     assert_eq!(world.seen.machines.set_mut().spec.ironic, None);
 }
 
 #[test]
 fn services_begin_when_the_machine_is_there_and_ssh_answers() {
-    let mut world = World::bare();
-    world.settle();
+    let mut world = World::bare().at_rest();
     assert_eq!(world.bare_reason(0), "Provisioning");
     assert_eq!(world.condition(0, "DeploymentReady").1, "MachineNotReady");
     assert_eq!(world.condition(0, "Ready").1, "Provisioning");
@@ -131,8 +121,7 @@ fn services_begin_when_the_machine_is_there_and_ssh_answers() {
 
 #[test]
 fn who_cannot_be_asked_and_who_does_not_answer_for_long_is_tried_by_a_run() {
-    let mut world = World::bare();
-    world.settle();
+    let mut world = World::bare().at_rest();
     world.seen.machines.say_state("n0", "active");
     world.settle();
     world.now += 11.minutes();
@@ -140,8 +129,7 @@ fn who_cannot_be_asked_and_who_does_not_answer_for_long_is_tried_by_a_run() {
     // Only the pods of runs are attached to those networks.
     let mut world = World::bare();
     world.seen.networks = Networks::Known(["ctlplane".to_owned()].into());
-    let role = Arc::make_mut(world.seen.role.as_mut().unwrap());
-    role.spec.network_attachments = vec!["ctlplane".into()];
+    world.role().spec.network_attachments = vec!["ctlplane".into()];
     world.settle();
     world.seen.machines.say_state("n0", "active");
     assert_eq!(runs(&world.settle()), ["run install-os on n0"]);
@@ -157,8 +145,7 @@ fn what_answered_once_is_not_asked_for_again() {
 
 #[test]
 fn a_status_of_an_earlier_set_provisions_nobody() {
-    let mut world = World::bare();
-    world.settle();
+    let mut world = World::bare().at_rest();
     world.seen.machines.say_state("n0", "active");
     world.seen.machines.answer("192.0.2.10");
     world.seen.machines.set_mut().status.as_mut().unwrap().observed_generation = Some(0);
@@ -207,29 +194,25 @@ fn another_installation_gets_its_services_and_is_known_by_its_own_key() {
 
 #[test]
 fn what_is_wrong_with_a_machine_is_told_in_the_provisioners_words() {
-    let mut world = World::bare();
-    world.settle();
+    let mut world = World::bare().at_rest();
     let error = "Deploy step failed: no agent. Look at its console, then …";
     let mut fields = json!({ "provisioningState": "deploy failed", "error": error });
     world.seen.machines.say("n0", &fields);
     let sum = "OpenStackBaremetalSetBmhProvisioningReady";
     // The summary names only the worst hosts, in words that may be another host's name.
     world.seen.machines.complain(sum, "Error", "0/2 machines. Host x: machine n0 failed.");
-    world.settle();
-    assert_eq!(world.condition(0, "BaremetalReady"), is("False", "ProvisioningFailed"));
+    assert_eq!(world.settled(0, "BaremetalReady"), is("False", "ProvisioningFailed"));
     assert_eq!(world.condition(0, "Reconciling").0, "True");
     fields["needsHuman"] = json!(true);
     world.seen.machines.say("n0", &fields);
-    world.settle();
-    assert_eq!(world.condition(0, "BaremetalReady"), is("False", "ProvisioningFailed"));
+    assert_eq!(world.settled(0, "BaremetalReady"), is("False", "ProvisioningFailed"));
     let told = world.message(0, "BaremetalReady");
     assert!(told.contains(error) && told.contains("deploy failed since"), "{told}");
     assert_eq!(world.condition(0, "Stalled"), is("True", "ProvisioningFailed"));
     // A failure of another machine is not reported on this node.
     assert_eq!(world.bare_reason(1), "Provisioning");
     world.seen.machines.complain("InputReady", "Warning", "Secret s does not exist: make it.");
-    world.settle();
-    assert_eq!(world.condition(1, "BaremetalReady"), is("False", "ProvisioningFailed"));
+    assert_eq!(world.settled(1, "BaremetalReady"), is("False", "ProvisioningFailed"));
     assert!(world.message(1, "BaremetalReady").contains("InputReady: Secret s does not exist"));
     // When Ironic answers, each host reports the inputs that it is provisioned from.
     world.seen.machines.hold("OpenStackBaremetalSetProvServerReady");
@@ -253,8 +236,7 @@ fn other_user_data_is_told_of_and_does_nothing() {
 #[test]
 fn a_template_that_no_set_can_have_is_told_and_asks_for_nothing() {
     let mut world = World::asking(&json!({ "ctlplaneInterface": "eth0", "iron": 1 }));
-    let writes = world.settle();
-    assert!(!writes.iter().any(|it| it.contains("BaremetalSet") || it.starts_with("run")));
+    assert!(!world.settle().iter().any(|it| it.contains("BaremetalSet") || it.starts_with("run")));
     assert_eq!(world.condition(0, "BaremetalReady"), is("False", "TemplateInvalid"));
     assert!(world.message(0, "Ready").contains("it has no field iron."));
     assert_eq!(world.role_reason("RoleBaremetalProvisionReady").unwrap(), "TemplateInvalid");
@@ -262,12 +244,10 @@ fn a_template_that_no_set_can_have_is_told_and_asks_for_nothing() {
 
 #[test]
 fn a_set_of_others_is_left_alone() {
-    let mut world = World::bare();
-    world.settle();
+    let mut world = World::bare().at_rest();
     world.seen.machines.set_mut().labels_mut().clear();
     world.seen.machines.say_state("n0", "active");
-    let writes = world.settle();
-    assert!(!writes.iter().any(|it| it.contains("BaremetalSet") || it.starts_with("run")));
+    assert!(!world.settle().iter().any(|it| it.contains("BaremetalSet") || it.starts_with("run")));
     assert_eq!(world.condition(0, "BaremetalReady"), is("False", "NameTaken"));
     assert!(world.message(0, "BaremetalReady").contains("kubectl label --overwrite -n openstack"));
 }
@@ -337,8 +317,7 @@ fn a_node_without_a_role_has_a_set_of_its_own() {
     world.seen.machines.answer("192.0.2.10");
     world.deploy();
     assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
-    world.remove("n0");
-    assert_eq!(world.settle(), ["status DataPlaneNode n0", "run last-look on n0"]);
+    assert_eq!(world.remove("n0").settle(), ["status DataPlaneNode n0", "run last-look on n0"]);
     world.look("Ok", "");
     let writes = ["status DataPlaneNode n0", "delete BaremetalSet n0", "release BaremetalSet n0"];
     assert_eq!(world.settle(), writes);
@@ -348,28 +327,26 @@ fn a_node_without_a_role_has_a_set_of_its_own() {
 }
 
 impl World {
-    pub(super) fn remove(&mut self, node: &str) {
+    pub(super) fn remove(&mut self, node: &str) -> &mut Self {
         let at = Time(self.now);
         self.change("DataPlaneNode", node, |it| it.deletion_timestamp = Some(at));
+        self
     }
 
-    pub(super) fn finalize(&mut self, node: &str, finalizers: &[&str]) {
+    pub(super) fn finalize(&mut self, node: &str, finalizers: &[&str]) -> &mut Self {
         let all = finalizers.iter().map(|it| (*it).to_owned()).collect();
         self.change("DataPlaneNode", node, |it| it.finalizers = Some(all));
+        self
     }
 }
 
 #[test]
 fn a_machine_is_given_back_last_of_all() {
     let mut world = World::provisioned();
-    world.finalize("n0", &[INVENTORY_FINALIZER, OTHER]);
-    world.remove("n0");
-    world.settle();
+    world.finalize("n0", &[INVENTORY_FINALIZER, OTHER]).remove("n0").settle();
     assert_eq!(world.seen.machines.hosts(), ["n0", "n1"]);
-    world.finalize("n0", &[INVENTORY_FINALIZER]);
-    world.settle();
-    world.look("Ok", "");
-    let writes = world.settle();
+    world.finalize("n0", &[INVENTORY_FINALIZER]).settle();
+    let writes = world.look("Ok", "").settle();
     assert_eq!(world.seen.machines.hosts(), ["n1"]);
     assert!(!writes.iter().any(|it| it.starts_with("delete") || it.starts_with("release")));
     assert_eq!(world.condition(0, "BaremetalReady"), is("False", "GivingBack"));
@@ -401,8 +378,7 @@ fn a_node_that_leaves_the_role_gives_its_machine_back_unless_others_hold_it() {
     world.seen.migrating_nodes = vec![moved];
     assert!(world.settle().contains(&"run last-look on n0".to_owned()));
     assert_eq!(world.seen.machines.hosts(), ["n0", "n1"], "guests may be there");
-    world.look("Ok", "");
-    world.settle();
+    world.look("Ok", "").settle();
     assert_eq!(world.seen.machines.hosts(), ["n1"]);
 }
 
@@ -416,8 +392,7 @@ fn a_deleted_role_with_machines_waits_for_its_nodes_and_then_for_its_set() {
     assert!(world.role_message().contains("n0, n1"), "{}", world.role_message());
     assert!(world.seen.machines.set_mut().meta().deletion_timestamp.is_none());
     for (node, rest) in [("n0", vec!["n0", "n1"]), ("n1", vec!["n1"])] {
-        world.remove(node);
-        world.settle();
+        world.remove(node).settle();
         assert_eq!(world.seen.machines.hosts(), rest, "guests are looked for");
         world.look("Ok", "");
         if node == "n0" {
@@ -497,16 +472,14 @@ fn a_set_that_is_refused_keeps_no_run_back_and_is_told_once() {
 #[test]
 fn a_node_that_is_to_go_tells_of_the_set_that_is_refused() {
     let mut world = World::provisioned();
-    world.remove("n0");
-    world.settle();
+    world.remove("n0").settle();
     world.look("Ok", "");
     world.refused_pass(is_set);
     assert_eq!(world.condition(0, "BaremetalReady"), is("False", "Forbidden"));
     world.writes.clear();
     world.refused_pass(is_set);
     assert_eq!(world.writes, [""; 0]);
-    world.settle();
-    assert_eq!(world.condition(0, "BaremetalReady"), is("False", "GivingBack"));
+    assert_eq!(world.settled(0, "BaremetalReady"), is("False", "GivingBack"));
     assert_eq!(world.role_reason("WritesAccepted"), None);
 }
 
@@ -519,8 +492,7 @@ fn more_hosts_than_a_set_can_have_are_not_asked_for() {
     };
     let definition = serde_json::to_value(BaremetalSet::crd()).unwrap();
     assert_eq!(max(&definition), json!(MAX_HOSTS));
-    let mut world = World::bare();
-    world.settle();
+    let mut world = World::bare().at_rest();
     let template = world.seen.machines.set_mut().spec.baremetal_hosts["n0"].clone();
     let hosts = &mut world.seen.machines.set_mut().spec.baremetal_hosts;
     hosts.remove("n1");
@@ -535,8 +507,7 @@ fn more_hosts_than_a_set_can_have_are_not_asked_for() {
 
 #[test]
 fn a_host_that_runs_already_is_taken_over_and_nothing_is_deployed_again() {
-    let mut world = World::new();
-    world.deploy();
+    let mut world = World::deployed();
     for digests in world.seen.sources.values_mut() {
         digests.texts.clear();
     }
@@ -583,19 +554,15 @@ fn a_host_that_runs_already_is_taken_over_and_nothing_is_deployed_again() {
 
 #[test]
 fn a_set_that_nobody_looks_at_is_told_after_a_while() {
-    let mut world = World::bare();
-    world.settle();
+    let mut world = World::bare().at_rest();
     world.seen.machines.set_mut().metadata.creation_timestamp = Some(Time(world.now));
     assert!(world.pass().requeue_after.unwrap().as_secs() <= 60);
     assert_eq!(world.condition(0, "BaremetalReady").1, "Provisioning");
     world.now += 6.minutes();
-    world.settle();
-    assert_eq!(world.condition(0, "BaremetalReady"), is("False", "ProvisioningFailed"));
-    let told = world.message(0, "BaremetalReady");
-    assert!(told.contains("was not reconciled by any operator since it was made"), "{told}");
+    assert_eq!(world.settled(0, "BaremetalReady"), is("False", "ProvisioningFailed"));
+    world.says(0, "BaremetalReady", &["was not reconciled by any operator since it was made"]);
     world.seen.machines.say_state("n0", "deploying");
-    world.settle();
-    assert_eq!(world.condition(0, "BaremetalReady").1, "Provisioning");
+    assert_eq!(world.settled(0, "BaremetalReady").1, "Provisioning");
 }
 
 #[test]
@@ -603,8 +570,7 @@ fn a_set_that_somebody_deletes_gives_nothing_back_while_nodes_need_it() {
     let mut world = World::provisioned();
     world.finalize("n0", &[INVENTORY_FINALIZER, OTHER]);
     world.seen.machines.deleted(world.now);
-    let writes = world.settle();
-    assert!(!writes.iter().any(|it| it.contains("BaremetalSet") || it.starts_with("run")));
+    assert!(!world.settle().iter().any(|it| it.contains("BaremetalSet") || it.starts_with("run")));
     assert_eq!(world.seen.machines.set_mut().finalizers(), [IN_USE]);
     assert_eq!(world.condition(0, "BaremetalReady"), is("False", "ProvisioningFailed"));
     assert!(
@@ -613,10 +579,8 @@ fn a_set_that_somebody_deletes_gives_nothing_back_while_nodes_need_it() {
             .contains("compute is to be deleted, which cannot be undone")
     );
     world.remove("n0");
-    world.remove("n1");
-    assert!(!world.settle().iter().any(|it| it.contains("BaremetalSet")));
-    world.finalize("n0", &[INVENTORY_FINALIZER]);
-    world.settle();
+    assert!(!world.remove("n1").settle().iter().any(|it| it.contains("BaremetalSet")));
+    world.finalize("n0", &[INVENTORY_FINALIZER]).settle();
     assert!(world.end_looks());
     assert!(world.settle().contains(&"release BaremetalSet compute".to_owned()));
     world.seen.machines.give_back();
@@ -627,8 +591,7 @@ fn a_set_that_somebody_deletes_gives_nothing_back_while_nodes_need_it() {
 
 #[test]
 fn a_set_is_held_from_its_first_host_to_its_last() {
-    let mut world = World::bare();
-    world.settle();
+    let mut world = World::bare().at_rest();
     assert_eq!(world.seen.machines.set_mut().finalizers(), [IN_USE]);
     // A set of an earlier version, or one from which a user removed the finalizer.
     world.seen.machines.released(&[OTHER.to_owned()]);
@@ -765,11 +728,12 @@ impl World {
             }
             Event::Answers(host) => self.seen.machines.answer(&format!("192.0.2.1{host}")),
             Event::Redeploy(value) => {
-                let role = Arc::make_mut(self.seen.role.as_mut().unwrap());
-                role.annotations_mut().insert(REDEPLOY.into(), value.to_string());
+                self.role().annotations_mut().insert(REDEPLOY.into(), value.to_string());
             }
             Event::Passes(minutes) => self.now += minutes.minutes(),
-            Event::Finish => self.finish(&[]),
+            Event::Finish => {
+                self.finish(&[]);
+            }
             Event::Unobserved => {
                 self.seen.machines.set_mut().status.get_or_insert_default().observed_generation =
                     None;

@@ -12,10 +12,6 @@ fn role(name: &str, services: &[&str]) -> Arc<Role> {
     Arc::new(object("OpenStackDataPlaneRole", name, &spec))
 }
 
-fn runs(writes: &[String]) -> Vec<&str> {
-    writes.iter().filter(|it| it.starts_with("run")).map(String::as_str).collect()
-}
-
 impl World {
     /// The group of another role, as the operator sees it once these nodes name it.
     fn of_role(name: &str, services: &[&str], nodes: Vec<Arc<Node>>) -> Self {
@@ -56,11 +52,9 @@ impl World {
 
 #[test]
 fn a_node_that_comes_to_a_deployed_role_is_deployed_alone_and_nobody_else_is_touched() {
-    let mut world = World::new();
-    world.deploy();
+    let mut world = World::deployed();
     world.seen.nodes.push(node("n2", "192.0.2.12"));
-    let writes = world.settle();
-    assert_eq!(runs(&writes), ["run install-os on n2"]);
+    assert_eq!(runs(&world.settle()), ["run install-os on n2"]);
     assert_eq!(world.condition(2, "Ready"), is("False", "Deploying"));
     assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
     assert!(world.role_message().starts_with("2/3 nodes are ready."), "{}", world.role_message());
@@ -70,8 +64,7 @@ fn a_node_that_comes_to_a_deployed_role_is_deployed_alone_and_nobody_else_is_tou
 
 #[test]
 fn a_node_that_leaves_runs_nothing_and_the_role_counts_without_it() {
-    let mut world = World::new();
-    world.deploy();
+    let mut world = World::deployed();
     world.take_out("n1");
     let writes = world.settle();
     assert_eq!(writes, ["apply ConfigMap dataplanerole-compute", "status DataPlaneRole compute"]);
@@ -80,13 +73,11 @@ fn a_node_that_leaves_runs_nothing_and_the_role_counts_without_it() {
 
 #[test]
 fn a_node_that_is_being_deleted_is_left_as_it_is() {
-    let mut world = World::new();
-    world.deploy();
+    let mut world = World::deployed();
     let gone = Arc::make_mut(&mut world.seen.nodes[1]);
     let now = k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(world.now);
     gone.metadata.deletion_timestamp = Some(now);
-    world.set_var("hello");
-    let writes = world.settle();
+    let writes = world.set_var("hello").settle();
     assert_eq!(runs(&writes), ["run install-os on n0"]);
     // Except for its inventory, which no other finalizer holds.
     let of_n1: Vec<&String> = writes.iter().filter(|it| it.contains("n1")).collect();
@@ -95,12 +86,10 @@ fn a_node_that_is_being_deleted_is_left_as_it_is() {
 
 #[test]
 fn a_node_that_moves_is_deployed_only_what_its_new_role_has_beside() {
-    let mut before = World::new();
-    before.deploy();
+    let mut before = World::deployed();
     let moved = before.take_out("n0");
     let mut after = World::of_role("storage", &["run-os", "own"], vec![moved]);
-    let writes = after.settle();
-    assert_eq!(runs(&writes), ["run own on n0"]);
+    assert_eq!(runs(&after.settle()), ["run own on n0"]);
     after.deploy();
     assert_eq!(after.condition(0, "Ready"), is("True", "Ready"));
     let status = after.seen.nodes[0].status.clone().unwrap();
@@ -114,16 +103,14 @@ fn a_node_that_moves_is_deployed_only_what_its_new_role_has_beside() {
 
 #[test]
 fn a_node_that_moves_in_the_middle_of_a_run_begins_anew_under_its_new_role() {
-    let mut before = World::new();
-    before.settle();
+    let mut before = World::new().at_rest();
     let moved = before.take_out("n0");
     let mut after = World::of_role("storage", &["install-os"], vec![moved]);
     // The scheduler admits it when the old run has ended: both name the same address.
     assert_eq!(runs(&after.settle()), ["run install-os on n0"]);
     assert_eq!(after.seen.runs[0].spec.hosts[0].address, before.seen.runs[0].spec.hosts[0].address);
     assert_ne!(after.seen.runs[0].name_any(), before.seen.runs[0].name_any());
-    before.finish(&[("n0", "Failed")]);
-    before.settle();
+    before.finish(&[("n0", "Failed")]).settle();
     let next = before.seen.runs.last().unwrap().name_any();
     assert_eq!(before.role_message(), format!("0/1 nodes are ready. n1: runs {next}."));
     after.deploy();
@@ -152,13 +139,11 @@ fn a_role_that_is_deleted_leaves_its_nodes_as_they_are_and_its_return_runs_nothi
 
 #[test]
 fn a_role_that_is_deleted_in_the_middle_of_a_run_is_waited_for() {
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::new().at_rest();
     let role = world.seen.role.take();
     // Its runs are deleted with it.
     world.seen.runs.clear();
-    world.settle();
-    assert_eq!(world.condition(0, "Ready"), is("False", "RoleNotFound"));
+    assert_eq!(world.settled(0, "Ready"), is("False", "RoleNotFound"));
     world.seen.role = role;
     assert_eq!(runs(&world.settle()), ["run install-os on n0,n1"]);
     world.deploy();
@@ -168,15 +153,13 @@ fn a_role_that_is_deleted_in_the_middle_of_a_run_is_waited_for() {
 #[test]
 fn a_node_without_a_role_gets_the_services_that_it_lists() {
     let mut world = World::alone(&["install-os", "run-os"]);
-    let writes = world.settle();
-    assert_eq!(runs(&writes), ["run install-os on n0"]);
+    assert_eq!(runs(&world.settle()), ["run install-os on n0"]);
     let run = &world.seen.runs[0];
     let owner = &run.owner_references()[0];
     assert_eq!((owner.kind.as_str(), owner.uid.as_str()), ("OpenStackDataPlaneNode", "n0"));
     let spec = serde_json::to_string(&run.spec).unwrap();
     assert!(spec.contains(r#""name":"dataplanenode-n0""#), "{spec}");
-    world.finish(&[]);
-    assert_eq!(runs(&world.settle()), ["run run-os on n0"]);
+    assert_eq!(runs(&world.finish(&[]).settle()), ["run run-os on n0"]);
     world.deploy();
     assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
     assert_eq!(world.condition(0, "UpToDate"), is("True", "UpToDate"));
@@ -188,10 +171,8 @@ fn a_node_with_neither_a_role_nor_services_is_told_so() {
     let mut world = World::alone(&[]);
     assert_eq!(runs(&world.settle()), [""; 0]);
     assert_eq!(world.condition(0, "Ready"), is("False", "RoleNotNamed"));
-    let node = Arc::make_mut(&mut world.seen.nodes[0]);
-    node.spec.services = vec!["no-such".into()];
-    world.settle();
-    assert_eq!(world.condition(0, "Ready"), is("False", "ServiceNotFound"));
+    world.node(0).spec.services = vec!["no-such".into()];
+    assert_eq!(world.settled(0, "Ready"), is("False", "ServiceNotFound"));
 }
 
 #[test]
@@ -234,8 +215,7 @@ fn a_refused_run_of_a_node_without_a_role_is_told_on_it_and_heals() {
 
 #[test]
 fn a_node_that_is_taken_out_of_its_role_stays_as_it_is() {
-    let mut before = World::new();
-    before.deploy();
+    let mut before = World::deployed();
     let mut node = before.take_out("n0");
     Arc::make_mut(&mut node).spec.role = None;
     let mut world = World::alone(&[]);

@@ -8,14 +8,6 @@ use super::*;
 use crate::host::conflicts::Claim;
 use crate::role::inventory_shards::{node_inventory_name, role_inventory_name};
 
-fn role(world: &mut World) -> &mut Role {
-    Arc::make_mut(world.seen.role.as_mut().unwrap())
-}
-
-fn host(world: &mut World, idx: usize) -> &mut Node {
-    Arc::make_mut(&mut world.seen.nodes[idx])
-}
-
 /// The data of an inventory object that is to be written.
 fn inventory(world: &World, name: &str) -> Value {
     let plan = recorded(decide::decide(&world.seen, None, world.now));
@@ -24,30 +16,24 @@ fn inventory(world: &World, name: &str) -> Value {
     object["data"].clone()
 }
 
-fn runs(writes: &[String]) -> Vec<&str> {
-    writes.iter().map(String::as_str).filter(|it| it.starts_with("run")).collect()
-}
-
 #[test]
 fn an_annotation_of_another_operator_is_no_input() {
-    let mut world = World::new();
-    world.deploy();
-    role(&mut world).annotations_mut().insert("example.org/cell".into(), "cell1".into());
-    host(&mut world, 0).annotations_mut().insert("example.org/cell".into(), "cell2".into());
+    let mut world = World::deployed();
+    world.role().annotations_mut().insert("example.org/cell".into(), "cell1".into());
+    world.node(0).annotations_mut().insert("example.org/cell".into(), "cell2".into());
     assert_eq!(world.settle(), [""; 0]);
 }
 
 #[test]
 fn a_condition_of_another_operator_counts_for_nothing_and_stays() {
-    let mut world = World::new();
-    world.deploy();
+    let mut world = World::deployed();
     let foreign = json!({
         "type": "example.org/Service", "status": "False", "severity": "Error", "reason": "Broken",
         "message": "x", "lastTransitionTime": "2026-01-01T00:00:00Z",
     });
     let foreign: Condition = serde_json::from_value(foreign).unwrap();
-    host(&mut world, 0).status.as_mut().unwrap().conditions.push(foreign.clone());
-    role(&mut world).status.as_mut().unwrap().conditions.push(foreign);
+    world.node(0).status.as_mut().unwrap().conditions.push(foreign.clone());
+    world.role().status.as_mut().unwrap().conditions.push(foreign);
     assert_eq!(world.settle(), [""; 0]);
     assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
 }
@@ -104,12 +90,11 @@ fn a_host_without_an_address_is_in_no_inventory_and_hinders_no_other() {
 #[test]
 fn a_host_that_names_no_key_gets_no_run() {
     let mut world = World::new();
-    let template = role(&mut world).spec.node_template.as_mut().unwrap();
+    let template = world.role().spec.node_template.as_mut().unwrap();
     template.ansible_ssh_private_key_secret = None;
     let own = json!({ "ansibleSSHPrivateKeySecret": "key" });
-    host(&mut world, 0).spec.node = Some(serde_json::from_value(own).unwrap());
-    let writes = world.settle();
-    assert_eq!(runs(&writes), ["run install-os on n0"]);
+    world.node(0).spec.node = Some(serde_json::from_value(own).unwrap());
+    assert_eq!(runs(&world.settle()), ["run install-os on n0"]);
     assert_eq!(world.condition(1, "Ready"), is("False", "SshSecretNotNamed"));
 }
 
@@ -119,9 +104,8 @@ fn a_host_without_a_role_and_services_is_never_taken_for_deployed() {
     world.seen.group = NodeGroup::Node("n0".into());
     world.seen.role = None;
     world.seen.nodes.truncate(1);
-    host(&mut world, 0).spec.role = None;
-    let writes = world.settle();
-    assert_eq!(runs(&writes), [""; 0]);
+    world.node(0).spec.role = None;
+    assert_eq!(runs(&world.settle()), [""; 0]);
     assert_eq!(world.condition(0, "Ready").0, "False");
     assert_eq!(world.condition(0, "UpToDate"), is("False", "NeverDeployed"));
 }
@@ -133,7 +117,7 @@ fn the_mounts_of_a_human_reach_every_run_once() {
         "mounts": [{ "name": "ceph", "mountPath": "/etc/ceph" }],
     }]);
     let mut world = World::new();
-    let template = role(&mut world).spec.node_template.as_mut().unwrap();
+    let template = world.role().spec.node_template.as_mut().unwrap();
     template.extra_mounts = serde_json::from_value(mounts).unwrap();
     world.deploy();
     assert_eq!(world.seen.runs.len(), 2);
@@ -147,7 +131,7 @@ fn the_mounts_of_a_human_reach_every_run_once() {
 fn an_inventory_has_numbers_as_numbers_nothing_empty_and_each_hosts_own_nic_template() {
     let mut world = World::new();
     let own = json!({ "networkConfig": { "template": "own" } });
-    host(&mut world, 1).spec.node = Some(serde_json::from_value(own).unwrap());
+    world.node(1).spec.node = Some(serde_json::from_value(own).unwrap());
     let of_role = inventory(&world, "dataplanerole-compute");
     let text = of_role["inventory"].as_str().unwrap();
     assert!(text.contains("ansible_port: 22\n"), "{text}");
@@ -173,18 +157,17 @@ fn a_default_service_that_a_human_changed_stays_as_it_is() {
 fn a_second_node_at_the_address_of_a_first_one_gets_no_run_until_it_is_corrected() {
     let mut world = World::new();
     let created = |it: &str| serde_json::from_value(json!(it)).unwrap();
-    host(&mut world, 0).metadata.creation_timestamp = created("2026-01-01T00:00:00Z");
-    let second = host(&mut world, 1);
+    world.node(0).metadata.creation_timestamp = created("2026-01-01T00:00:00Z");
+    let second = world.node(1);
     second.metadata.creation_timestamp = created("2026-01-02T00:00:00Z");
     second.spec.ansible_host = Some("::ffff:192.0.2.10".into());
     world.seen.claims = world.seen.nodes.iter().map(|it| Claim::of_node(it, None)).collect();
     world.deploy();
     assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
     assert_eq!(world.condition(1, "InputReady"), is("False", "HostTaken"));
-    let text = world.message(1, "InputReady");
-    assert!(text.contains("belongs to OpenStackDataPlaneNode n0, which is older"), "{text}");
+    world.says(1, "InputReady", &["belongs to OpenStackDataPlaneNode n0, which is older"]);
     assert!(world.seen.runs.iter().flat_map(|it| &it.spec.hosts).all(|it| it.name == "n0"));
-    host(&mut world, 1).spec.ansible_host = Some("192.0.2.11".into());
+    world.node(1).spec.ansible_host = Some("192.0.2.11".into());
     world.seen.claims = world.seen.nodes.iter().map(|it| Claim::of_node(it, None)).collect();
     world.deploy();
     assert_eq!(world.condition(1, "Ready"), is("True", "Ready"));
@@ -192,16 +175,14 @@ fn a_second_node_at_the_address_of_a_first_one_gets_no_run_until_it_is_corrected
 
 #[test]
 fn a_host_of_another_owner_is_told_with_the_command_that_takes_it_over() {
-    let mut world = World::new();
-    world.settle();
+    let mut world = World::new().at_rest();
     world.finish(&[("n1", "Failed")]);
     let run = Arc::make_mut(world.seen.runs.last_mut().unwrap());
     let failure = json!([{ "host": "n1", "path": "/opt/edpm/plays/owner-check.yaml:80",
         "task": "The host must be the owner's",
         "message": "the host belongs to OpenStackDataPlaneNode old (UID u-7)" }]);
     run.status.as_mut().unwrap().failures = serde_json::from_value(failure).unwrap();
-    world.settle();
-    assert_eq!(world.condition(1, "DeploymentReady"), is("False", "HostNotOwned"));
+    assert_eq!(world.settled(1, "DeploymentReady"), is("False", "HostNotOwned"));
     let text = world.message(1, "DeploymentReady");
     assert!(text.contains("Host n1 was not touched"), "{text}");
     assert!(text.contains("belongs to OpenStackDataPlaneNode old (UID u-7)"), "{text}");
@@ -212,7 +193,7 @@ fn a_host_of_another_owner_is_told_with_the_command_that_takes_it_over() {
 #[test]
 fn an_inventory_names_the_owner_of_each_host_and_whom_it_takes_over_from() {
     let mut world = World::new();
-    let node = host(&mut world, 1);
+    let node = world.node(1);
     node.metadata.uid = Some("u-1".into());
     let accepted = ("dataplane.openstack.org/take-over".to_owned(), "u-7, $(id)".to_owned());
     node.metadata.annotations.get_or_insert_default().extend([accepted]);
@@ -239,10 +220,9 @@ fn a_host_that_an_older_node_set_has_is_refused_by_name_and_the_others_go_on() {
     );
     let created = |it: &str| serde_json::from_value(json!(it)).unwrap();
     set.metadata.creation_timestamp = created("2026-01-01T00:00:00Z");
-    host(&mut world, 0).metadata.creation_timestamp = created("2026-01-02T00:00:00Z");
+    world.node(0).metadata.creation_timestamp = created("2026-01-02T00:00:00Z");
     world.seen.claims = vec![Claim::of_node_set(&set)];
-    world.settle();
-    assert_eq!(world.condition(0, "InputReady"), is("False", "HostTaken"));
+    assert_eq!(world.settled(0, "InputReady"), is("False", "HostTaken"));
     let text = world.message(0, "InputReady");
     assert!(text.contains("Host n0 of OpenStackDataPlaneNode n0 belongs to"), "{text}");
     assert!(text.contains("OpenStackDataPlaneNodeSet set, which is older"), "{text}");

@@ -4,8 +4,7 @@ use super::*;
 
 impl World {
     fn role_attaches(&mut self, names: &[&str]) {
-        let role = Arc::make_mut(self.seen.role.as_mut().unwrap());
-        role.spec.network_attachments = names.iter().map(|it| (*it).to_owned()).collect();
+        self.role().spec.network_attachments = names.iter().map(|it| (*it).to_owned()).collect();
     }
 
     fn node_attaches(&mut self, node: usize, names: &[&str]) {

@@ -70,8 +70,7 @@ fn a_role_that_grows_runs_nothing_again_and_leaves_no_object_behind() {
 fn a_run_that_has_not_ended_keeps_the_object_that_it_mounts() {
     let mut world = World::with_hosts(100);
     world.deploy();
-    world.set_var("hello");
-    world.settle();
+    world.set_var("hello").settle();
     world.seen.nodes.push(numbered(100));
     world.settle();
     assert_eq!(world.role_inventories(), ["dataplanerole-compute", FIRST, SECOND]);

@@ -29,20 +29,14 @@ impl World {
     }
 }
 
-fn runs(writes: &[String]) -> Vec<&str> {
-    writes.iter().map(String::as_str).filter(|it| it.starts_with("run ")).collect()
-}
-
 #[test]
 fn a_request_runs_every_service_once_more_for_each_value_and_its_end_runs_nothing() {
-    let mut world = World::new();
-    world.deploy();
+    let mut world = World::deployed();
     for value in ["audit-1", "audit-2"] {
         world.report(0, REQUEST, "True", value);
         assert_eq!(runs(&world.settle()), ["run install-os on n0"], "{value}");
         assert_eq!(world.condition(0, "Ready").0, "False");
-        world.finish(&[]);
-        assert_eq!(runs(&world.settle()), ["run run-os on n0"], "{value}");
+        assert_eq!(runs(&world.finish(&[]).settle()), ["run run-os on n0"], "{value}");
         world.deploy();
         assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
         assert_eq!(world.settle(), [""; 0], "it is there and served");
@@ -54,8 +48,7 @@ fn a_request_runs_every_service_once_more_for_each_value_and_its_end_runs_nothin
 
 #[test]
 fn nothing_else_that_another_operator_reports_runs_a_service() {
-    let mut world = World::new();
-    world.deploy();
+    let mut world = World::deployed();
     for status in ["False", "Unknown"] {
         world.report(0, REQUEST, status, "audit-1");
         assert_eq!(world.settle(), [""; 0], "{status}");
@@ -67,10 +60,8 @@ fn nothing_else_that_another_operator_reports_runs_a_service() {
 
 #[test]
 fn a_request_deploys_nothing_where_deploy_is_false() {
-    let mut world = World::new();
-    world.deploy();
-    world.set_deploy(false);
-    world.settle();
+    let mut world = World::deployed();
+    world.set_deploy(false).settle();
     world.report(0, REQUEST, "True", "audit-1");
     assert_eq!(runs(&world.settle()), [""; 0]);
     assert_eq!(world.condition(0, "UpToDate"), is("False", "InputsChanged"));
@@ -79,10 +70,8 @@ fn a_request_deploys_nothing_where_deploy_is_false() {
 
 #[test]
 fn requests_of_many_hosts_are_served_as_max_unavailable_allows() {
-    let mut world = World::new();
-    world.deploy();
-    let role = Arc::make_mut(world.seen.role.as_mut().unwrap());
-    role.spec.deploy_strategy.as_mut().unwrap().max_unavailable = Some(IntOrString::Int(1));
+    let mut world = World::deployed();
+    world.role().spec.deploy_strategy.as_mut().unwrap().max_unavailable = Some(IntOrString::Int(1));
     world.settle();
     for idx in 0..2 {
         world.report(idx, REQUEST, "True", "audit-1");

@@ -16,8 +16,7 @@ fn with(spec: &Value) -> World {
 #[test]
 fn a_service_that_cannot_be_deployed_is_told_and_nothing_runs() {
     let mut world = with(&json!({ "playbook": "" }));
-    let writes = world.settle();
-    assert!(!writes.iter().any(|it| it.starts_with("run ")), "{writes:?}");
+    assert_eq!(runs(&world.settle()), [""; 0]);
     assert_eq!(world.condition(0, "InputReady"), is("False", "ServiceInvalid"));
     assert_eq!(world.role_reason("InputReady").as_deref(), Some("ServiceInvalid"));
     let message = world.role_message();
@@ -74,16 +73,13 @@ fn what_a_later_service_lacks_does_not_hold_those_before_it_on_new_hosts() {
     let (mut world, (secret, digests)) = with_late_secret();
     assert!(world.settle().contains(&"run install-os on n0,n1".to_owned()));
     assert_eq!(world.condition(0, "InputReady"), is("False", "DataSourceNotFound"));
-    world.finish(&[]);
-    let writes = world.settle();
-    assert!(!writes.iter().any(|it| it.starts_with("run ")), "{writes:?}");
+    assert_eq!(runs(&world.finish(&[]).settle()), [""; 0]);
     assert_eq!(world.condition(0, "DeploymentReady"), is("False", "InputMissing"));
     assert!(world.role_message().contains("Secret late"), "{}", world.role_message());
     assert_eq!(world.settle(), [""; 0]);
     world.seen.sources.insert(secret, digests);
     assert!(world.settle().contains(&"run run-os on n0,n1".to_owned()));
-    world.finish(&[]);
-    world.settle();
+    world.finish(&[]).settle();
     assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
     assert_eq!(world.seen.runs.len(), 2);
 }
@@ -95,9 +91,7 @@ fn hosts_in_service_wait_until_all_services_have_what_they_need() {
     world.deploy();
     assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
     world.seen.sources.remove(&secret);
-    world.set_var("hello");
-    let writes = world.settle();
-    assert!(!writes.iter().any(|it| it.starts_with("run ")), "{writes:?}");
+    assert_eq!(runs(&world.set_var("hello").settle()), [""; 0]);
     world.seen.sources.insert(secret, digests);
     assert!(world.settle().contains(&"run install-os on n0,n1".to_owned()));
 }
@@ -140,10 +134,8 @@ fn a_playbook_that_the_runner_image_lacks_is_named_on_the_role_and_run_all_the_s
     world.seen.runner = RunnerImage::Own;
     assert!(world.settle().contains(&"run install-os on n0,n1".to_owned()));
     assert_eq!(world.role_condition("ServiceInputsReady"), is("False", "NotIncluded"));
-    world.finish(&[]);
-    world.settle();
-    world.finish(&[]);
-    world.settle();
+    world.finish(&[]).settle();
+    world.finish(&[]).settle();
     assert_eq!(world.role_condition("Ready"), is("True", "NodesReady"));
 }
 
@@ -167,9 +159,7 @@ fn what_a_default_service_lacks_is_told_with_its_keys_and_a_command_that_makes_i
         ..Digests::default()
     };
     world.seen.sources.insert(map.clone(), digests("ovsdb.config"));
-    world.finish(&[]);
-    let writes = world.settle();
-    assert!(!writes.iter().any(|it| it.starts_with("run ")), "{writes:?}");
+    assert_eq!(runs(&world.finish(&[]).settle()), [""; 0]);
     assert_eq!(world.role_condition("InputReady"), is("False", "DataSourceIncomplete"));
     let words = "ConfigMap ovncontroller-config, named by OpenStackDataPlaneService ovn, has no key \
                  ovsdb-config: add it.";

@@ -16,10 +16,11 @@ impl World {
         self.seen.objects.insert(source, content);
     }
 
-    fn give(&mut self, kind: SourceKind, name: &str, pairs: &[(&str, &str)]) {
+    fn give(&mut self, kind: SourceKind, name: &str, pairs: &[(&str, &str)]) -> &mut Self {
         let source = SourceRef { kind, ..SourceRef::config_map(NAMESPACE, name) };
         let pairs: Vec<(&str, &[u8])> = pairs.iter().map(|(k, v)| (*k, v.as_bytes())).collect();
         self.object(source, &pairs);
+        self
     }
 
     fn role_takes(&mut self, from: &Value) {
@@ -29,8 +30,7 @@ impl World {
     }
 
     fn node_takes(&mut self, node: usize, section: &Value) {
-        let node = Arc::make_mut(&mut self.seen.nodes[node]);
-        node.spec.node = Some(serde_json::from_value(section.clone()).unwrap());
+        self.node(node).spec.node = Some(serde_json::from_value(section.clone()).unwrap());
     }
 
     /// The files of a Secret beside an inventory.
@@ -62,8 +62,7 @@ fn world() -> World {
 
 #[test]
 fn secrets_reach_the_run_in_files_of_a_secret_and_nothing_else_holds_them() {
-    let mut world = world();
-    world.settle();
+    let world = world().at_rest();
     let files = world.files("dataplanerole-compute");
     assert_eq!(files.keys().collect::<Vec<_>>(), ["group_vars", "n0", "n1"]);
     let group = "password: !unsafe \"{{ hidden }} hunter2\"\nshared: !unsafe \"of the role\"\n";
@@ -100,8 +99,7 @@ fn a_stronger_source_wins_and_the_weaker_file_lacks_the_key() {
     let own = json!({ "ansibleVars": { "password": "plain" }, "ansibleUser": "cloud-admin" });
     world.node_takes(0, &own);
     // The node's list takes precedence over the role's variables.
-    world.give(SourceKind::Secret, "node", &[("greeting", "of the node")]);
-    world.settle();
+    world.give(SourceKind::Secret, "node", &[("greeting", "of the node")]).settle();
     let files = world.files("dataplanerole-compute");
     assert_eq!(files["group_vars"], "ansible_user: !unsafe \"secret\"\n");
     assert_eq!(files["n1"], "greeting: !unsafe \"of the node\"\n");
@@ -123,23 +121,19 @@ fn the_content_is_an_input_that_is_named_and_a_key_without_effect_is_none() {
     for (kind, name, key, input) in cases {
         let source = SourceRef { kind, ..SourceRef::config_map(NAMESPACE, name) };
         let before = world.seen.objects[&source].clone();
-        world.give(kind, name, &[(key, "changed")]);
-        world.settle();
+        world.give(kind, name, &[(key, "changed")]).settle();
         assert_eq!(world.condition(0, "UpToDate"), is("False", "InputsChanged"));
         let message = world.message(0, "UpToDate");
         assert!(message.ends_with(&format!(": {input}.")), "{message}");
         world.seen.objects.insert(source, before);
-        world.settle();
-        assert_eq!(world.condition(0, "UpToDate"), is("True", "UpToDate"));
+        assert_eq!(world.settled(0, "UpToDate"), is("True", "UpToDate"));
     }
     // Overridden by a variable of the same level.
     let pairs = [("password", VALUE), ("shared", "of the role"), ("greeting", "x")];
-    world.give(SourceKind::Secret, "role", &pairs);
-    world.settle();
+    world.give(SourceKind::Secret, "role", &pairs).settle();
     assert_eq!(world.condition(0, "UpToDate"), is("True", "UpToDate"));
     world.set_deploy(true);
-    world.give(SourceKind::Secret, "node", &[("shared", "new")]);
-    let writes = world.settle();
+    let writes = world.give(SourceKind::Secret, "node", &[("shared", "new")]).settle();
     assert!(writes.contains(&"run install-os on n1".to_owned()), "{writes:?}");
     assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
 }
@@ -175,8 +169,7 @@ fn an_optional_object_may_be_missing() {
     world.deploy();
     assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
     assert!(world.secrets.is_empty());
-    world.give(SourceKind::Secret, "role", &[("password", VALUE)]);
-    let writes = world.settle();
+    let writes = world.give(SourceKind::Secret, "role", &[("password", VALUE)]).settle();
     assert!(writes.contains(&"run install-os on n0,n1".to_owned()), "{writes:?}");
 }
 
@@ -204,8 +197,7 @@ fn a_node_names_the_inventory_that_it_shares_and_the_secret_beside_it_where_ther
         (status.shared_inventory_config_map_name, status.shared_inventory_secret_name)
     };
     let shared = Some("dataplanerole-compute".to_owned());
-    let mut plain = World::new();
-    plain.deploy();
+    let plain = World::deployed();
     assert_eq!(named(&plain), (shared.clone(), None));
     let mut world = world();
     world.deploy();
@@ -217,8 +209,7 @@ fn a_key_that_is_no_text_is_named() {
     let mut world = World::new();
     world.role_takes(&json!([{ "secretRef": { "name": "role" } }]));
     world.object(SourceRef::secret(NAMESPACE, "role"), &[("keystore", &[0xff, 0xfe])]);
-    world.settle();
-    assert_eq!(world.condition(0, "Ready"), is("False", "VariablesInvalid"));
+    assert_eq!(world.settled(0, "Ready"), is("False", "VariablesInvalid"));
     assert!(world.message(0, "InputReady").contains("key keystore"));
 }
 
@@ -226,8 +217,7 @@ fn a_key_that_is_no_text_is_named() {
 fn an_address_from_a_secret_is_refused() {
     let mut world = World::new();
     world.role_takes(&json!([{ "secretRef": { "name": "role" } }]));
-    world.give(SourceKind::Secret, "role", &[("ansible_port", "2022")]);
-    world.settle();
+    world.give(SourceKind::Secret, "role", &[("ansible_port", "2022")]).settle();
     assert_eq!(world.condition(0, "Ready"), is("False", "HostAddressInvalid"));
     // The node's own value takes precedence, so there is no fault.
     for node in [0, 1] {

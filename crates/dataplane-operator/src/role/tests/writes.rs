@@ -8,8 +8,7 @@ fn is_run(step: &Step) -> bool {
 
 #[test]
 fn an_inventory_that_is_deleted_or_edited_by_hand_is_written_again_and_nothing_runs() {
-    let mut world = World::new();
-    world.deploy();
+    let mut world = World::deployed();
     world.seen.inventories.remove("dataplanenode-n0");
     assert_eq!(world.settle(), ["apply ConfigMap dataplanenode-n0"]);
     for name in ["dataplanenode-n1", "dataplanerole-compute"] {

@@ -231,9 +231,9 @@ fn waiting(cell: &Cell) -> ConditionDraft {
 /// Returns the condition while a Job runs: after a failure that one, until it is known better.
 fn running(cell: &Cell, record: &DiscoveryAttempt) -> ConditionDraft {
     let text = format!("Job {} discovers hosts of NovaCell {}.", record.job, cell.name_any());
-    let previous = cell.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default();
     let is_failure = |it: &&Condition| it.status == ConditionStatus::False && record.attempt > 1;
-    let failure = find(previous, HOST_DISCOVERED).filter(is_failure).map(ConditionDraft::repeated);
+    let failure =
+        find(cell.conditions(), HOST_DISCOVERED).filter(is_failure).map(ConditionDraft::repeated);
     failure.unwrap_or_else(|| reasons::cell::DISCOVERING.condition(HOST_DISCOVERED, text))
 }
 

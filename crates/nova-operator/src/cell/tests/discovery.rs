@@ -22,8 +22,7 @@ fn bad(reason: &str) -> (ConditionStatus, String) {
 fn without_unmapped_hosts_there_is_nothing_to_do() {
     let mut world = World::new();
     assert_eq!((world.said(), world.jobs().len()), (good("HostsMapped"), 0));
-    world.map("n0", true);
-    world.settle();
+    world.map("n0", true).settle();
     assert_eq!((world.said(), world.jobs().len()), (good("HostsMapped"), 0));
 }
 
@@ -31,23 +30,20 @@ fn without_unmapped_hosts_there_is_nothing_to_do() {
 fn unmapped_hosts_share_one_job_and_only_novas_api_ends_the_wait() {
     let mut world = World::new();
     world.map("n0", false);
-    world.map("n1", false);
-    world.settle();
+    world.map("n1", false).settle();
     let job = world.running().unwrap();
     assert!(job.starts_with("nova-cell1-host-discovery-") && job.len() <= 52, "{job}");
     assert_eq!(world.said(), bad("Discovering"));
     world.later(SignedDuration::from_hours(1));
     assert_eq!(world.jobs(), std::slice::from_ref(&job), "it runs");
     world.now -= SignedDuration::from_hours(1);
-    world.end(None);
-    world.settle();
+    world.end(None).settle();
     assert_eq!((world.said(), world.jobs().len()), (good("HostsDiscovered"), 0));
     // Computes are written one by one: the rest is no new set of hosts.
     world.map("n0", true);
     world.later(SignedDuration::from_secs(30));
     assert_eq!((world.said(), world.n_created), (good("HostsDiscovered"), 1));
-    world.map("n1", true);
-    world.settle();
+    world.map("n1", true).settle();
     assert_eq!((world.said(), world.n_created), (good("HostsMapped"), 1));
 }
 
@@ -55,15 +51,12 @@ fn unmapped_hosts_share_one_job_and_only_novas_api_ends_the_wait() {
 fn a_host_that_a_service_deploys_is_discovered_too_and_a_new_one_does_not_wait() {
     let mut world = World::new();
     world.compute("n0").spec.management = Management::Observed;
-    world.map("n0", false);
-    world.settle();
+    world.map("n0", false).settle();
     assert_eq!((world.said(), world.n_created), (bad("Discovering"), 1));
-    world.end(None);
-    world.settle();
+    world.end(None).settle();
     assert_eq!((world.said(), world.n_created), (good("HostsDiscovered"), 1));
     world.later(SignedDuration::from_secs(60));
-    world.end(None);
-    world.settle();
+    world.end(None).settle();
     assert_eq!((world.said(), world.n_created), (bad("HostsStillUnmapped"), 2));
     assert!(world.condition().unwrap().message.contains("n0.example.org"));
     world.now += SignedDuration::from_secs(1);
@@ -72,8 +65,7 @@ fn a_host_that_a_service_deploys_is_discovered_too_and_a_new_one_does_not_wait()
     assert_eq!((world.attempt(), world.n_created), ((1, DiscoveryState::Running), 3));
     world.end(None);
     world.map("n0", true);
-    world.map("n1", true);
-    world.settle();
+    world.map("n1", true).settle();
     assert_eq!((world.said(), world.jobs().len()), (good("HostsMapped"), 0));
 }
 
@@ -87,16 +79,15 @@ fn the_pause_doubles_from_one_minute_to_thirty() {
 #[test]
 fn a_failed_job_is_kept_named_and_tried_again_with_a_growing_pause() {
     let mut world = World::new();
-    world.map("n0", false);
-    world.settle();
+    world.map("n0", false).settle();
     let mut kept: Option<String> = None;
     for attempt in 1..=3 {
         assert_eq!(world.attempt(), (attempt, DiscoveryState::Running));
         if kept.is_some() {
             assert_eq!(world.said(), bad("DiscoveryFailed"), "the last failure stays known");
         }
-        let failed = world.end(Some("Traceback\n  File \"x\"\n    y()\nDBError: no database\n"));
-        world.settle();
+        let failed = world.running().unwrap();
+        world.end(Some("Traceback\n  File \"x\"\n    y()\nDBError: no database\n")).settle();
         assert_eq!(world.jobs(), [failed.as_str()], "only the last failed one is kept");
         let message = world.condition().unwrap().message;
         for words in ["DBError: no database", &format!("kubectl logs -n ns job/{failed}")] {
@@ -112,24 +103,20 @@ fn a_failed_job_is_kept_named_and_tried_again_with_a_growing_pause() {
         kept = Some(failed);
     }
     world.end(None);
-    world.map("n0", true);
-    world.settle();
+    world.map("n0", true).settle();
     assert_eq!((world.said(), world.jobs().len()), (good("HostsMapped"), 0));
 }
 
 #[test]
 fn jobs_that_succeed_while_the_host_stays_unmapped_are_reported() {
     let mut world = World::new();
-    world.map("n1", false);
-    world.settle();
-    world.end(None);
-    world.settle();
+    world.map("n1", false).settle();
+    world.end(None).settle();
     assert_eq!(world.said(), good("HostsDiscovered"));
     world.later(SignedDuration::from_secs(59));
     assert_eq!(world.n_created, 1);
     world.later(SignedDuration::from_secs(1));
-    world.end(None);
-    world.settle();
+    world.end(None).settle();
     assert_eq!((world.said(), world.attempt().0), (bad("HostsStillUnmapped"), 2));
     assert!(world.condition().unwrap().message.contains("n1.example.org"));
     world.later(SignedDuration::from_secs(119));
@@ -141,14 +128,11 @@ fn jobs_that_succeed_while_the_host_stays_unmapped_are_reported() {
 #[test]
 fn a_new_host_and_a_corrected_input_end_the_pause() {
     let mut world = World::new();
-    world.map("n0", false);
-    world.settle();
-    world.end(Some(""));
-    world.settle();
+    world.map("n0", false).settle();
+    world.end(Some("")).settle();
     assert!(world.condition().unwrap().message.contains("Job has reached the backoff limit"));
     world.now += SignedDuration::from_secs(2);
-    world.map("n1", false);
-    world.settle();
+    world.map("n1", false).settle();
     assert_eq!((world.attempt(), world.n_created), ((1, DiscoveryState::Running), 2));
     world.end(Some("x"));
     world.later(SignedDuration::from_secs(2));
@@ -170,8 +154,7 @@ fn missing_and_invalid_inputs_are_named_and_nothing_begins() {
     ] {
         let mut world = World::new();
         world.annotate(name, value);
-        world.map("n0", false);
-        world.settle();
+        world.map("n0", false).settle();
         let found = world.condition().unwrap();
         let said = (found.status, found.reason.as_str());
         assert_eq!(said, (ConditionStatus::Unknown, "InputMissing"), "{name}");
@@ -181,8 +164,7 @@ fn missing_and_invalid_inputs_are_named_and_nothing_begins() {
     }
     let mut world = World::new();
     world.found().secret_version = None;
-    world.map("n0", false);
-    world.settle();
+    world.map("n0", false).settle();
     let message = world.condition().unwrap().message;
     assert!(message.contains("create secret generic -n ns nova-manage"), "{message}");
     assert_eq!(world.n_created, 0);
@@ -195,8 +177,7 @@ fn missing_and_invalid_inputs_are_named_and_nothing_begins() {
 fn two_cells_have_jobs_of_their_own() {
     let names = ["u1", "u2"].map(|uid| {
         let mut world = World::of_cell(uid);
-        world.map("n0", false);
-        world.settle();
+        world.map("n0", false).settle();
         world.running().unwrap()
     });
     assert_ne!(names[0], names[1]);
@@ -205,13 +186,11 @@ fn two_cells_have_jobs_of_their_own() {
 #[test]
 fn back_to_external_a_running_job_ends_and_nothing_is_left() {
     let mut world = World::new();
-    world.map("n0", false);
-    world.settle();
+    world.map("n0", false).settle();
     world.annotate("host-discovery", Some("external"));
     world.settle();
     assert_eq!((world.condition(), world.jobs().len()), (None, 1));
-    world.end(None);
-    world.settle();
+    world.end(None).settle();
     assert_eq!(world.jobs().len(), 0);
     assert_eq!(world.seen.cell.status.as_ref().unwrap().discovery, None);
 }
@@ -270,8 +249,7 @@ fn an_operator_that_dies_between_any_two_writes_comes_to_the_same_end() {
 #[test]
 fn the_pod_is_restricted_and_mounts_the_secret_for_nova_alone() {
     let mut world = World::new();
-    world.map("n0", false);
-    world.settle();
+    world.map("n0", false).settle();
     let job = serde_json::to_value(&*world.seen.discovery.as_ref().unwrap().jobs[0]).unwrap();
     let at = |path: &str| job.pointer(path).cloned().unwrap_or_default();
     let pod = "/spec/template/spec";

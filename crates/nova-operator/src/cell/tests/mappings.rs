@@ -19,11 +19,13 @@ fn host(name: &str) -> String {
     format!("{name}.example.org")
 }
 
-/// The compute is being deleted, and waits for the mapping of its host.
-fn remove(world: &mut World, name: &str) {
-    let now = serde_json::from_value(json!(world.now.to_string())).unwrap();
-    world.compute(name).metadata.deletion_timestamp = Some(now);
-    world.report(name, reasons::removal::READING_MAPPINGS.condition("HostUnmapped", "x"));
+impl World {
+    /// The compute is being deleted, and waits for the mapping of its host.
+    fn remove(&mut self, name: &str) -> &mut Self {
+        let now = serde_json::from_value(json!(self.now.to_string())).unwrap();
+        self.compute(name).metadata.deletion_timestamp = Some(now);
+        self.report(name, reasons::removal::READING_MAPPINGS.condition("HostUnmapped", "x"))
+    }
 }
 
 /// What its controller sees of the mapping.
@@ -69,20 +71,17 @@ fn asked(world: &World) -> Vec<String> {
 fn a_host_whose_mapping_is_awaited_is_read_once_and_nothing_is_left() {
     let mut world = World::new();
     assert_eq!((record(&world), world.n_created), (None, 0));
-    remove(&mut world, "n0");
-    world.settle();
+    world.remove("n0").settle();
     assert_eq!((state(&world), asked(&world)), ((1, DiscoveryState::Running), vec![host("n0")]));
     assert_eq!(seen_by(&mut world, "n0"), Mapping::Unread);
     world.later(MINUTE);
     assert_eq!(world.n_created, 1, "it runs");
-    world.end_reading(SUCCEEDS, Some(""));
-    world.settle();
+    world.end_reading(SUCCEEDS, Some("")).settle();
     assert_eq!((state(&world), world.jobs().len()), ((1, DiscoveryState::Succeeded), 0));
     assert_eq!(seen_by(&mut world, "n0"), Mapping::Absent);
     world.later(MINUTE * 60);
     assert_eq!(world.n_created, 1);
-    world.report("n0", reasons::removal::HOST_UNMAPPED.condition("HostUnmapped", "x"));
-    world.settle();
+    world.report("n0", reasons::removal::HOST_UNMAPPED.condition("HostUnmapped", "x")).settle();
     assert_eq!((record(&world), world.n_created), (None, 1));
     go(&mut world, "n0");
     assert_eq!((record(&world), world.n_created), (None, 1));
@@ -91,22 +90,18 @@ fn a_host_whose_mapping_is_awaited_is_read_once_and_nothing_is_left() {
 #[test]
 fn hosts_that_come_while_one_is_read_share_the_next_reading_and_no_answer_is_lost() {
     let mut world = World::new();
-    remove(&mut world, "n0");
-    world.settle();
+    world.remove("n0").settle();
     come_back(&mut world, "n2");
     for name in ["n1", "n2"] {
-        remove(&mut world, name);
-        world.settle();
+        world.remove(name).settle();
     }
     assert_eq!(asked(&world), [host("n0")]);
-    world.end_reading(SUCCEEDS, Some(""));
-    world.settle();
+    world.end_reading(SUCCEEDS, Some("")).settle();
     assert_eq!((asked(&world), world.n_created), (vec![host("n1"), host("n2")], 2));
     // The controller of the first compute has not seen its result yet.
     assert_eq!(seen_by(&mut world, "n0"), Mapping::Absent);
     assert_eq!(seen_by(&mut world, "n1"), Mapping::Unread);
-    world.end_reading(SUCCEEDS, Some(&format!("{}\n", host("n2"))));
-    world.settle();
+    world.end_reading(SUCCEEDS, Some(&format!("{}\n", host("n2")))).settle();
     let found = ["n0", "n1", "n2"].map(|it| seen_by(&mut world, it));
     assert_eq!(found, [Mapping::Absent, Mapping::Absent, Mapping::Present]);
 }
@@ -114,15 +109,12 @@ fn hosts_that_come_while_one_is_read_share_the_next_reading_and_no_answer_is_los
 #[test]
 fn a_host_that_is_still_mapped_is_read_again_after_a_growing_pause() {
     let mut world = World::new();
-    remove(&mut world, "n0");
-    world.settle();
+    world.remove("n0").settle();
     for attempt in 1..=4 {
         assert_eq!(state(&world), (attempt, DiscoveryState::Running));
-        world.end_reading(SUCCEEDS, Some(&host("n0")));
-        world.settle();
+        world.end_reading(SUCCEEDS, Some(&host("n0"))).settle();
         assert_eq!(seen_by(&mut world, "n0"), Mapping::Present);
-        world.report("n0", reasons::removal::STILL_MAPPED.condition("HostUnmapped", "x"));
-        world.settle();
+        world.report("n0", reasons::removal::STILL_MAPPED.condition("HostUnmapped", "x")).settle();
         let plan = recorded(decide(&world.seen, None, world.now));
         let due = pause(attempt) + SignedDuration::from_millis(100);
         assert_eq!(plan.requeue_after, Some(due.unsigned_abs()));
@@ -132,19 +124,17 @@ fn a_host_that_is_still_mapped_is_read_again_after_a_growing_pause() {
         assert!(world.running().is_some());
         assert_eq!(seen_by(&mut world, "n0"), Mapping::Present, "the last result stays known");
     }
-    world.end_reading(SUCCEEDS, Some(""));
-    world.settle();
+    world.end_reading(SUCCEEDS, Some("")).settle();
     assert_eq!(seen_by(&mut world, "n0"), Mapping::Absent);
 }
 
 #[test]
 fn a_job_that_fails_leaves_nova_s_word_and_its_log_until_the_next_one() {
     let mut world = World::new();
-    remove(&mut world, "n0");
-    world.settle();
+    world.remove("n0").settle();
     let traceback = "Traceback\n  File \"x\"\n    y()\nDBError: no database at n:p@db\n";
-    let failed = world.end_reading(FAILS, Some(traceback));
-    world.settle();
+    let failed = world.running().unwrap();
+    world.end_reading(FAILS, Some(traceback)).settle();
     assert_eq!((state(&world), world.jobs()), ((1, DiscoveryState::Failed), vec![failed.clone()]));
     let Mapping::NotRead(cause) = seen_by(&mut world, "n0") else { panic!() };
     assert!(cause.contains("DBError: no database at ***@db") && cause.contains(&failed), "{cause}");
@@ -153,33 +143,28 @@ fn a_job_that_fails_leaves_nova_s_word_and_its_log_until_the_next_one() {
     assert_eq!(world.n_created, 1, "nothing waits for it");
     go(&mut world, "n0");
     assert_eq!((world.jobs().len(), state(&world).1), (1, DiscoveryState::Failed));
-    remove(&mut world, "n1");
-    world.settle();
+    world.remove("n1").settle();
     assert_eq!(world.jobs(), [world.running().unwrap()]);
     assert_eq!(asked(&world), [host("n1")]);
 }
 
 /// The removal of a host goes on, because its mapping could not be read.
 fn goes_on(world: &mut World, name: &str) {
-    world.report(name, reasons::removal::NOT_VERIFIED.condition("HostUnmapped", "x"));
-    world.settle();
+    world.report(name, reasons::removal::NOT_VERIFIED.condition("HostUnmapped", "x")).settle();
 }
 
 #[test]
 fn a_failure_is_known_to_its_hosts_before_others_are_read() {
     let mut world = World::new();
-    remove(&mut world, "n0");
-    world.settle();
-    remove(&mut world, "n1");
-    world.settle();
-    let failed = world.end_reading(FAILS, None);
-    world.settle();
+    world.remove("n0").settle();
+    world.remove("n1").settle();
+    let failed = world.running().unwrap();
+    world.end_reading(FAILS, None).settle();
     assert_eq!((world.running(), world.jobs()), (None, vec![failed]));
     assert!(matches!(seen_by(&mut world, "n0"), Mapping::NotRead(_)));
     goes_on(&mut world, "n0");
     assert_eq!(asked(&world), [host("n1")]);
-    world.end_reading(FAILS, None);
-    world.settle();
+    world.end_reading(FAILS, None).settle();
     assert!(matches!(seen_by(&mut world, "n1"), Mapping::NotRead(_)));
     goes_on(&mut world, "n1");
     world.later(MINUTE * 60);
@@ -190,11 +175,9 @@ fn a_failure_is_known_to_its_hosts_before_others_are_read() {
 fn a_host_that_does_not_go_on_holds_the_others_for_a_minute_alone() {
     let mut world = World::new();
     for name in ["n0", "n1"] {
-        remove(&mut world, name);
-        world.settle();
+        world.remove(name).settle();
     }
-    world.end_reading(FAILS, None);
-    world.settle();
+    world.end_reading(FAILS, None).settle();
     world.later(MINUTE - SignedDuration::from_secs(1));
     assert_eq!(world.running(), None);
     world.later(SignedDuration::from_secs(1));
@@ -205,10 +188,8 @@ fn a_host_that_does_not_go_on_holds_the_others_for_a_minute_alone() {
 fn a_result_that_is_not_a_list_of_these_hosts_is_none() {
     for message in [None, Some("\n"), Some("n1.example.org"), Some("n0.example.org x")] {
         let mut world = World::new();
-        remove(&mut world, "n0");
-        world.settle();
-        world.end_reading(SUCCEEDS, message);
-        world.settle();
+        world.remove("n0").settle();
+        world.end_reading(SUCCEEDS, message).settle();
         let Mapping::NotRead(cause) = seen_by(&mut world, "n0") else { panic!("{message:?}") };
         assert!(cause.contains("has left no list of these hosts"), "{cause}");
     }
@@ -222,15 +203,11 @@ fn a_result_that_is_not_a_list_of_these_hosts_is_none() {
 #[test]
 fn a_failure_takes_nothing_from_what_an_earlier_reading_has_found() {
     let mut world = World::new();
-    remove(&mut world, "n0");
-    world.settle();
-    world.end_reading(SUCCEEDS, Some(&host("n0")));
-    world.settle();
-    remove(&mut world, "n1");
-    world.settle();
+    world.remove("n0").settle();
+    world.end_reading(SUCCEEDS, Some(&host("n0"))).settle();
+    world.remove("n1").settle();
     assert_eq!(asked(&world), [host("n1"), host("n0")], "it is read again with the new one");
-    world.end_reading(FAILS, None);
-    world.settle();
+    world.end_reading(FAILS, None).settle();
     let Mapping::PresentThenFailed(cause) = seen_by(&mut world, "n0") else { panic!() };
     assert!(cause.contains("has failed"), "{cause}");
     assert!(matches!(seen_by(&mut world, "n1"), Mapping::NotRead(_)));
@@ -242,7 +219,7 @@ fn a_failure_takes_nothing_from_what_an_earlier_reading_has_found() {
 #[test]
 fn a_job_that_is_rejected_counts_as_failed() {
     let mut world = World::new();
-    remove(&mut world, "n0");
+    world.remove("n0");
     world.reject("jobs.batch is forbidden: exceeded quota: q");
     assert_eq!((state(&world).1, world.n_created), (DiscoveryState::Failed, 0));
     let Mapping::NotRead(cause) = seen_by(&mut world, "n0") else { panic!() };
@@ -255,15 +232,13 @@ fn a_job_that_is_rejected_counts_as_failed() {
 #[test]
 fn a_host_that_comes_back_and_is_removed_again_is_read_again() {
     let mut world = World::new();
-    remove(&mut world, "n0");
-    world.settle();
-    world.end_reading(FAILS, Some("x"));
-    world.settle();
+    world.remove("n0").settle();
+    world.end_reading(FAILS, Some("x")).settle();
     go(&mut world, "n0");
     world.now += MINUTE;
     come_back(&mut world, "n0");
     assert!(record(&world).is_some(), "the failure is known still");
-    remove(&mut world, "n0");
+    world.remove("n0");
     assert_eq!(seen_by(&mut world, "n0"), Mapping::Unread);
     world.settle();
     assert_eq!((asked(&world), world.n_created), (vec![host("n0")], 2));
@@ -285,8 +260,7 @@ fn without_the_operator_s_discovery_nova_s_word_counts_and_no_job_is_made() {
         if words == "is being deleted" {
             Arc::make_mut(&mut world.seen.cell).metadata.deletion_timestamp = gone();
         }
-        remove(&mut world, "n0");
-        world.settle();
+        world.remove("n0").settle();
         assert_eq!((world.n_created, record(&world)), (0, None), "{words}");
         let Mapping::NotRead(cause) = seen_by(&mut world, "n0") else { panic!("{words}") };
         assert!(cause.contains(words) && cause.ends_with('.'), "{cause}");
@@ -303,7 +277,7 @@ fn without_the_operator_s_discovery_nova_s_word_counts_and_no_job_is_made() {
 #[test]
 fn where_novas_api_is_not_read_no_mapping_is() {
     let mut world = World::new();
-    remove(&mut world, "n0");
+    world.remove("n0");
     world.seen.discovery = None;
     world.settle();
     assert_eq!((record(&world), world.n_created), (None, 0));
@@ -312,14 +286,12 @@ fn where_novas_api_is_not_read_no_mapping_is() {
 #[test]
 fn back_to_external_a_reading_ends_and_nothing_is_left() {
     let mut world = World::new();
-    remove(&mut world, "n0");
-    world.settle();
+    world.remove("n0").settle();
     world.annotate("host-discovery", Some("external"));
     world.settle();
     assert!(matches!(seen_by(&mut world, "n0"), Mapping::NotRead(_)), "nothing waits for it");
     assert_eq!(world.jobs().len(), 1);
-    world.end_reading(SUCCEEDS, Some(""));
-    world.settle();
+    world.end_reading(SUCCEEDS, Some("")).settle();
     assert_eq!((world.jobs().len(), record(&world)), (0, None));
 }
 
@@ -327,21 +299,17 @@ fn back_to_external_a_reading_ends_and_nothing_is_left() {
 fn a_cell_has_one_job_at_a_time_and_a_removal_comes_first() {
     let mut world = World::new();
     world.map("n1", false);
-    remove(&mut world, "n0");
-    world.settle();
+    world.remove("n0").settle();
     let reading = world.running().unwrap();
     assert!(reading.starts_with("nova-cell1-host-mappings-") && reading.len() <= 52, "{reading}");
     assert_eq!(world.said(), (ConditionStatus::False, "Discovering".to_owned()));
-    world.end_reading(SUCCEEDS, Some(""));
-    world.settle();
+    world.end_reading(SUCCEEDS, Some("")).settle();
     let discovery = world.running().unwrap();
     assert!(discovery.contains("host-discovery"), "{discovery}");
     come_back(&mut world, "n2");
-    remove(&mut world, "n2");
-    world.settle();
+    world.remove("n2").settle();
     assert_eq!(world.running(), Some(discovery));
-    world.end(None);
-    world.settle();
+    world.end(None).settle();
     assert_eq!(asked(&world), [host("n2")]);
     assert_eq!(world.n_created, 3);
 }
@@ -356,7 +324,7 @@ fn an_operator_that_dies_between_any_two_writes_reads_nothing_twice() {
             world.pass(dies_after);
             world.settle();
         };
-        remove(&mut world, "n0");
+        world.remove("n0");
         go_on(&mut world);
         assert_eq!(world.n_created, 1, "{dies_after}");
         world.end_reading(SUCCEEDS, Some(&host("n0")));
@@ -380,7 +348,7 @@ fn with_hosts(hosts: impl Iterator<Item = String>) -> World {
     for host in hosts {
         world.seen.computes.push(compute(&host));
         world.compute(&host).status.as_mut().unwrap().host_name = Some(host.clone());
-        remove(&mut world, &host);
+        world.remove(&host);
     }
     world.settle();
     world
@@ -412,7 +380,7 @@ fn only_computes_that_wait_are_read() {
     let reason = reasons::removal::READING_MAPPINGS;
     world.report("n0", reason.condition("HostUnmapped", "x"));
     assert_eq!(awaited(world.compute("n0")), None, "it is not being deleted");
-    remove(&mut world, "n0");
+    world.remove("n0");
     let expected = AwaitedHost { host: host("n0"), since: world.now };
     assert_eq!(awaited(world.compute("n0")), Some(expected));
     for reason in [reasons::removal::WAITING, reasons::removal::NOT_VERIFIED] {
@@ -424,8 +392,7 @@ fn only_computes_that_wait_are_read() {
 #[test]
 fn the_job_has_the_hosts_as_arguments_and_is_like_that_of_a_discovery() {
     let mut world = World::new();
-    remove(&mut world, "n0");
-    world.settle();
+    world.remove("n0").settle();
     let job = serde_json::to_value(&**world.all_jobs().next().unwrap()).unwrap();
     let at = |path: &str| job.pointer(path).cloned().unwrap_or_default();
     let pod = "/spec/template/spec";

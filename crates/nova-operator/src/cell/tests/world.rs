@@ -58,20 +58,21 @@ impl World {
     }
 
     /// Nova's API says of a host whether it is mapped, as its compute reports it.
-    pub(super) fn map(&mut self, name: &str, is_mapped: bool) {
+    pub(super) fn map(&mut self, name: &str, is_mapped: bool) -> &mut Self {
         let reason = if is_mapped {
             reasons::compute::MAPPED
         } else {
             reasons::compute::WAITING_FOR_DISCOVERY
         };
-        self.report(name, reason.condition("HostMapped", "x"));
+        self.report(name, reason.condition("HostMapped", "x"))
     }
 
     /// A compute reports a condition.
-    pub(super) fn report(&mut self, name: &str, draft: ConditionDraft) {
+    pub(super) fn report(&mut self, name: &str, draft: ConditionDraft) -> &mut Self {
         let now = self.now;
         let status = self.compute(name).status.as_mut().unwrap();
         status.conditions = merge_conditions(&status.conditions, vec![draft], None, now);
+        self
     }
 
     /// A compute of the cell.
@@ -105,18 +106,20 @@ impl World {
     }
 
     /// Ends the running Job that maps hosts; a failed one leaves the message.
-    pub(super) fn end(&mut self, failure: Option<&str>) -> String {
+    pub(super) fn end(&mut self, failure: Option<&str>) -> &mut Self {
         self.found().termination_message = failure.filter(|it| !it.is_empty()).map(str::to_owned);
-        self.end_as(if failure.is_some() { "Failed" } else { "Complete" })
+        self.end_as(if failure.is_some() { "Failed" } else { "Complete" });
+        self
     }
 
     /// Ends the running Job that reads mappings; its pod leaves the message.
-    pub(super) fn end_reading(&mut self, type_: &str, message: Option<&str>) -> String {
+    pub(super) fn end_reading(&mut self, type_: &str, message: Option<&str>) -> &mut Self {
         self.found().mapping_message = message.map(str::to_owned);
-        self.end_as(type_)
+        self.end_as(type_);
+        self
     }
 
-    fn end_as(&mut self, type_: &str) -> String {
+    fn end_as(&mut self, type_: &str) {
         let name = self.running().unwrap();
         let status = json!({ "conditions": [
             { "type": type_, "status": "True", "message": "Job has reached the backoff limit" },
@@ -125,7 +128,6 @@ impl World {
         let mut jobs = found.jobs.iter_mut().chain(&mut found.mapping_jobs);
         let job = jobs.find(|it| it.name_any() == name).unwrap();
         Arc::make_mut(job).status = Some(serde_json::from_value(status).unwrap());
-        name
     }
 
     /// Carries out the plan, or its first steps where the operator dies after them; returns the

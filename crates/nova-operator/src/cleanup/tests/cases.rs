@@ -49,14 +49,12 @@ fn nothing_of_novas_is_written_for_a_node_without_a_cell_however_it_goes() {
 #[test]
 fn a_node_deleted_in_the_background_takes_its_compute_with_it_in_order() {
     let mut world = World::new();
-    world.delete_node(false);
-    let writes = world.settle();
+    let writes = world.delete_node(false).settle();
     assert_eq!(writes[0], "delete compute");
     assert_eq!(n_cleanups(&writes), 1, "{writes:?}");
     assert!(!writes.iter().any(|it| it.starts_with("release")), "{writes:?}");
     assert_eq!(world.told_by_node().0, "ComputeTerminating");
-    world.end("Ok");
-    let mut writes = world.settle();
+    let mut writes = world.end("Ok").settle();
     writes.sort();
     assert_eq!(writes, END);
     gone(&world);
@@ -72,8 +70,7 @@ fn a_node_deleted_in_the_foreground_loses_its_old_runs_and_not_the_one_that_clea
     assert!(world.runs.is_empty());
     let writes = world.settle();
     assert_eq!((n_cleanups(&writes), world.runs.len()), (1, 1), "{writes:?}");
-    world.end("Ok");
-    world.settle();
+    world.end("Ok").settle();
     gone(&world);
     assert_eq!(world.leftovers(), [("n0.example.org".to_owned(), true)]);
 }
@@ -86,8 +83,7 @@ fn with_permission_an_annotation_that_is_removed_takes_only_the_compute() {
     annotations.remove(CELL);
     let writes = world.settle();
     assert_eq!((writes[0].as_str(), n_cleanups(&writes)), ("delete compute", 1));
-    world.end("Ok");
-    world.settle();
+    world.end("Ok").settle();
     assert!(world.compute.is_none() && world.runs.is_empty());
     let node = world.node.as_ref().unwrap();
     assert_eq!(node.finalizers(), [INVENTORY]);
@@ -104,8 +100,7 @@ fn a_compute_deleted_by_hand_is_cleaned_up_and_made_again_and_nothing_is_left_ov
     let writes = world.settle();
     assert_eq!(n_cleanups(&writes), 1);
     assert!(!writes.contains(&"apply compute".to_owned()), "it waits for the old one: {writes:?}");
-    world.end("Ok");
-    let writes = world.settle();
+    let writes = world.end("Ok").settle();
     assert!(writes.contains(&"apply compute".to_owned()), "{writes:?}");
     assert_ne!(world.compute.as_ref().and_then(ResourceExt::uid), old);
     assert!(world.node.as_ref().unwrap().finalizers().contains(&finalizers::NODE.to_owned()));
@@ -121,8 +116,7 @@ fn in_a_namespace_that_goes_everything_is_released_at_once_and_no_host_is_touche
     for is_under_way in [false, true] {
         let mut world = World::new();
         if is_under_way {
-            world.delete_node(false);
-            world.settle();
+            world.delete_node(false).settle();
         }
         world.namespace_goes = true;
         for word in ["node", "compute", "cell"] {
@@ -147,8 +141,7 @@ fn a_node_made_again_under_its_name_waits_for_the_old_compute_to_go() {
     assert!(!writes.contains(&"apply compute".to_owned()), "{writes:?}");
     assert_eq!(world.told_by_node().0, "ComputeTerminating");
     world.wait(1);
-    world.end("Ok");
-    let writes = world.settle();
+    let writes = world.end("Ok").settle();
     assert!(writes.contains(&"apply compute".to_owned()), "{writes:?}");
     assert!(is_owned(world.compute.as_ref().unwrap().meta(), "uid-again"));
 }
@@ -158,12 +151,10 @@ fn an_operator_that_was_down_meanwhile_does_the_same_a_little_later() {
     let mut world = World::new();
     // No controller runs: the node is deleted, and Kubernetes does its part.
     world.delete_node(true);
-    world.wait(600);
-    world.settle();
+    world.wait(600).settle();
     // The run ends while the operator is down again.
     world.end("Ok");
-    world.wait(600);
-    world.settle();
+    world.wait(600).settle();
     gone(&world);
     assert_eq!(world.leftovers(), [("n0.example.org".to_owned(), true)]);
 }
@@ -185,8 +176,7 @@ fn an_operator_killed_after_every_single_write_cleans_up_once_and_forgets_nothin
 #[test]
 fn a_compute_waits_until_its_cell_remembers_what_it_leaves() {
     let mut world = World::new();
-    world.delete_node(false);
-    world.settle();
+    world.delete_node(false).settle();
     world.end("Ok");
     // The cell's controller is late, or its write is rejected.
     for _ in 0..9 {
@@ -215,8 +205,7 @@ fn whatever_its_node_asks_for_meanwhile_a_compute_goes() {
         let annotations = world.node.as_mut().unwrap().annotations_mut();
         annotations.insert(CELL.to_owned(), asked.to_owned());
         world.settle();
-        world.end("Ok");
-        world.settle();
+        world.end("Ok").settle();
         assert_ne!(world.compute.as_ref().and_then(ResourceExt::uid), old, "{asked:?}");
         assert_eq!(world.compute.is_some(), asked == "nova-cell2");
     }
@@ -227,10 +216,8 @@ fn a_node_that_only_others_hold_keeps_no_compute() {
     let mut world = World::new();
     // A user removed our finalizer.
     world.change("node", |it| it.finalizers = Some(vec![INVENTORY.into(), "example.org/x".into()]));
-    world.delete_node(false);
-    world.settle();
-    world.end("Ok");
-    world.settle();
+    world.delete_node(false).settle();
+    world.end("Ok").settle();
     assert!(world.node.is_some() && world.compute.is_none());
     assert_eq!(world.leftovers().len(), 1);
 }
@@ -244,8 +231,7 @@ fn a_foreign_cell_is_never_written_and_its_node_remembers_what_is_left() {
     annotations.insert(ALLOW_REMOVAL.to_owned(), "true".to_owned());
     annotations.insert(CELL.to_owned(), String::new());
     world.settle();
-    world.end("Ok");
-    world.settle();
+    world.end("Ok").settle();
     assert!(world.compute.is_none());
     let (reason, message) = world.told_by_node();
     assert_eq!(reason, "LeftInNova");
@@ -342,7 +328,7 @@ fn options_of_a_compute_that_is_deleted_are_kept_in_a_secret_of_its_node_before_
 
 #[test]
 fn nothing_is_kept_of_a_compute_whose_node_goes() {
-    let (writes, secrets) = lets_options_go(|it| it.delete_node(false));
+    let (writes, secrets) = lets_options_go(|it| _ = it.delete_node(false));
     assert!(writes.contains(&"release compute".to_owned()), "{writes:?}");
     assert!(secrets.is_empty(), "{secrets:?}");
 }

@@ -22,8 +22,7 @@ fn reason(world: &World, type_: &str) -> String {
 #[test]
 fn the_clean_up_is_a_play_of_our_own_over_the_one_host_in_bounded_time() {
     let mut world = World::new();
-    world.delete_node(false);
-    world.settle();
+    world.delete_node(false).settle();
     let [run] = &world.runs[..] else { panic!("{:?}", world.runs) };
     let spec = &run.spec;
     assert!(spec.playbook_contents.as_ref().unwrap().contains("systemctl disable --now"));
@@ -47,8 +46,7 @@ fn a_dead_host_keeps_its_node_for_three_attempts_and_no_longer() {
         let writes = world.settle();
         n_attempts += n_cleanups(&writes);
         if world.runs.iter().any(|it| it.status.is_none()) {
-            world.end("Unreachable");
-            world.settle();
+            world.end("Unreachable").settle();
             if world.node.is_some() {
                 assert_eq!(world.told_by_node().0, "HostUnreachable");
                 assert!(message(&world).contains(SKIP_CLEANUP), "{}", message(&world));
@@ -68,11 +66,8 @@ fn a_dead_host_keeps_its_node_for_three_attempts_and_no_longer() {
 fn what_does_not_heal_by_itself_is_not_tried_again() {
     for result in ["Failed", "NotReached"] {
         let mut world = World::new();
-        world.delete_node(false);
-        world.settle();
-        world.end(result);
-        let writes = world.settle();
-        assert_eq!(n_cleanups(&writes), 0);
+        world.delete_node(false).settle();
+        assert_eq!(n_cleanups(&world.end(result).settle()), 0);
         assert!(world.node.is_none() && world.compute.is_none());
         assert_eq!(world.leftovers(), [("n0.example.org".to_owned(), false)]);
     }
@@ -82,8 +77,7 @@ fn what_does_not_heal_by_itself_is_not_tried_again() {
 fn a_compute_that_never_touched_its_host_goes_at_once_and_leaves_nothing() {
     let mut world = World::new();
     world.compute.as_mut().unwrap().status = None;
-    world.delete_node(false);
-    let writes = world.settle();
+    let writes = world.delete_node(false).settle();
     assert_eq!(writes[0], "delete compute");
     assert!(!writes.contains(&"create run".to_owned()), "{writes:?}");
     assert!(world.node.is_none() && world.leftovers().is_empty());
@@ -111,8 +105,7 @@ fn before_nova(world: &mut World) {
 fn a_host_on_which_nova_compute_was_never_started_leaves_nothing_in_nova() {
     let mut world = World::new();
     before_nova(&mut world);
-    world.delete_node(false);
-    let writes = world.settle();
+    let writes = world.delete_node(false).settle();
     assert_eq!(n_cleanups(&writes), 0, "{writes:?}");
     assert!(world.node.is_none() && world.compute.is_none());
     assert_eq!((world.leftovers(), world.events.clone()), (vec![], vec![]));
@@ -134,10 +127,8 @@ fn a_host_on_which_nova_compute_may_have_been_started_is_cleaned() {
         let mut world = World::new();
         before_nova(&mut world);
         change(&mut world);
-        world.delete_node(false);
-        assert_eq!(n_cleanups(&world.settle()), 1);
-        world.end("Ok");
-        world.settle();
+        assert_eq!(n_cleanups(&world.delete_node(false).settle()), 1);
+        world.end("Ok").settle();
         assert_eq!(world.leftovers(), [("n0.example.org".to_owned(), true)]);
     }
 }
@@ -169,10 +160,8 @@ fn of_a_nova_compute_that_was_never_seen_to_register_no_records_are_claimed() {
 fn the_host_is_left_as_it_is_where_the_human_says_so_on_node_or_compute() {
     for on_node in [true, false] {
         let mut world = World::new();
-        world.delete_node(false);
-        world.settle();
-        world.end("Unreachable");
-        world.settle();
+        world.delete_node(false).settle();
+        world.end("Unreachable").settle();
         let skip = (SKIP_CLEANUP.to_owned(), "true".to_owned());
         if on_node {
             world.node.as_mut().unwrap().annotations_mut().extend([skip]);
@@ -206,8 +195,7 @@ fn a_host_that_nobody_can_reach_any_more_is_told_and_keeps_nothing() {
         world.take_all(&plan.steps);
         assert_eq!(reason(&world, "HostCleaned"), "HostNotCleaned");
         assert!(message(&world).contains(words), "{}", message(&world));
-        let writes = world.settle();
-        assert_eq!(n_cleanups(&writes), 0);
+        assert_eq!(n_cleanups(&world.settle()), 0);
         assert_eq!(world.leftovers(), [("n0.example.org".to_owned(), false)]);
     }
 }
@@ -219,8 +207,7 @@ fn a_run_that_is_under_way_is_not_waited_for() {
         let run = own_run(&world, name, is_finished);
         world.runs.push(run);
     }
-    world.delete_node(false);
-    let writes = world.settle();
+    let writes = world.delete_node(false).settle();
     assert!(writes.contains(&"delete run".to_owned()), "{writes:?}");
     let names: Vec<String> = world.runs.iter().map(ResourceExt::name_any).collect();
     assert_eq!(names.len(), 2, "{names:?}");
@@ -230,8 +217,7 @@ fn a_run_that_is_under_way_is_not_waited_for() {
 #[test]
 fn a_clean_up_that_waits_for_another_run_says_for_which() {
     let mut world = World::new();
-    world.delete_node(false);
-    world.settle();
+    world.delete_node(false).settle();
     let status = json!({ "waitingFor": "run-os-compute (host n0)" });
     world.runs[0].status = Some(serde_json::from_value(status).unwrap());
     world.settle();
@@ -253,8 +239,7 @@ fn a_clean_up_that_cannot_go_on_says_why_and_how_to_go_on_without_it() {
     ];
     for (word, severity, words) in cases {
         let mut world = World::new();
-        world.delete_node(false);
-        world.settle();
+        world.delete_node(false).settle();
         let ready = json!({
             "type": "Ready", "status": "False", "severity": severity, "reason": word,
             "message": words, "lastTransitionTime": "2026-01-01T00:00:00Z",
@@ -269,13 +254,11 @@ fn a_clean_up_that_cannot_go_on_says_why_and_how_to_go_on_without_it() {
         for text in [message(&world), world.told_by_node().1] {
             assert!(text.contains(words) && text.contains(SKIP_CLEANUP), "{text}");
         }
-        world.wait(60);
-        assert_eq!(world.settle(), Vec::<String>::new(), "told once, and not given up");
+        assert_eq!(world.wait(60).settle(), Vec::<String>::new(), "told once, and not given up");
         world.runs[0].status = None;
         world.settle();
         assert_eq!(reason(&world, "HostCleaned"), "CleaningHost");
-        world.end("Ok");
-        world.settle();
+        world.end("Ok").settle();
         assert_eq!(world.leftovers(), [("n0.example.org".to_owned(), true)]);
     }
 }
@@ -292,19 +275,16 @@ fn a_clean_up_that_is_refused_is_told_and_heals() {
     world.take_all(&telling.steps);
     assert_eq!(reason(&world, "Ready"), "Forbidden");
     assert!(message(&world).contains("exceeded quota: q"), "{}", message(&world));
-    let writes = world.settle();
-    assert_eq!(n_cleanups(&writes), 1);
+    assert_eq!(n_cleanups(&world.settle()), 1);
     assert_eq!(reason(&world, "HostCleaned"), "CleaningHost");
-    world.end("Ok");
-    world.settle();
+    world.end("Ok").settle();
     assert_eq!(world.leftovers(), [("n0.example.org".to_owned(), true)]);
 }
 
 #[test]
 fn a_host_that_belongs_to_another_object_is_not_cleaned_and_holds_nothing() {
     let mut world = World::new();
-    world.delete_node(false);
-    let writes = world.settle();
+    let writes = world.delete_node(false).settle();
     assert_eq!(n_cleanups(&writes), 1, "{writes:?}");
     world.end("Failed");
     let run = world.runs.last_mut().unwrap();

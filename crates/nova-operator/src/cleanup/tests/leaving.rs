@@ -5,7 +5,7 @@ use nova_config::annotations::SKIP_CLEANUP;
 use openstack_client::{Error, Fault, Service};
 use testkit::set_nodes;
 
-use super::nova::{order, reasons, removed, said};
+use super::nova::{order, reasons, said};
 use super::*;
 use crate::conflicting_service::ConflictingService;
 use crate::drain::order::{HostOrder, OwnService, Remove};
@@ -78,12 +78,10 @@ fn a_host_is_drained_and_only_then_its_compute_goes_as_any_other() {
     assert!(variables.contains_key("edpm_nova_host_leaves"), "{variables:?}");
     let text = serde_json::to_string(&world.runs[0].spec).unwrap();
     assert!(text.contains("dataplanenodeset-edpm"), "{text}");
-    world.end("Ok");
-    world.settle();
+    world.end("Ok").settle();
     let Some(HostOrder::Remove(Remove { service, .. })) = order(&world) else { panic!() };
     assert_eq!(service, OwnService::Is("a0".into()));
-    world.nova = Some(HostProgress::Removing(removed()));
-    world.settle();
+    world.removing().settle();
     assert_eq!((uid(&world), is_held(&world)), (None, false));
     assert_eq!(world.leftovers(), []);
 }
@@ -111,9 +109,8 @@ fn a_host_that_comes_back_after_the_stop_gets_another_compute_when_the_first_one
     world.settle();
     assert!(is_terminating(world.compute.as_ref().unwrap()), "what was begun is ended");
     world.end("Ok");
-    world.nova = Some(HostProgress::Removing(removed()));
-    world.wait(1);
-    world.settle();
+    world.removing();
+    world.wait(1).settle();
     assert!(uid(&world).is_some() && uid(&world) != before);
     let compute = world.compute.as_ref().unwrap();
     assert!(!is_terminating(compute) && compute.status.is_none() && is_held(&world));
@@ -135,8 +132,7 @@ fn a_host_that_does_not_answer_is_tried_three_times_and_then_must_be_down() {
     world.settle();
     let Some(HostOrder::Remove(Remove { is_stopped, .. })) = order(&world) else { panic!() };
     assert!(!is_stopped && said(&world, "ServiceDeleted").0 == "StillUp");
-    world.nova = Some(HostProgress::Removing(removed()));
-    world.settle();
+    world.removing().settle();
     assert_eq!((uid(&world), is_held(&world)), (None, false));
 }
 
@@ -165,8 +161,7 @@ fn a_node_that_is_deleted_with_its_set_is_held_until_its_host_is_drained() {
     let mut world = world(occupied());
     leave(&mut world, Some(true));
     world.settle();
-    world.delete_node(false);
-    let writes = world.settle();
+    let writes = world.delete_node(false).settle();
     assert!(
         writes.contains(&"delete compute".to_owned()) && n_cleanups(&writes) == 0,
         "{writes:?}"
@@ -175,7 +170,6 @@ fn a_node_that_is_deleted_with_its_set_is_held_until_its_host_is_drained() {
     world.nova = Some(HostProgress::Drained);
     assert_eq!(n_cleanups(&world.settle()), 1);
     world.end("Ok");
-    world.nova = Some(HostProgress::Removing(removed()));
-    world.settle();
+    world.removing().settle();
     assert!(world.node.is_none() && world.compute.is_none());
 }

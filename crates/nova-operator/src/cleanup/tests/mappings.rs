@@ -75,8 +75,7 @@ fn the_mapping_is_read_after_placement_and_before_the_agents() {
     world.nova = Some(HostProgress::Pending);
     assert_eq!(world.settle(), [""; 0]);
     assert!(is_unmapped(&world), "what was read is recorded");
-    world.nova = Some(HostProgress::Removing(removed()));
-    world.settle();
+    world.removing().settle();
     assert!(world.node.is_none() && world.compute.is_none());
 }
 
@@ -90,12 +89,10 @@ fn a_host_that_is_still_mapped_holds_the_compute_with_the_command() {
     assert!(message.contains(command) && message.contains(SKIP_CLEANUP), "{message}");
     assert_eq!(world.told_by_node().0, "StillMapped");
     assert_eq!(n_readings(&world), 0);
-    world.wait(1);
-    world.settle();
+    world.wait(1).settle();
     assert_eq!((n_readings(&world), said(&world, "HostUnmapped").1), (1, message));
     end_reading(&mut world, "Complete", "");
-    world.nova = Some(HostProgress::Removing(removed()));
-    world.settle();
+    world.removing().settle();
     assert!(world.compute.is_none());
 }
 
@@ -124,8 +121,7 @@ fn a_job_that_fails_holds_nothing_and_its_cause_is_reported() {
     let (reason, message) = said(&world, "HostUnmapped");
     assert_eq!((reason.as_str(), is_unmapped(&world)), ("NotVerified", true));
     assert!(message.contains("has failed: DBError: no database"), "{message}");
-    world.nova = Some(HostProgress::Removing(removed()));
-    world.settle();
+    world.removing().settle();
     assert!(world.compute.is_none());
 }
 
@@ -195,8 +191,7 @@ fn a_removal_that_began_without_the_step_gets_it_and_loses_nothing() {
     assert_eq!(reasons(&world)[2..], expected);
     assert_eq!(n_readings(&world), 1);
     end_reading(&mut world, "Complete", "");
-    world.nova = Some(HostProgress::Removing(removed()));
-    world.settle();
+    world.removing().settle();
     assert!(world.compute.is_none());
 }
 

@@ -33,6 +33,14 @@ fn occupied() -> HostProgress {
     HostProgress::Occupied(Occupied { servers: servers.into(), ..Occupied::default() })
 }
 
+impl World {
+    /// Nova's API has removed what the host had there.
+    pub(super) fn removing(&mut self) -> &mut Self {
+        self.nova = Some(HostProgress::Removing(removed()));
+        self
+    }
+}
+
 pub(super) fn removed() -> Removal {
     Removal {
         service: ServiceRemoval::Done,
@@ -67,8 +75,7 @@ pub(super) fn reasons(world: &World) -> [String; 6] {
 /// A host whose nova-compute was stopped, of which this was found afterwards.
 pub(super) fn stopped(found: HostProgress) -> World {
     let mut world = world(HostProgress::Drained);
-    world.delete_node(false);
-    world.settle();
+    world.delete_node(false).settle();
     world.end("Ok");
     world.nova = Some(found);
     world.settle();
@@ -78,8 +85,7 @@ pub(super) fn stopped(found: HostProgress) -> World {
 #[test]
 fn a_host_is_drained_then_stopped_then_removed_from_nova_and_leaves_nothing() {
     let mut world = world(occupied());
-    world.delete_node(false);
-    let writes = world.settle();
+    let writes = world.delete_node(false).settle();
     assert_eq!(n_cleanups(&writes), 0, "{writes:?}");
     let message = said(&world, "Drained").1;
     assert!(message.contains("lists them. To let the compute go"), "{message}");
@@ -96,13 +102,11 @@ fn a_host_is_drained_then_stopped_then_removed_from_nova_and_leaves_nothing() {
     assert_eq!(n_cleanups(&world.settle()), 1);
     assert_eq!(said(&world, "HostCleaned").0, "CleaningHost");
     assert_eq!(variables(&world), ["edpm_nova_host_leaves", "edpm_nova_remove_files"]);
-    world.end("Ok");
-    world.settle();
+    world.end("Ok").settle();
     assert_eq!(order(&world), Some(remove(OwnService::Is("a0".into()), true)));
     assert_eq!(reasons(&world), ["", "HostCleaned", "Waiting", "Waiting", "Waiting", "Waiting"]);
 
-    world.nova = Some(HostProgress::Removing(removed()));
-    world.settle();
+    world.removing().settle();
     assert!(world.node.is_none() && world.compute.is_none());
     assert!(world.leftovers().is_empty());
     assert!(!world.events.iter().any(|it| it.contains("LeftInNova")), "{:?}", world.events);
@@ -118,8 +122,7 @@ fn a_node_is_held_while_agents_of_its_host_report() {
     for part in ["still report to neutron: ovn-controller.", "systemctl disable", SKIP_CLEANUP] {
         assert!(message.contains(part), "{message}");
     }
-    world.nova = Some(HostProgress::Removing(removed()));
-    world.settle();
+    world.removing().settle();
     assert!(world.node.is_none() && world.compute.is_none());
 }
 
@@ -129,8 +132,7 @@ fn a_host_whose_node_stays_keeps_its_agents() {
     world.delete("compute", "n0");
     world.settle();
     assert_eq!(variables(&world), ["edpm_nova_remove_files"]);
-    world.end("Ok");
-    world.settle();
+    world.end("Ok").settle();
     let awaits_agents = |world: &World| {
         let Some(HostOrder::Remove(order)) = order(world) else { panic!("{:?}", order(world)) };
         order.awaits_agents
@@ -138,8 +140,7 @@ fn a_host_whose_node_stays_keeps_its_agents() {
     assert!(!awaits_agents(&world));
     // Its agents run on when the node goes later, too, as they do in a removal that another release
     // began.
-    world.delete_node(false);
-    world.settle();
+    world.delete_node(false).settle();
     assert_eq!((world.runs.len(), awaits_agents(&world)), (1, false));
 }
 
@@ -147,8 +148,7 @@ fn a_host_whose_node_stays_keeps_its_agents() {
 fn servers_are_migrated_where_the_node_asks_for_it() {
     let mut world = world(occupied());
     world.node.as_mut().unwrap().annotations_mut().insert(DRAIN.to_owned(), "migrate".to_owned());
-    world.delete_node(false);
-    world.settle();
+    world.delete_node(false).settle();
     let Some(HostOrder::DrainForRemoval(drain, _)) = order(&world) else {
         panic!("{:?}", order(&world))
     };
@@ -166,8 +166,7 @@ fn what_nova_does_not_say_holds_the_compute_and_stops_nothing() {
         HostProgress::Fails(denied),
     ] {
         let mut world = world(found);
-        world.delete_node(false);
-        let writes = world.settle();
+        let writes = world.delete_node(false).settle();
         assert_eq!(n_cleanups(&writes), 0, "{writes:?}");
         assert!(world.node.is_some() && world.compute.is_some());
         world.node.as_mut().unwrap().annotations_mut().insert(SKIP_CLEANUP.into(), "true".into());
@@ -207,8 +206,7 @@ fn each_step_after_the_stop_says_what_it_waits_for() {
         let (found, message) = said(&world, type_);
         assert!(found == reason && message.contains(part), "{found}: {message}");
         assert_eq!((said(&world, "Ready").0, world.told_by_node().0), (found.clone(), found));
-        world.nova = Some(HostProgress::Removing(removed()));
-        world.settle();
+        world.removing().settle();
         assert!(world.compute.is_none() && world.node.is_none());
     }
 }
@@ -243,12 +241,10 @@ fn a_removal_that_is_skipped_after_the_stop_records_what_is_left() {
 fn a_deletion_that_began_without_nova_s_api_ends_without_it() {
     let mut world = world(occupied());
     world.nova = None;
-    world.delete_node(false);
-    world.settle();
+    world.delete_node(false).settle();
     world.nova = Some(occupied());
     assert_eq!(order(&world), None);
-    world.end("Ok");
-    world.settle();
+    world.end("Ok").settle();
     assert!(world.compute.is_none());
     assert_eq!(world.leftovers(), [("n0.example.org".to_owned(), true)]);
 }
@@ -275,28 +271,24 @@ fn a_host_that_cannot_be_reached_is_removed_once_nova_says_that_it_is_down() {
     world.delete_node(false);
     for _ in 0..3 {
         world.settle();
-        world.end("Unreachable");
-        world.settle();
+        world.end("Unreachable").settle();
         world.wait(1);
     }
     world.settle();
     assert_eq!(order(&world), Some(remove(OwnService::Is("a0".into()), false)));
     assert_eq!(said(&world, "HostCleaned").0, "HostNotCleaned");
-    world.nova = Some(HostProgress::Removing(removed()));
-    world.settle();
+    world.removing().settle();
     assert!(world.compute.is_none() && world.node.is_none());
 }
 
 #[test]
 fn no_further_attempt_stops_a_host_that_has_servers_again() {
     let mut world = world(HostProgress::Drained);
-    world.delete_node(false);
-    world.settle();
+    world.delete_node(false).settle();
     world.end("Unreachable");
     world.nova = Some(occupied());
     world.settle();
-    world.wait(5);
-    assert_eq!(n_cleanups(&world.settle()), 0);
+    assert_eq!(n_cleanups(&world.wait(5).settle()), 0);
     assert_eq!(reasons(&world)[..2], ["ServersOnHost", "WaitingForDrain"]);
     world.nova = Some(HostProgress::Drained);
     assert_eq!(n_cleanups(&world.settle()), 1);
@@ -307,8 +299,7 @@ fn a_stop_that_has_not_begun_is_withdrawn_when_the_host_has_servers_again() {
     let unread = HostProgress::Unread { cell: "cell1".to_owned() };
     for found in [occupied(), HostProgress::CellNotAnswering, unread] {
         let mut world = world(HostProgress::Drained);
-        world.delete_node(false);
-        assert_eq!(n_cleanups(&world.settle()), 1);
+        assert_eq!(n_cleanups(&world.delete_node(false).settle()), 1);
         world.nova = Some(HostProgress::Pending);
         world.settle();
         assert_eq!(world.runs.len(), 1, "the operator was restarted");
@@ -318,8 +309,7 @@ fn a_stop_that_has_not_begun_is_withdrawn_when_the_host_has_servers_again() {
         assert_eq!(said(&world, "HostCleaned").0, "WaitingForDrain");
         world.nova = Some(HostProgress::Drained);
         assert_eq!(n_cleanups(&world.settle()), 1);
-        world.end("Ok");
-        world.settle();
+        world.end("Ok").settle();
         assert_eq!(said(&world, "HostCleaned").0, "HostCleaned");
     }
 }
@@ -337,8 +327,7 @@ fn a_compute_that_is_not_known_to_have_registered_is_stopped_once_nova_shows_tha
     for found in [HostProgress::Empty, HostProgress::NotFound] {
         let mut world = World::new();
         world.nova = Some(occupied());
-        world.delete_node(false);
-        assert_eq!(n_cleanups(&world.settle()), 0);
+        assert_eq!(n_cleanups(&world.delete_node(false).settle()), 0);
         let inspect = Some(HostOrder::InspectForRemoval(Stop::Due));
         assert_eq!(order(&world), inspect, "nothing is changed in nova");
         let drained = said(&world, "Drained");
@@ -411,8 +400,7 @@ fn what_nova_does_not_say_of_an_unregistered_host_holds_the_compute() {
     for (found, reason, words) in cases {
         let mut world = World::new();
         world.nova = Some(found);
-        world.delete_node(false);
-        assert_eq!(n_cleanups(&world.settle()), 0);
+        assert_eq!(n_cleanups(&world.delete_node(false).settle()), 0);
         let told = world.told_by_node();
         assert_eq!(told.0, reason);
         assert!(told.1.contains(words) && told.1.contains(SKIP_CLEANUP), "{}", told.1);
@@ -430,8 +418,7 @@ fn what_nova_does_not_say_of_an_unregistered_host_holds_the_compute() {
 #[test]
 fn of_a_host_without_a_service_the_drain_is_unknown_and_what_holds_its_stop_is_shown() {
     let mut world = world(HostProgress::NotFound);
-    world.delete_node(false);
-    assert_eq!(n_cleanups(&world.settle()), 1);
+    assert_eq!(n_cleanups(&world.delete_node(false).settle()), 1);
     assert_eq!(reasons(&world)[..2], ["ServiceNotFound", "CleaningHost"]);
     assert_eq!(
         (said(&world, "Ready").0, world.told_by_node().0),
@@ -445,8 +432,7 @@ fn a_host_that_nova_has_never_listed_may_have_another_name_there_and_is_not_stop
     let status = world.compute.as_mut().unwrap().status.as_mut().unwrap();
     (status.service_id, status.compute_id) = (None, None);
     status.deployed_inputs.insert("bus".into(), "d".into());
-    world.delete_node(false);
-    assert_eq!(n_cleanups(&world.settle()), 0);
+    assert_eq!(n_cleanups(&world.delete_node(false).settle()), 0);
     assert_eq!(reasons(&world)[..2], ["ServiceNeverListed", "WaitingForDrain"]);
     let (reason, message) = world.told_by_node();
     assert_eq!(reason, "ServiceNeverListed");
@@ -501,15 +487,13 @@ fn a_host_that_records_another_owner_holds_the_compute_and_keeps_its_service() {
     }
     for _ in 0..2 {
         world.settle();
-        world.end("Unreachable");
-        world.settle();
+        world.end("Unreachable").settle();
         assert!(matches!(order(&world), Some(HostOrder::DrainForRemoval(..))), "not reached");
         assert_eq!(said(&world, "HostCleaned").0, "HostNotOwned");
         world.wait(11);
     }
     world.settle();
-    world.end("Ok");
-    world.settle();
+    world.end("Ok").settle();
     assert_eq!(order(&world), Some(remove(OwnService::Is("a0".into()), true)), "it is its again");
 }
 
@@ -549,8 +533,7 @@ fn guests_on_the_host_hold_the_compute_whatever_nova_says_and_are_looked_for_aga
     world.delete_node(false);
     let mut pauses = Vec::new();
     for attempt in 1..7 {
-        let writes = world.settle();
-        assert_eq!(n_cleanups(&writes), 1, "{attempt}");
+        assert_eq!(n_cleanups(&world.settle()), 1, "{attempt}");
         end_with_guests(&mut world, PLAY);
         assert_eq!(n_cleanups(&world.settle()), 0, "{attempt}");
         assert!(matches!(order(&world), Some(HostOrder::DrainForRemoval(..))), "stays disabled");
@@ -577,15 +560,13 @@ fn guests_on_the_host_hold_the_compute_whatever_nova_says_and_are_looked_for_aga
     assert!(pauses.is_sorted() && pauses.last() > pauses.first(), "{pauses:?}");
     for _ in 0..4 {
         world.settle();
-        world.end("Unreachable");
-        world.settle();
+        world.end("Unreachable").settle();
         assert_eq!(said(&world, "HostCleaned").0, "GuestsOnHost", "not reached: they may be there");
         assert!(said(&world, "HostCleaned").1.contains("g1 (0f-1)"));
         world.wait(11);
     }
     world.settle();
-    world.end("Ok");
-    world.settle();
+    world.end("Ok").settle();
     assert_eq!(order(&world), Some(remove(OwnService::Is("a0".into()), true)), "they are gone");
 }
 
@@ -609,12 +590,10 @@ fn guests_on_the_host_of_a_compute_without_nova_s_api_hold_it_until_the_user_let
 #[test]
 fn a_task_that_fails_after_the_guests_are_gone_ends_the_attempts_as_ever() {
     let mut world = world(HostProgress::Drained);
-    world.delete_node(false);
-    world.settle();
+    world.delete_node(false).settle();
     end_with_guests(&mut world, PLAY);
     world.settle();
-    world.wait(11);
-    world.settle();
+    world.wait(11).settle();
     end_at_task(&mut world, "Remove nova's files");
     world.settle();
     assert_eq!(said(&world, "HostCleaned").0, "HostNotCleaned");
@@ -624,20 +603,18 @@ fn a_task_that_fails_after_the_guests_are_gone_ends_the_attempts_as_ever() {
 #[test]
 fn guests_that_were_found_count_until_an_attempt_is_known_to_have_come_past_the_look() {
     let mut world = world(HostProgress::Drained);
-    world.delete_node(false);
-    world.settle();
+    world.delete_node(false).settle();
     end_with_guests(&mut world, PLAY);
     // The look itself fails, another file has failed, no result was reported, the spec is refused.
     let ends: [fn(&mut World); 4] = [
         |it| end_at_task(it, "Look for guests"),
-        |it| it.end("Failed"),
+        |it| _ = it.end("Failed"),
         |it| end_without_result(it, "DeadlineExceeded"),
         |it| end_without_result(it, "InvalidSpec"),
     ];
     for (attempt, end) in ends.into_iter().cycle().take(8).enumerate() {
         world.settle();
-        world.wait(11);
-        assert_eq!(n_cleanups(&world.settle()), 1, "{attempt}");
+        assert_eq!(n_cleanups(&world.wait(11).settle()), 1, "{attempt}");
         end(&mut world);
         world.settle();
         assert_eq!(said(&world, "HostCleaned").0, "GuestsOnHost", "{attempt}");
@@ -660,8 +637,7 @@ fn a_compute_that_is_let_go_waits_for_a_place_in_the_list_of_its_cell() {
     status.leftovers = serde_json::from_value(json!(all)).unwrap();
     let skip = (SKIP_CLEANUP.to_owned(), "true".to_owned());
     world.node.as_mut().unwrap().annotations_mut().extend([skip]);
-    world.delete_node(false);
-    world.settle();
+    world.delete_node(false).settle();
     let (reason, message) = said(&world, "LeftoverRecorded");
     assert!(reason == "LeftoversFull" && message.contains("has 50 entries"), "{message}");
     let on_node = world.told_by_node();

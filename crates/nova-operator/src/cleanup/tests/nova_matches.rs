@@ -3,7 +3,7 @@
 use api::nova::RegisteredNova;
 use nova_config::annotations::{ACCEPT_NOVA, SKIP_CLEANUP};
 
-use super::nova::{reasons, removed, said, world};
+use super::nova::{reasons, said, world};
 use super::*;
 use crate::cleanup::host_order;
 use crate::drain::order::HostOrder;
@@ -109,8 +109,7 @@ fn a_removal_goes_on_in_the_nova_that_the_user_accepts_with_the_identity_there()
 fn a_removal_goes_on_where_keystone_has_moved() {
     let mut world = registered();
     world.health = Some(reading("moved", "a0", "c0"));
-    world.delete_node(false);
-    assert_eq!(n_cleanups(&world.settle()), 1);
+    assert_eq!(n_cleanups(&world.delete_node(false).settle()), 1);
     let status = world.compute.as_ref().unwrap().status.as_ref().unwrap();
     assert_eq!(status.nova, Some(nova("moved")));
 }
@@ -118,10 +117,9 @@ fn a_removal_goes_on_where_keystone_has_moved() {
 #[test]
 fn a_removal_that_has_stopped_the_host_deletes_nothing_in_another_region() {
     let mut world = registered();
-    world.delete_node(false);
-    world.settle();
+    world.delete_node(false).settle();
     world.end("Ok");
-    world.nova = Some(HostProgress::Removing(removed()));
+    world.removing();
     world.health = Some(reading("two", "s2", "c2"));
     world.settle();
     assert_eq!(order(&world), None);
@@ -148,8 +146,7 @@ fn a_compute_that_was_restored_without_its_status_goes_only_once_nova_shows_its_
         world.health = Some(HostHealth { service: service.clone(), ..<_>::default() });
         let is_pending = service == ServiceHealth::Pending;
         world.nova = Some(if is_pending { HostProgress::NotFound } else { HostProgress::Pending });
-        world.delete_node(false);
-        assert_eq!(n_cleanups(&world.settle()), 0, "{service:?}");
+        assert_eq!(n_cleanups(&world.delete_node(false).settle()), 0, "{service:?}");
         assert_eq!(world.compute.is_some(), is_held, "{service:?}");
         if is_held {
             assert!(matches!(order(&world), Some(HostOrder::InspectForRemoval(_))));

@@ -13,19 +13,15 @@ fn a_deployed_compute_whose_runs_are_gone_runs_nothing_again() {
 #[test]
 fn a_failure_takes_ready_from_a_deployed_compute_until_a_changed_input_runs() {
     let mut world = World::deployed();
-    world.configure(Some("[libvirt]\ncpu_mode = none\n"));
-    world.settle();
-    world.end("Failed");
-    world.settle();
+    world.configure(Some("[libvirt]\ncpu_mode = none\n")).settle();
+    world.end("Failed").settle();
     let ready = world.condition("Ready");
     assert_eq!((ready.status, ready.reason.as_str()), (ConditionStatus::False, "TaskFailed"));
     let n_runs = world.n_runs();
-    world.configure(Some("[libvirt]\ncpu_mode = host-passthrough\n"));
-    world.settle();
+    world.configure(Some("[libvirt]\ncpu_mode = host-passthrough\n")).settle();
     assert_eq!(world.n_runs(), n_runs + 1);
     for result in ["Ok", "Ok"] {
-        world.end(result);
-        world.settle();
+        world.end(result).settle();
     }
     assert_eq!(world.condition("Ready").status, ConditionStatus::True);
 }

@@ -98,21 +98,17 @@ fn the_condition_says_what_the_last_audit_found_and_is_written_once_for_each_res
 fn a_deployment_that_fails_after_an_audit_leaves_it_unknown_whether_the_host_is_in_sync() {
     let mut world = world(false);
     audited(&mut world, Verdict::InSync);
-    world.configure(Some("[DEFAULT]\nmax_concurrent_builds = 7\n"));
-    world.settle();
+    world.configure(Some("[DEFAULT]\nmax_concurrent_builds = 7\n")).settle();
     world.now += SignedDuration::from_mins(1);
-    world.end("Failed");
-    world.settle();
+    world.end("Failed").settle();
     let found = world.condition("ConfigurationInSync");
     assert_eq!((found.status, &*found.reason), (ConditionStatus::Unknown, "DeploymentFailedSince"));
     assert!(found.message.contains("on host n0 since its last audit"), "{}", found.message);
-    world.configure(Some("[DEFAULT]\nmax_concurrent_builds = 8\n"));
-    world.settle();
+    world.configure(Some("[DEFAULT]\nmax_concurrent_builds = 8\n")).settle();
     assert!(world.seen.runs.iter().any(is_open), "it is tried again");
     assert_eq!(world.condition("ConfigurationInSync").reason, "DeploymentFailedSince");
     world.end("Ok");
-    world.configure(None);
-    world.settle();
+    world.configure(None).settle();
     deploy(&mut world);
     check(&world, ConditionStatus::True, "InSync", "n0");
 }
@@ -175,8 +171,7 @@ fn a_host_that_is_out_of_sync_is_deployed_again_once_for_each_result() {
 fn a_repair_restarts_nova_compute_as_a_redeploy_does() {
     let mut world = world(true);
     audited(&mut world, differs());
-    world.end("Ok");
-    world.settle();
+    world.end("Ok").settle();
     let run = world.seen.runs.iter().find(|it| is_open(it)).unwrap();
     assert_eq!(run.spec.extra_vars["edpm_nova_restart"], true);
 }
@@ -300,8 +295,7 @@ fn the_compute_of_a_repaired_node_starts_nova_again() {
     audited(&mut world, differs());
     world.node().status.as_mut().unwrap().host_instance = Some("q1".into());
     world.settle();
-    world.end("Ok");
-    world.settle();
+    world.end("Ok").settle();
     let run = world.seen.runs.iter().find(|it| is_open(it)).unwrap();
     assert_eq!(run.spec.extra_vars["edpm_nova_restart"], true);
 }

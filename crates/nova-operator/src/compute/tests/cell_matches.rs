@@ -53,8 +53,7 @@ fn a_mismatch_is_told_in_an_event_of_the_compute_once() {
 fn a_mismatch_keeps_nothing_else_from_the_host() {
     let mut world = asked(Some("nova-cell2"));
     world.settle();
-    world.configure(Some("[libvirt]\ncpu_mode = none\n"));
-    let writes = world.settle();
+    let writes = world.configure(Some("[libvirt]\ncpu_mode = none\n")).settle();
     assert!(writes.contains(&"run nova".to_owned()), "{writes:?}");
 }
 

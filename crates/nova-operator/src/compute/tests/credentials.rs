@@ -44,21 +44,17 @@ fn a_running_and_a_failed_deployment_keep_both_and_a_completed_one_the_newer() {
     let mut world = world.deploy();
     assert_eq!(world.credentials(), ["a"]);
     world.rotate("b");
-    let writes = world.settle();
-    assert_eq!(writes[..4], ["files", "status", "hold RabbitMQUser b", "run nova"]);
+    assert_eq!(world.settle()[..4], ["files", "status", "hold RabbitMQUser b", "run nova"]);
     assert_eq!(world.credentials(), ["a", "b"]);
-    world.end("Failed");
-    world.settle();
+    world.end("Failed").settle();
     assert_eq!(world.credentials(), ["a", "b"]);
     world.rotate("c");
     world.now += SignedDuration::from_hours(1);
     world.settle();
     assert_eq!(world.credentials(), ["a", "b", "c"]);
-    world.end("Ok");
-    world.settle();
+    world.end("Ok").settle();
     assert_eq!(world.credentials(), ["a", "b", "c"], "it has not registered yet");
-    world.end("Ok");
-    world.settle();
+    world.end("Ok").settle();
     assert_eq!(world.credentials(), ["c"]);
 }
 

@@ -3,6 +3,7 @@
 use operator_core::hash;
 use operator_core::keyed::KEY_LOST;
 use operator_core::plan::EventDraft;
+use testkit::passes::notices;
 
 use super::*;
 
@@ -77,18 +78,7 @@ impl World {
 
     /// Reconciles until nothing is written; returns the Events.
     fn told(&mut self) -> Vec<EventDraft> {
-        let mut all = Vec::new();
-        loop {
-            let plan = self.pass();
-            if plan.steps.is_empty() {
-                return all;
-            }
-            for step in plan.steps {
-                if let Write::Status { notices, .. } = step.write {
-                    all.extend(notices);
-                }
-            }
-        }
+        notices(|| self.pass())
     }
 }
 

@@ -150,6 +150,12 @@ impl Cloud {
         panic!("it never settles: {:?}", self.state());
     }
 
+    /// The last server leaves the host.
+    fn empty(&mut self) {
+        self.has_servers = false;
+        self.settle();
+    }
+
     fn state(&self) -> (usize, Option<String>, Option<OrderOfHost>, HostProgress) {
         let writes = self.world.writes.len();
         (writes, self.disabled.clone(), self.order.clone(), self.progress.clone())
@@ -183,8 +189,7 @@ fn a_change_waits_for_the_drain_and_the_host_is_given_back_once_its_service_is_u
     assert_eq!((cloud.runs(), cloud.disabled.as_deref()), (vec![], Some(MARKED)));
     assert_eq!(cloud.world.reason("Ready"), "WaitingForDrain");
     assert_eq!(cloud.world.reason("Drained"), "Migrating");
-    cloud.has_servers = false;
-    cloud.settle();
+    cloud.empty();
     assert_eq!(cloud.runs(), ["nova"]);
     cloud.end("Ok");
     assert_eq!(cloud.runs(), ["nova", "nova-registered"]);
@@ -221,8 +226,7 @@ fn the_host_is_rebooted_where_needed_before_its_registration_is_checked() {
         run.unwrap().spec.playbook_contents.clone().unwrap()
     };
     let mut cloud = Cloud::changed();
-    cloud.has_servers = false;
-    cloud.settle();
+    cloud.empty();
     cloud.end("Ok");
     assert!(contents(&cloud).starts_with("- import_playbook: osp.edpm.reboot\n# "));
     annotate(&mut cloud.world, DRAIN_BEFORE, Some("false"));
@@ -267,8 +271,7 @@ fn a_renewed_certificate_alone_drains_no_host_and_reboots_none() {
     cloud.world.configure(Some("[libvirt]\ncpu_mode = none\n"));
     cloud.settle();
     assert_eq!((cloud.runs().len(), cloud.disabled.as_deref()), (2, Some(MARKED)));
-    cloud.has_servers = false;
-    cloud.settle();
+    cloud.empty();
     assert_eq!(cloud.runs()[2..], ["libvirt"]);
 }
 
@@ -279,8 +282,7 @@ fn the_users_own_drain_decides_how_and_outlives_the_deployment() {
     cloud.settle();
     assert_eq!(cloud.world.reason("Drained"), "ServersOnHost");
     assert_eq!(cloud.disabled.as_deref(), Some("nova.openstack.org/drain"));
-    cloud.has_servers = false;
-    cloud.settle();
+    cloud.empty();
     cloud.end("Ok");
     cloud.end("Ok");
     let drained = cloud.world.condition("Drained");
@@ -307,8 +309,7 @@ fn a_change_of_a_host_that_its_user_has_drained_waits_for_a_reading_of_its_own()
     cloud.settle();
     assert!(matches!(cloud.order(), Some(HostOrder::DrainForChange(_))));
     assert_eq!((cloud.runs(), cloud.world.reason("Ready").as_str()), (vec![], "WaitingForDrain"));
-    cloud.has_servers = false;
-    cloud.settle();
+    cloud.empty();
     assert_eq!(cloud.runs(), ["nova"]);
     cloud.end("Ok");
     cloud.end("Ok");
@@ -334,8 +335,7 @@ fn a_request_of_the_user_that_is_not_valid_holds_the_deployment() {
 #[test]
 fn a_host_whose_deployment_fails_stays_drained_and_the_correction_goes_to_it() {
     let mut cloud = Cloud::changed();
-    cloud.has_servers = false;
-    cloud.settle();
+    cloud.empty();
     cloud.end("Failed");
     cloud.settle();
     let ready = cloud.world.condition("Ready");
@@ -427,8 +427,7 @@ fn a_value_that_is_not_understood_deploys_nothing_and_enables_nothing() {
     let mut cloud = Cloud::changed();
     cloud.settle();
     annotate(&mut cloud.world, DRAIN_BEFORE, Some("yes"));
-    cloud.has_servers = false;
-    cloud.settle();
+    cloud.empty();
     let input = cloud.world.condition("InputReady");
     assert_eq!(
         (input.reason.as_str(), cloud.world.reason("Drained").as_str()),
@@ -453,8 +452,7 @@ fn a_role_that_is_gone_gives_no_host_back() {
     cloud.settle();
     assert_eq!((cloud.order.clone(), cloud.disabled.as_deref()), (None, Some(MARKED)));
     cloud.world.seen.group = group;
-    cloud.has_servers = false;
-    cloud.settle();
+    cloud.empty();
     assert_eq!(cloud.runs(), ["nova"]);
 }
 
@@ -462,16 +460,14 @@ fn a_role_that_is_gone_gives_no_host_back() {
 fn a_run_that_waits_is_withdrawn_when_the_host_has_servers_again() {
     let mut cloud = Cloud::changed();
     cloud.world.is_queueing = true;
-    cloud.has_servers = false;
-    cloud.settle();
+    cloud.empty();
     assert_eq!(cloud.runs(), ["nova"]);
     let is_waiting = |it: &Cloud| it.world.seen.runs.iter().any(is_open);
     cloud.has_servers = true;
     cloud.settle();
     assert!(!is_waiting(&cloud));
     assert_eq!(cloud.world.reason("DeploymentReady"), "WaitingForDrain");
-    cloud.has_servers = false;
-    cloud.settle();
+    cloud.empty();
     assert!(is_waiting(&cloud));
 }
 
@@ -479,8 +475,7 @@ fn a_run_that_waits_is_withdrawn_when_the_host_has_servers_again() {
 fn a_host_is_not_given_back_before_nova_was_read_after_a_restart_in_the_middle_of_a_run() {
     for takes_role in [false, true] {
         let mut cloud = Cloud::changed();
-        cloud.has_servers = false;
-        cloud.settle();
+        cloud.empty();
         assert_eq!((cloud.runs(), cloud.disabled.as_deref()), (vec!["nova"], Some(MARKED)));
         if takes_role {
             let world = &mut cloud.world;

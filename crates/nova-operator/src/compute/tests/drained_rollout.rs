@@ -49,12 +49,10 @@ async fn a_compute_that_is_down_holds_its_place_by_name_and_may_begin_itself() {
     let mut fleet = Fleet::read(3).await;
     fleet.shows("n001", down());
     fleet.settle(1).await;
-    fleet.rotate("second");
-    fleet.settle(1).await;
+    fleet.rotate("second").settle(1).await;
     assert_eq!(fleet.running(), ["n001"]);
     for _ in 0..2 {
-        fleet.finish(&[]);
-        fleet.settle(1).await;
+        fleet.finish(&[]).settle(1).await;
     }
     assert_eq!(fleet.running(), [""; 0], "it is still down");
     for name in ["n000", "n002"] {
@@ -78,8 +76,7 @@ async fn a_service_that_is_disabled_or_of_which_nothing_is_known_holds_no_place(
         let mut fleet = Fleet::read(2).await;
         fleet.shows("n001", service.clone());
         fleet.settle(0).await;
-        fleet.rotate("second");
-        fleet.settle(1).await;
+        fleet.rotate("second").settle(1).await;
         assert_eq!(fleet.running(), ["n000"], "{service:?}");
     }
 }
@@ -87,8 +84,7 @@ async fn a_service_that_is_disabled_or_of_which_nothing_is_known_holds_no_place(
 #[tokio::test]
 async fn a_compute_that_comes_up_or_goes_while_others_wait_lets_the_next_one_begin() {
     let mut fleet = Fleet::read(3).await;
-    fleet.rotate("second");
-    fleet.settle(1).await;
+    fleet.rotate("second").settle(1).await;
     assert_eq!(fleet.running(), ["n000"]);
     fleet.shows("n002", down());
     for _ in 0..2 {
@@ -149,15 +145,13 @@ async fn a_rollout_that_drains_hosts_stops_at_its_first_failure() {
         world.node().status.as_mut().unwrap().max_unavailable = Some(IntOrString::Int(2));
         absorb(&*fleet.shared_caches.nodes, &**world.seen.node.as_ref().unwrap());
     }
-    fleet.rotate("mistyped");
-    fleet.settle(2).await;
+    fleet.rotate("mistyped").settle(2).await;
     for name in ["n000", "n001"] {
         fleet.finds(name, HostProgress::Drained);
     }
     fleet.settle(2).await;
     assert_eq!(fleet.running(), ["n000", "n001"]);
-    fleet.finish(&["n000"]);
-    fleet.settle(2).await;
+    fleet.finish(&["n000"]).settle(2).await;
     fleet.finish(&[]);
     fleet.finds("n001", HostProgress::Released);
     fleet.settle(2).await;

@@ -103,6 +103,12 @@ fn a_host_on_which_the_deployment_has_failed_stays_drained_until_the_user_takes_
         "another target, another order"
     );
     give_back(world.node());
+    disabled(&mut world, None);
+    assert!(is_drain_for(&mut world, None), "nova was read before the host was drained");
+    disabled(&mut world, Some(MARKER));
+    let order = ordered(&mut world);
+    assert_eq!(order, Some((HostOrder::EnableOnceUp, None)), "the user's own drain has ended");
+    disabled(&mut world, Some(ROLLOUT));
     annotate_set(&mut world, "false");
     assert_eq!(ordered(&mut world), Some((HostOrder::EnableOnceUp, None)));
 }

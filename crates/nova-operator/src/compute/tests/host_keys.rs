@@ -50,8 +50,7 @@ fn a_learned_key_is_taken_from_the_nodes_inventory_and_nothing_is_asked() {
 fn a_changed_key_is_told_with_the_nodes_command_and_tried_at_once_when_it_is_accepted() {
     let mut world = World::learned();
     world.settle();
-    world.end("HostKeyMismatch");
-    world.settle();
+    world.end("HostKeyMismatch").settle();
     let message = world.condition("Ready").message;
     let command = "kubectl annotate --overwrite -n ns openstackdataplanenode/n0 \
                    dataplane.openstack.org/accept-host-key=SHA256:";
@@ -60,8 +59,7 @@ fn a_changed_key_is_told_with_the_nodes_command_and_tried_at_once_when_it_is_acc
     assert!(world.settle().contains(&"run libvirt".to_owned()));
     assert_eq!(world.host()["scanHostKey"], json!({ "fingerprint": OTHER }));
     // It is rejected again: after the pause, a scan fetches the key to report it.
-    world.end("HostKeyMismatch");
-    world.settle();
+    world.end("HostKeyMismatch").settle();
     assert_eq!(world.settle(), [""; 0]);
     world.node().annotations_mut().remove(ACCEPT);
     world.settle();
@@ -74,8 +72,7 @@ fn without_a_learned_key_known_hosts_decide() {
     world.node().annotations_mut().insert(ACCEPT.into(), OTHER.into());
     world.settle();
     assert_eq!(world.host().get("scanHostKey"), None);
-    world.end("HostKeyMismatch");
-    world.settle();
+    world.end("HostKeyMismatch").settle();
     let message = world.condition("Ready").message;
     assert!(message.contains("correct known_hosts of the ssh Secret"), "{message}");
 }

@@ -41,8 +41,7 @@ fn reinstalled() -> World {
     let mut world = world();
     world.node().status.as_mut().unwrap().host_instance = Some("another".into());
     world.settle();
-    world.end("Ok");
-    world.settle();
+    world.end("Ok").settle();
     assert_eq!(given(&world), (json!(ID), json!(false)));
     fail(&mut world, ROLE, &format!("osp.edpm.edpm_nova : {MISSING}"));
     world.writes.clear();
@@ -81,13 +80,11 @@ fn says(world: &World, reason: &str, part: &str) {
 fn a_recorded_identity_deploys_nothing_and_later_runs_are_given_it() {
     let mut world = world();
     assert_eq!(world.settle(), [""; 0], "nothing runs because of it");
-    world.configure(None);
-    world.settle();
+    world.configure(None).settle();
     assert_eq!(given(&world), (json!(ID), json!(false)));
     world.seen.drain = None;
     world.end("Failed");
-    world.configure(Some("[libvirt]\ncpu_mode = host-model\n"));
-    world.settle();
+    world.configure(Some("[libvirt]\ncpu_mode = host-model\n")).settle();
     assert_eq!(given(&world), (Value::Null, Value::Null), "nova's API is not used");
 }
 
@@ -98,14 +95,12 @@ fn what_nova_had_under_the_name_before_the_compute_registered_is_given_to_no_run
     let compute_id = Some(ID.to_owned());
     world.seen.health = Some(HostHealth { compute_id, ..HostHealth::default() });
     world.settle();
-    world.end("Ok");
-    world.settle();
+    world.end("Ok").settle();
     assert_eq!(given(&world), (Value::Null, Value::Null));
     let recorded = |it: &World| it.seen.compute.status.as_ref().unwrap().compute_id.clone();
     assert_eq!(recorded(&world), None);
     for _ in 0..2 {
-        world.end("Ok");
-        world.settle();
+        world.end("Ok").settle();
     }
     assert_eq!(recorded(&world).as_deref(), Some(ID), "the compute has registered");
 }
@@ -121,10 +116,8 @@ fn a_host_without_its_identity_gets_it_back_once_nova_has_nothing_there() {
     assert_eq!(world.n_runs(), 0, "nothing runs before nova was asked");
     found(&mut world, free());
     assert_eq!((world.n_runs(), given(&world)), (1, (json!(ID), json!(true))));
-    world.end("Ok");
-    world.settle();
-    world.end("Ok");
-    world.settle();
+    world.end("Ok").settle();
+    world.end("Ok").settle();
     assert_eq!(world.condition("Ready").status, ConditionStatus::True);
     assert_eq!(host_order(&world.seen), None);
 }
@@ -145,8 +138,7 @@ fn a_host_with_servers_gets_no_identity_and_the_servers_are_named() {
     found(&mut world, occupied);
     world.compute().annotations_mut().insert(REDEPLOY.into(), "1".into());
     world.settle();
-    world.end("Ok");
-    world.settle();
+    world.end("Ok").settle();
     assert_eq!((world.n_runs(), given(&world)), (2, (json!(ID), json!(false))));
 }
 
@@ -168,8 +160,7 @@ fn an_identity_that_something_else_uses_or_that_nova_is_silent_about_is_not_rest
 #[test]
 fn a_host_with_another_identity_waits_for_a_user() {
     let mut world = world();
-    world.configure(None);
-    world.settle();
+    world.configure(None).settle();
     fail(&mut world, ROLE, &format!("osp.edpm.edpm_nova : {MISMATCH}"));
     world.writes.clear();
     says(&world, "IdentityMismatch", "has another identity than the recorded one");
@@ -180,10 +171,8 @@ fn a_host_with_another_identity_waits_for_a_user() {
 #[test]
 fn a_provider_that_has_the_name_of_the_host_is_deleted_and_the_check_runs_again() {
     let mut world = world();
-    world.configure(None);
-    world.settle();
-    world.end("Ok");
-    world.settle();
+    world.configure(None).settle();
+    world.end("Ok").settle();
     fail(&mut world, "/runner/project/playbook.yaml:9", NAME_TAKEN);
     world.writes.clear();
     says(&world, "ProviderNameTaken", "has no resource provider of its own");
@@ -194,8 +183,7 @@ fn a_provider_that_has_the_name_of_the_host_is_deleted_and_the_check_runs_again(
     says(&world, "ProviderNameTaken", "it is retried automatically");
     found(&mut world, free());
     assert_eq!(world.n_runs(), 1);
-    world.end("Ok");
-    world.settle();
+    world.end("Ok").settle();
     assert_eq!((world.reason("Ready"), host_order(&world.seen)), ("Ready".to_owned(), None));
 }
 
@@ -251,7 +239,6 @@ fn what_is_no_id_in_a_status_is_given_to_no_run() {
     let text = "{{ lookup('pipe', 'cat /runner/env/ssh_key') }}";
     let status = Arc::make_mut(&mut world.seen.compute).status.as_mut().unwrap();
     status.compute_id = Some(text.to_owned());
-    world.configure(None);
-    world.settle();
+    world.configure(None).settle();
     assert_eq!(given(&world), (Value::Null, Value::Null));
 }

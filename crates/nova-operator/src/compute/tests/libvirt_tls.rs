@@ -76,10 +76,11 @@ impl World {
         Arc::make_mut(found).status = Some(status);
     }
 
-    pub(super) fn issue(&mut self, version: &str) {
+    pub(super) fn issue(&mut self, version: &str) -> &mut Self {
         self.say("True", "Certificate is up to date and has not expired");
         self.seen.certificate.secret = Some(secret(version));
         self.seen.certificate.metadata.uid = Some("s".into());
+        self
     }
 
     fn runs(&self) -> Vec<&str> {
@@ -106,8 +107,7 @@ fn the_certificate_of_libvirt_is_asked_for_with_names_and_addresses_and_waited_f
     let words = "is not ready: Issuing certificate as Secret does not exist.";
     assert_eq!(told, format!("Certificate {CERTIFICATE} {words}"));
     assert_eq!(world.runs(), [""; 0]);
-    world.issue("1");
-    world.settle();
+    world.issue("1").settle();
     assert_eq!(world.runs(), ["libvirt"]);
     let run = serde_json::to_string(&world.seen.runs[0].spec).unwrap();
     for words in ["/var/lib/openstack/certs/libvirt/default", SECRET, "n0.example.org-tls.key"] {
@@ -128,13 +128,11 @@ fn a_renewed_certificate_is_an_input_of_libvirt_alone() {
     let owner = world.seen.certificate.metadata.owner_references.as_ref().unwrap()[0].clone();
     assert_eq!((owner.kind.as_str(), owner.uid.as_str()), ("Certificate", CERTIFICATE));
     assert_eq!(world.ask(), [""; 0]);
-    world.issue("2");
-    world.settle();
+    world.issue("2").settle();
     let told = world.condition("UpToDate").message;
     assert!(told.contains(&format!("Secret {SECRET}")), "{told}");
     for _ in 0..2 {
-        world.end("Ok");
-        world.settle();
+        world.end("Ok").settle();
     }
     assert_eq!(world.runs(), ["libvirt", "nova-registered"]);
     assert_eq!(world.reason("UpToDate"), "UpToDate");
@@ -189,8 +187,7 @@ fn a_certificate_stays_while_the_node_does_not_say_what_holds() {
 fn a_certificate_stays_while_a_run_may_mount_it() {
     let mut world = World::with_tls();
     world.ask();
-    world.issue("1");
-    world.settle();
+    world.issue("1").settle();
     assert_eq!(world.runs(), ["libvirt"]);
     world.ask();
     world.node().status.as_mut().unwrap().tls = None;

@@ -24,8 +24,7 @@ impl World {
     /// Ends the runs of a deployment that has begun.
     fn finish(&mut self, n_runs: usize) {
         for _ in 0..n_runs {
-            self.end("Ok");
-            self.settle();
+            self.end("Ok").settle();
         }
         assert_eq!(self.reason("Ready"), "Ready");
     }
@@ -72,10 +71,8 @@ fn a_key_that_a_deployed_host_lacks_runs_nothing_and_comes_with_the_next_deploym
 fn a_key_that_is_made_after_a_failure_comes_with_the_next_attempt() {
     let mut world = World::new();
     world.settle();
-    world.end("Ok");
-    world.settle();
-    world.end("Failed");
-    world.settle();
+    world.end("Ok").settle();
+    world.end("Failed").settle();
     assert!(!world.mounts_key());
     world.seen.migration_key = Some(key("1"));
     assert!(world.settle().contains(&"run nova".to_owned()));

@@ -175,10 +175,7 @@ fn a_cell_that_was_made_anew_takes_its_computes_by_a_word_and_their_next_deploym
     assert_eq!(recorded(&world), none);
     world.compute().annotations_mut().insert(REDEPLOY.into(), "1".into());
     world.node().annotations_mut().remove(DRAIN);
-    for _ in 0..3 {
-        world.settle();
-        world.end("Ok");
-    }
+    world.run_all();
     read(&mut world, reading(other, "one", Some(("s3", "c1"))));
     assert_eq!(recorded(&world), identity("http://192.0.2.9:5000 one", "s3", "c1"));
     assert_eq!(world.reason("Ready"), "Ready");
@@ -208,10 +205,7 @@ fn a_deployment_does_not_make_another_nova_the_own_one() {
     let mut world = world();
     read(&mut world, reading(URL, "two", Some(("s2", "c2"))));
     world.compute().annotations_mut().insert(REDEPLOY.into(), "1".into());
-    for _ in 0..3 {
-        world.settle();
-        world.end("Ok");
-    }
+    world.run_all();
     read(&mut world, reading(URL, "two", Some(("s2", "c2"))));
     is_held(&world, &["service s2"]);
 }
@@ -239,10 +233,7 @@ fn a_compute_that_was_restored_without_its_status_has_no_orders_until_it_is_depl
     world.node().annotations_mut().insert(DRAIN.into(), "wait".into());
     assert_eq!((host_order(&world.seen), recorded(&world)), (None, (None, None, None)));
     world.compute().spec.deploy = Some(true);
-    for _ in 0..3 {
-        world.settle();
-        world.end("Ok");
-    }
+    world.run_all();
     read(&mut world, reading(URL, "one", Some(("s1", "c1"))));
     goes_on(&world, &first());
 }
@@ -254,8 +245,7 @@ fn a_host_that_has_lost_its_identity_is_never_given_that_of_another_nova() {
     read(&mut world, reading(URL, "two", Some(("s2", "c2"))));
     world.compute().annotations_mut().insert(REDEPLOY.into(), "1".into());
     world.settle();
-    world.end("Ok");
-    world.settle();
+    world.end("Ok").settle();
     let run = world.seen.runs.iter().position(is_open).unwrap();
     let given = world.seen.runs[run].spec.extra_vars["edpm_nova_compute_id"].clone();
     assert_eq!(given, json!("c1"));

@@ -223,8 +223,7 @@ fn a_lost_identity_is_restored_once_nova_has_nothing_there_and_then_a_deployment
     assert_eq!(run.spec.extra_vars["edpm_nova_compute_id"], json!(ID));
     let play = run.spec.playbook_contents.clone().unwrap_or_default();
     assert!(play.contains("Look for guests") && play.contains("Write the host's identity"));
-    world.end("Ok");
-    world.settle();
+    world.end("Ok").settle();
     let ready = world.condition("Ready");
     assert_eq!(ready.reason, "IdentityRestored");
     assert!(ready.message.contains("nodeSets: [edpm]"), "{}", ready.message);
@@ -243,8 +242,7 @@ fn a_lost_identity_is_restored_once_nova_has_nothing_there_and_then_a_deployment
 fn a_host_that_loses_its_identity_again_gets_it_back_again() {
     let mut world = reinstalled();
     found(&mut world, FREE);
-    world.end("Ok");
-    world.settle();
+    world.end("Ok").settle();
     let record = &mut world.node().status.as_mut().unwrap().services[0];
     record.attempt += 1;
     // Its order has ended, so that nothing is known of another one.

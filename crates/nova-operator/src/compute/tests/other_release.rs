@@ -39,8 +39,7 @@ fn deploy(world: &mut World) -> Vec<String> {
     let before = world.writes.len();
     while world.seen.runs.iter().any(is_open) {
         world.now += SignedDuration::from_mins(1);
-        world.end("Ok");
-        world.settle();
+        world.end("Ok").settle();
     }
     world.writes[before..]
         .iter()
@@ -121,12 +120,10 @@ fn forget_records(world: &mut World) {
 #[test]
 fn an_upgrade_in_the_middle_of_a_run_records_the_files_that_the_run_brings() {
     let mut world = world();
-    world.configure(Some("[DEFAULT]\nmax_concurrent_builds = 7\n"));
-    world.settle();
+    world.configure(Some("[DEFAULT]\nmax_concurrent_builds = 7\n")).settle();
     while world.reason("UpToDate") != "InputsChanged" || !runs_nova(&mut world) {
         world.now += SignedDuration::from_mins(1);
-        world.end("Ok");
-        world.settle();
+        world.end("Ok").settle();
     }
     forget_records(&mut world);
     world.seen.release = older();
@@ -153,8 +150,7 @@ fn an_upgrade_from_a_release_without_records_runs_nothing_and_says_nothing_of_th
     let told = world.condition("ConfigurationInSync");
     assert_eq!((told.status, &*told.reason), (ConditionStatus::Unknown, "DeploymentNotRecorded"));
     assert!(told.message.contains("To deploy it: kubectl annotate"), "{}", told.message);
-    world.configure(Some("[DEFAULT]\nmax_concurrent_builds = 7\n"));
-    world.settle();
+    world.configure(Some("[DEFAULT]\nmax_concurrent_builds = 7\n")).settle();
     deploy(&mut world);
     assert_eq!(world.reason("ConfigurationInSync"), "DeployedSince");
     assert!(!world.compute().status.as_ref().unwrap().deployed_files.is_empty());
@@ -176,11 +172,9 @@ fn files_that_are_made_again_otherwise_are_not_taken_for_those_that_were_deploye
 fn files_of_inputs_that_are_taken_back_are_rendered_again_as_they_were_deployed() {
     let mut world = world();
     world.compute().spec.deploy = Some(false);
-    world.configure(Some("[DEFAULT]\nmax_concurrent_builds = 7\n"));
-    world.settle();
+    world.configure(Some("[DEFAULT]\nmax_concurrent_builds = 7\n")).settle();
     assert_eq!(world.reason("UpToDate"), "InputsChanged");
-    world.configure(Some("[libvirt]\ncpu_mode = custom\n"));
-    world.settle();
+    world.configure(Some("[libvirt]\ncpu_mode = custom\n")).settle();
     assert!(is_up_to_date(&world));
     assert_eq!(world.reason("ConfigurationInSync"), "NotAudited");
 }

@@ -29,8 +29,7 @@ fn a_deployed_compute_stays_ready_and_runs_nothing_beside_such_a_service_until_i
     assert_eq!(world.condition("Ready").status, ConditionStatus::True);
     assert_eq!(world.reason("InputReady"), "NovaServiceListed");
     world.writes.clear();
-    world.configure(Some("[DEFAULT]\ndebug = true\n"));
-    assert_eq!(world.settle(), ["status"]);
+    assert_eq!(world.configure(Some("[DEFAULT]\ndebug = true\n")).settle(), ["status"]);
     assert_eq!(world.reason("Ready"), "NovaServiceListed");
     world.seen.nova.listed = None;
     assert!(world.settle().contains(&"run nova".to_owned()));

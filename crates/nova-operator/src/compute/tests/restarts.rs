@@ -28,13 +28,10 @@ fn a_redeploy_that_was_asked_for_starts_nova_again_and_a_change_afterwards_does_
     ask(&mut world, "1");
     run_all(&mut world, "Ok");
     assert!(restarts(&world));
-    world.configure(None);
-    world.settle();
+    world.configure(None).settle();
     assert!(!restarts(&world), "the changed file does that");
-    world.end("Ok");
-    world.settle();
-    world.end("Ok");
-    world.settle();
+    world.end("Ok").settle();
+    world.end("Ok").settle();
 }
 
 #[test]
@@ -42,8 +39,7 @@ fn a_redeploy_of_the_node_alone_leaves_nova_running() {
     let mut world = World::deployed();
     world.node().status.as_mut().unwrap().host_instance = Some("another".into());
     world.settle();
-    world.end("Ok");
-    world.settle();
+    world.end("Ok").settle();
     assert!(!restarts(&world));
 }
 
@@ -54,22 +50,17 @@ fn a_redeploy_of_the_node_leaves_nova_running_after_an_earlier_one_of_the_comput
     run_all(&mut world, "Ok");
     world.node().status.as_mut().unwrap().host_instance = Some("another".into());
     world.settle();
-    world.end("Ok");
-    world.settle();
+    world.end("Ok").settle();
     assert!(!restarts(&world), "its annotation is still there");
 }
 
 #[test]
 fn whatever_runs_nova_after_it_did_not_register_starts_it_again() {
     let mut world = World::deployed();
-    world.configure(None);
-    world.settle();
-    world.end("Ok");
-    world.settle();
-    world.end("Failed");
-    world.settle();
+    world.configure(None).settle();
+    world.end("Ok").settle();
+    world.end("Failed").settle();
     assert_eq!(world.reason("Ready"), "TaskFailed");
-    world.configure(Some("[libvirt]\ncpu_mode = custom\n"));
-    world.settle();
+    world.configure(Some("[libvirt]\ncpu_mode = custom\n")).settle();
     assert!(restarts(&world));
 }

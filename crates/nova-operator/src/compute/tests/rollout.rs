@@ -78,12 +78,13 @@ impl Fleet {
     }
 
     /// Another password of the message bus: all computes of the cell are enqueued.
-    pub(super) fn rotate(&mut self, password: &str) {
+    pub(super) fn rotate(&mut self, password: &str) -> &mut Self {
         let url = format!("rabbit://nova:{password}@192.0.2.2/v");
         for (name, world) in &mut self.worlds {
             world.seen.message_bus = Some(content(&[("transport_url", &url)]));
             self.queue.insert(name.clone());
         }
+        self
     }
 
     /// One reconciliation; without `runs` the process ends before it has created one.
@@ -114,13 +115,14 @@ impl Fleet {
     }
 
     /// Ends the running run of each compute, successfully unless it is named here.
-    pub(super) fn finish(&mut self, failing: &[&str]) {
+    pub(super) fn finish(&mut self, failing: &[&str]) -> &mut Self {
         for (name, world) in &mut self.worlds {
             if world.seen.runs.iter().any(is_open) {
                 world.end(if failing.contains(&name.as_str()) { "Failed" } else { "Ok" });
                 self.queue.insert(name.clone());
             }
         }
+        self
     }
 
     pub(super) fn names(&self, type_: &str, truth: ConditionStatus) -> Vec<&str> {
@@ -190,8 +192,7 @@ async fn a_bad_change_on_fifty_computes_stops_by_itself_at_a_fifth_of_them() {
     }
     // Each waiting compute reports once that all have failed, and not one failure after another.
     assert!(fleet.n_passes <= 500, "{} passes", fleet.n_passes);
-    fleet.rotate("mended");
-    fleet.settle(10).await;
+    fleet.rotate("mended").settle(10).await;
     let at_work = |it: &&String| fleet.worlds[*it].seen.runs.iter().any(is_open);
     let at_work: Vec<&String> = fleet.worlds.keys().filter(at_work).collect();
     assert_eq!(at_work, failed.iter().collect::<Vec<_>>(), "what is corrected goes to them first");
@@ -213,8 +214,7 @@ async fn a_first_deployment_of_computes_waits_for_nobody() {
 #[tokio::test]
 async fn a_compute_that_waits_for_its_turn_stays_ready_and_says_so() {
     let mut fleet = Fleet::new(3, IntOrString::Int(1), false);
-    fleet.rotate("second");
-    fleet.settle(1).await;
+    fleet.rotate("second").settle(1).await;
     assert_eq!(fleet.not_ready(), ["n000"]);
     let waiting = &fleet.worlds["n002"];
     let told = waiting.condition("UpToDate");
@@ -231,13 +231,10 @@ async fn a_compute_that_waits_for_its_turn_stays_ready_and_says_so() {
 #[tokio::test]
 async fn a_failure_pauses_the_others_by_name_until_it_is_mended() {
     let mut fleet = Fleet::new(5, IntOrString::Int(2), true);
-    fleet.rotate("mistyped");
-    fleet.settle(2).await;
-    fleet.finish(&["n001"]);
-    fleet.settle(2).await;
+    fleet.rotate("mistyped").settle(2).await;
+    fleet.finish(&["n001"]).settle(2).await;
     // A deployment that has started is completed.
-    fleet.finish(&[]);
-    fleet.settle(2).await;
+    fleet.finish(&[]).settle(2).await;
     assert_eq!(fleet.not_ready(), ["n001"]);
     assert_eq!(fleet.names("UpToDate", ConditionStatus::True), ["n000"]);
     let message = fleet.message("n003");
@@ -251,10 +248,8 @@ async fn a_failure_pauses_the_others_by_name_until_it_is_mended() {
 #[tokio::test]
 async fn a_redeploy_of_the_failing_one_lets_the_others_go_on() {
     let mut fleet = Fleet::new(3, IntOrString::Int(1), true);
-    fleet.rotate("second");
-    fleet.settle(1).await;
-    fleet.finish(&["n000"]);
-    fleet.settle(1).await;
+    fleet.rotate("second").settle(1).await;
+    fleet.finish(&["n000"]).settle(1).await;
     assert!(fleet.message("n002").contains("n000 fails"), "{}", fleet.message("n002"));
     let failing = fleet.worlds.get_mut("n000").unwrap();
     failing.compute().annotations_mut().insert(REDEPLOY.into(), "1".into());
@@ -265,8 +260,7 @@ async fn a_redeploy_of_the_failing_one_lets_the_others_go_on() {
 #[tokio::test]
 async fn a_new_compute_waits_only_while_another_one_fails() {
     let mut fleet = Fleet::new(2, IntOrString::Int(1), true);
-    fleet.rotate("second");
-    fleet.settle(1).await;
+    fleet.rotate("second").settle(1).await;
     fleet.add(World::named("n900"));
     fleet.settle(2).await;
     assert_eq!(fleet.worlds["n900"].reason("DeploymentReady"), "Deploying", "it takes no place");
@@ -316,8 +310,7 @@ async fn a_restart_in_the_middle_begins_with_no_compute_too_many() {
 #[tokio::test]
 async fn a_wider_limit_and_one_that_allows_all_let_more_begin() {
     let mut fleet = Fleet::new(6, IntOrString::Int(1), false);
-    fleet.rotate("second");
-    fleet.settle(1).await;
+    fleet.rotate("second").settle(1).await;
     for (max, expected) in [(IntOrString::Int(3), 3), (IntOrString::String("100%".into()), 6)] {
         let names: Vec<String> = fleet.worlds.keys().cloned().collect();
         for name in names {
@@ -390,8 +383,7 @@ async fn a_compute_whose_options_break_while_its_run_waits_gives_its_place_up() 
     for world in fleet.worlds.values_mut() {
         world.is_queueing = true;
     }
-    fleet.rotate("second");
-    fleet.settle(3).await;
+    fleet.rotate("second").settle(3).await;
     assert_eq!(fleet.not_ready(), ["n000"]);
     fleet.worlds.get_mut("n000").unwrap().configure(Some("no options at all"));
     fleet.written("n000");
@@ -434,8 +426,7 @@ async fn computes_that_were_never_in_service_make_no_share_larger() {
         fleet.add(World::named(&format!("x{it:03}")));
     }
     fleet.settle(50).await;
-    fleet.rotate("mistyped");
-    fleet.settle(50).await;
+    fleet.rotate("mistyped").settle(50).await;
     let at_work =
         |it: &(&String, &World)| it.0.starts_with('n') && it.1.seen.runs.iter().any(is_open);
     let at_work: Vec<&String> = fleet.worlds.iter().filter(at_work).map(|it| it.0).collect();
@@ -446,10 +437,8 @@ async fn computes_that_were_never_in_service_make_no_share_larger() {
 async fn an_edit_of_a_compute_that_waits_for_computes_that_fail_is_not_ready() {
     let mut fleet = Fleet::new(3, IntOrString::Int(1), false);
     fleet.settle(0).await;
-    fleet.rotate("mistyped");
-    fleet.settle(1).await;
-    fleet.finish(&["n000"]);
-    fleet.settle(1).await;
+    fleet.rotate("mistyped").settle(1).await;
+    fleet.finish(&["n000"]).settle(1).await;
     assert_eq!(fleet.not_ready(), ["n000"]);
     let config = Some("[libvirt]\ncpu_mode = none\n");
     fleet.worlds.get_mut("n002").unwrap().configure(config);

@@ -13,8 +13,7 @@ impl Fleet {
     async fn failed(result: &'static str) -> Self {
         let mut fleet = Self::new(50, IntOrString::String("100%".into()), false);
         fleet.settle(0).await;
-        fleet.rotate("mistyped");
-        fleet.settle(50).await;
+        fleet.rotate("mistyped").settle(50).await;
         fleet.end(|_| result);
         fleet.settle(50).await;
         assert_eq!(fleet.not_ready().len(), 50);
@@ -77,8 +76,7 @@ fn first_ten() -> Vec<String> {
 #[tokio::test]
 async fn of_many_computes_that_failed_no_more_are_tried_at_once_than_may_be_out_of_service() {
     let mut fleet = Fleet::failed("Failed").await;
-    fleet.rotate("mistyped once more");
-    fleet.settle_tries(10).await;
+    fleet.rotate("mistyped once more").settle_tries(10).await;
     assert_eq!(fleet.at_work(), first_ten());
     let message = fleet.message("n030");
     for words in [
@@ -90,8 +88,7 @@ async fn of_many_computes_that_failed_no_more_are_tried_at_once_than_may_be_out_
     }
     assert_eq!(fleet.worlds["n030"].reason("Ready"), "WaitingForTurn");
     // A compute that is corrected meanwhile waits as well, and the next one gets the correction.
-    fleet.rotate("mended");
-    fleet.settle_tries(10).await;
+    fleet.rotate("mended").settle_tries(10).await;
     fleet.n_passes = 0;
     for _ in 0..30 {
         fleet.end(|_| "Ok");
@@ -151,8 +148,7 @@ async fn computes_that_were_never_in_service_are_tried_again_together() {
 #[tokio::test]
 async fn a_compute_that_failed_alone_is_tried_at_once_and_as_often_as_it_is_asked_for() {
     let mut fleet = Fleet::new(3, IntOrString::Int(1), false);
-    fleet.rotate("mistyped");
-    fleet.settle(1).await;
+    fleet.rotate("mistyped").settle(1).await;
     fleet.end(|_| "Failed");
     for attempt in 0..3 {
         let failing = fleet.worlds.get_mut("n000").unwrap();
@@ -186,8 +182,7 @@ async fn a_try_that_nothing_comes_of_goes_to_another_compute_and_is_counted_anew
     for world in fleet.worlds.values_mut() {
         world.is_queueing = true;
     }
-    fleet.rotate("mended");
-    fleet.settle_tries(10).await;
+    fleet.rotate("mended").settle_tries(10).await;
     // Their runs are queued when their nodes stop being ready: they are withdrawn.
     let set = |fleet: &mut Fleet, status: &str| {
         fleet.with_nodes(|node| {
@@ -223,8 +218,7 @@ async fn a_try_that_nothing_comes_of_goes_to_another_compute_and_is_counted_anew
 #[tokio::test]
 async fn a_compute_that_goes_in_the_middle_of_a_try_leaves_it_to_another_one() {
     let mut fleet = Fleet::failed("Failed").await;
-    fleet.rotate("mended");
-    fleet.settle_tries(10).await;
+    fleet.rotate("mended").settle_tries(10).await;
     let mut compute = (*fleet.worlds["n000"].seen.compute).clone();
     let time = k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(fleet.worlds["n000"].now);
     compute.metadata.deletion_timestamp = Some(time);

@@ -24,8 +24,7 @@ fn an_edit_that_cannot_be_deployed_is_never_ready_and_what_went_missing_before_i
         lose(&mut world);
         world.settle();
         assert_eq!(world.reason("Ready"), "Ready", "nothing is to be deployed: {reason}");
-        world.configure(EDIT);
-        world.settle();
+        world.configure(EDIT).settle();
         let ready = world.condition("Ready");
         assert_eq!((ready.status, ready.reason.as_str()), (ConditionStatus::False, reason));
         assert_eq!(ready.observed_generation, world.seen.compute.metadata.generation);
@@ -36,10 +35,8 @@ fn an_edit_that_cannot_be_deployed_is_never_ready_and_what_went_missing_before_i
         world.seen = Observed { compute, rendered, runs, ..whole };
         assert_eq!(world.n_runs(), 0, "{reason}");
         world.settle();
-        world.end("Ok");
-        world.settle();
-        world.end("Ok");
-        world.settle();
+        world.end("Ok").settle();
+        world.end("Ok").settle();
         assert_eq!((world.reason("Ready").as_str(), world.n_runs()), ("Ready", 2), "{reason}");
     }
 }
@@ -50,8 +47,7 @@ fn an_edit_that_nobody_wants_deployed_leaves_the_compute_ready() {
         let mut world = World::deployed();
         world.compute().spec.deploy = Some(false);
         lose(&mut world);
-        world.configure(EDIT);
-        world.settle();
+        world.configure(EDIT).settle();
         assert_eq!(world.reason("Ready"), "Ready", "{reason}");
     }
 }
@@ -60,8 +56,7 @@ fn an_edit_that_nobody_wants_deployed_leaves_the_compute_ready() {
 fn an_edit_that_waits_for_the_ssh_key_is_named_and_deploys_nothing_that_it_does_not_change() {
     let mut world = World::deployed();
     world.seen.ssh = None;
-    world.configure(EDIT);
-    world.settle();
+    world.configure(EDIT).settle();
     let told = world.condition("UpToDate");
     let text = "Changed since the last deployment: customServiceConfig.";
     assert_eq!((told.reason.as_str(), told.message.as_str()), ("InputsChanged", text));
@@ -83,8 +78,7 @@ fn an_edit_is_not_ready_while_the_cells_new_credentials_are_tried() {
     let tried = BTreeMap::from([(CREDENTIALS.to_owned(), "another".to_owned())]);
     world.cell().status.as_mut().unwrap().hash = tried;
     assert_eq!(world.settle(), Vec::<String>::new(), "until then all stays as it was");
-    world.configure(EDIT);
-    world.settle();
+    world.configure(EDIT).settle();
     assert_eq!(world.reason("Ready"), "Waiting");
     assert_eq!(world.condition("UpToDate").status, ConditionStatus::Unknown);
 }

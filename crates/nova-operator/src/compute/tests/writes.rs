@@ -118,8 +118,7 @@ fn a_secret_of_the_files_name_that_another_made_is_left_alone_and_told() {
     assert_eq!(world.settle(), ["status"]);
     assert_eq!(world.condition("Ready").status, ConditionStatus::True, "it undoes nothing");
     assert_eq!(world.reason("ServiceConfigReady"), "SecretNotOurs");
-    world.configure(Some("[libvirt]\ncpu_mode = none\n"));
-    assert_eq!(world.settle(), ["status"]);
+    assert_eq!(world.configure(Some("[libvirt]\ncpu_mode = none\n")).settle(), ["status"]);
     assert_eq!(world.reason("UpToDate"), "InputsChanged");
     assert_eq!(world.reason("Ready"), "SecretNotOurs");
 }

@@ -3,8 +3,9 @@
 
 use anyhow::Result;
 use api::dataplane::{Deployment, HostState, Node, NodeSet};
+use api::nova::ExternalCompute;
 use e2e::journey::RUN;
-use e2e::says;
+use e2e::{holds, says};
 use serde_json::json;
 use simulated_cluster::{Behaviour, Operator};
 
@@ -12,6 +13,7 @@ use super::node_set_removal::{SERVICE, World};
 use super::node_sets::{SET, is_given_back, reaches};
 use super::rollout::assert_one_by_one;
 use super::{READ, disabled};
+use crate::computes::conditions;
 use crate::own::PATIENCE;
 
 const ROLLOUT: &str = "nova.openstack.org/drain: rollout";
@@ -45,7 +47,7 @@ impl World {
         self.own.wait::<Deployment>(name, reason, RUN, is_there).await.map(drop)
     }
 
-    /// Waits until all hosts are deployed and no drain of them is reported.
+    /// Waits until all hosts are deployed, no drain of them is reported, and nova has shown them since.
     async fn is_given_back(&self) -> Result<()> {
         for host in [&self.host, &self.other] {
             let is_there = |it: &Node| {
@@ -53,6 +55,8 @@ impl World {
             };
             self.own.wait::<Node>(&host.name, "deployed", PATIENCE, is_there).await?;
             is_given_back(&self.own, host).await?;
+            let is_ready = |it: &ExternalCompute| holds(conditions(it), "Ready");
+            self.own.wait::<ExternalCompute>(&host.name, "ready", PATIENCE, is_ready).await?;
         }
         Ok(())
     }
