@@ -44,9 +44,9 @@ pub fn step(
         return None;
     }
     let mut status = NodeStatus { disruption, ..observed.clone() };
-    if is_news {
-        record.describe(set, &mut status);
-        status.deployment = deployment;
+    if let Some(deployment) = deployment.filter(|_| is_news) {
+        record.describe(set, deployment.state, &mut status);
+        status.deployment = Some(deployment);
     }
     let status = with_deployment(node, set, status, now);
     // The deployment publishes the Events.
@@ -90,13 +90,7 @@ impl Record<'_> {
             return recorded.cloned();
         }
         let same = recorded.filter(|_| host.has_begun);
-        // What was recorded with an end stands until a run is due: other nodes may be seen as before, or
-        // the deployment may linger in its deletion.
-        let ended = same.filter(|it| it.state != HostState::Deploying && !host.sequence.is_due());
-        let state = match (self.state(), ended) {
-            (HostState::Deploying, Some(ended)) => ended.state,
-            (state, _) => state,
-        };
+        let state = self.state(same);
         let entered = same.filter(|it| it.state == state);
         let is_begin = state == HostState::Deploying && entered.is_none();
         let is_attempt = same.is_none() || is_begin || self.is_tried_again();
@@ -110,17 +104,23 @@ impl Record<'_> {
         })
     }
 
-    /// Returns how far the host is. One that is between two services when the deployment ends has not
-    /// failed: it is half changed.
-    fn state(&self) -> HostState {
+    /// Returns how far the host is; `recorded` is this deployment as its node has it. One that is between
+    /// two services when the deployment ends has not failed: it is half changed.
+    ///
+    /// What was recorded with an end stands until a run is due: other nodes may be seen as before, or the
+    /// deployment may linger in its deletion.
+    fn state(&self, recorded: Option<&NodeDeployment>) -> HostState {
         let live = &self.host.live;
+        let ended = recorded.filter(|_| !self.host.sequence.is_due());
         match self.end {
             _ if live.is_done() => HostState::Deployed,
             End::Failed if live.state != RunState::Pending || live.is_failing() => {
                 HostState::Failed
             }
             End::Failed => HostState::Undeployed,
-            End::Open | End::AwaitsGates | End::Deployed => HostState::Deploying,
+            End::Open | End::AwaitsGates | End::Deployed => {
+                ended.map_or(HostState::Deploying, |it| it.state)
+            }
         }
     }
 
@@ -145,10 +145,10 @@ impl Record<'_> {
     }
 
     /// Writes the records of the services, and what has succeeded, into the status of the node.
-    fn describe(&self, set: &NodeSet, status: &mut NodeStatus) {
+    fn describe(&self, set: &NodeSet, state: HostState, status: &mut NodeStatus) {
         let spec = &self.seen.deployment.spec;
         status.services = self.services(set, &status.services);
-        match (self.state(), spec.is_partial()) {
+        match (state, spec.is_partial()) {
             (HostState::Deployed | HostState::Deploying, true) => {}
             (HostState::Deployed, false) => {
                 status.deployed = Some(true);
