@@ -165,10 +165,11 @@ fn outcome(
     if is_going {
         outcome.terminating.extend(last_looks::held_names(seen));
     }
+    // Deployments keep the hosts and the places that they have.
+    let all_leave = is_going && !seen.is_in_use();
     for host in &mut outcome.hosts {
         let was_taken_out = outcome.terminating.remove(&host.name);
-        // Deployments keep the hosts and the places that they have.
-        let is_left = if is_going { !seen.is_in_use() } else { was_taken_out };
+        let is_left = if is_going { all_leave } else { was_taken_out };
         if is_left {
             host.state = HostState::Terminating;
         }

@@ -33,6 +33,8 @@ pub struct OfSet {
     pub has_changed_sources: bool,
     /// The digest of the present inputs, as hosts record it.
     pub digest: Digest,
+    /// Whether a deployment is under way.
+    pub is_in_use: bool,
 }
 
 impl OfSet {
@@ -66,7 +68,8 @@ impl OfSet {
             reasons::inputs::INPUT_MISSING.condition(SETUP_READY, text)
         };
         let digest = inputs::digest(&resolved.inputs).cut(PREFIX);
-        Self { input, setup, up_to_date, has_changed_sources, digest }
+        let is_in_use = seen.is_in_use();
+        Self { input, setup, up_to_date, has_changed_sources, digest, is_in_use }
     }
 }
 

@@ -67,7 +67,7 @@ impl Known<'_> {
     fn step(&self, host: Option<&Host<'_>>) -> Option<Step> {
         let desired = self.status(host);
         let (mut renewed, mut renewal) = (desired.clone(), Renewal::default());
-        if !self.seen.is_in_use() {
+        if !self.of_set.is_in_use {
             renewal.of_some(renewed.deployed_config_hash.as_mut(), &self.of_set.digest);
         }
         let observed = self.node.status.as_ref().map(own);

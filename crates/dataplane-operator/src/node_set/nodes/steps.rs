@@ -85,7 +85,8 @@ pub fn adoptions(seen: &Observed) -> Vec<Step> {
 ///
 /// An entry that goes counts only when no deployment is under way, whose inventory still has the host.
 pub fn marks(seen: &Observed, resolved: &Resolved<'_>) -> Vec<Step> {
-    let mut steps = if seen.is_in_use() { Vec::new() } else { handovers(seen) };
+    let is_in_use = seen.is_in_use();
+    let mut steps = if is_in_use { Vec::new() } else { handovers(seen) };
     let listed: BTreeSet<&str> = resolved.hosts.iter().map(|it| it.name.as_str()).collect();
     for (name, node) in seen.nodes.leaving.iter().filter(|(_, it)| !is_terminating(&***it)) {
         if is_handed_over(seen, name) {
@@ -95,7 +96,7 @@ pub fn marks(seen: &Observed, resolved: &Resolved<'_>) -> Vec<Step> {
         if is_listed && !may_come_back(node) {
             continue;
         }
-        if is_listed == node.is_leaving() && (is_listed || !seen.is_in_use()) {
+        if is_listed == node.is_leaving() && (is_listed || !is_in_use) {
             let because = if is_listed { "its entry is there again" } else { "its entry is gone" };
             let fields = fields(&seen.set, Some(&**node), !is_listed);
             steps.push(Step::apply(Target::of(&**node), fields, because));
