@@ -99,6 +99,9 @@ def servers(ctx, cell):
                 ctx, instance_uuid=server.uuid, cell_mapping=cell, **OWNER,
                 queued_for_delete=False).create()
             allocate(server.uuid, node.uuid)
+    # nova lists by the second of the creation, the youngest first; both may be of one second.
+    execute(ctx, cell, "UPDATE instances SET created_at = created_at - INTERVAL 1 HOUR "
+            "WHERE display_name = 'honest-a'")
 
 
 def execute(ctx, cell, *statements):
