@@ -121,8 +121,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::deployment::finalizer::CONFIRM;
-    use crate::host::last_look::SKIP_CLEANUP;
+    use crate::annotations::{CONFIRM, SKIP_CLEANUP};
 
     fn object<K: serde::de::DeserializeOwned>(kind: &str, annotations: &Value) -> K {
         serde_json::from_value(json!({

@@ -14,12 +14,14 @@ pub mod data_plane;
 pub mod default_services;
 pub mod deployment;
 pub mod endpoints;
+pub mod external_apis;
 pub mod finalizers;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
 pub mod host;
 pub mod ignored_annotations;
 pub mod indexes;
+pub mod labels;
 pub mod node_set;
 pub mod operator;
 mod reasons;

@@ -13,9 +13,9 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use testkit::golden::recorded;
 
-use super::children::ADOPT;
 use super::desired::MANAGER;
 use super::{Observed, decide};
+use crate::annotations::ADOPT;
 use crate::condition_catalog::KINDS;
 use crate::reasons;
 

@@ -26,14 +26,11 @@ use operator_core::run_engine::service_sequence::NeededRun;
 use operator_core::run_engine::ssh_secret::SshSecret;
 use operator_runtime::source_cache::Digests;
 
+use crate::annotations::SKIP_CLEANUP;
 use crate::host::machines::provisioning_state::answers;
+use crate::labels::LAST_LOOK;
 use crate::reasons;
 
-/// Annotation on a node, or on a role or node set for all its hosts: their machines are given back
-/// without this look.
-pub const SKIP_CLEANUP: &str = "dataplane.openstack.org/skip-cleanup";
-/// Label of these runs, with the UID of the object that describes the host.
-pub const LAST_LOOK: &str = "dataplane.openstack.org/last-look";
 /// The service name and the service type of these runs.
 const SERVICE: &str = "last-look";
 

@@ -16,8 +16,7 @@ use crate::controller_names::NODE_SET;
 use crate::controller_ref::owner_keys;
 use crate::host::conflicts::Claim;
 use crate::host::conflicts::host_claim::keys_of_node;
-use crate::indexes::{BY_NODE_SET, node_set_of_node, node_sets_of};
-use crate::node_set::certificate_bundles::node_set_of;
+use crate::indexes::{BY_NODE_SET, node_set_of_node, node_set_of_secret, node_sets_of};
 
 /// Registers the event handlers that enqueue node sets in `queue`.
 pub fn map_events(queue: &Arc<WorkQueue>, caches: &Arc<Caches>) {
@@ -39,7 +38,7 @@ pub fn map_events(queue: &Arc<WorkQueue>, caches: &Arc<Caches>) {
     let debounced = node_sets.debounced();
     debounced.watches(&hosts.nodes, with_node);
     debounced.watches(&caches.deployments, |_, deployment| node_sets_of(deployment));
-    debounced.watches(&caches.secrets, |_, secret| node_set_of(secret));
+    debounced.watches(&caches.secrets, |_, secret| node_set_of_secret(secret));
     caches.machines.on_change(debounced.handler(|_, set| [set]));
     caches.external_apis.on_change(
         &debounced.handler(|caches, object| keys_of(caches, Some(&object.namespace), |_| true)),

@@ -12,7 +12,7 @@ use crate::host::effective_spec::{OWN_OPTIONS, has_own_options};
 use crate::host::ssh_trust::{Offers, SshHost};
 use crate::node_set::inventory_entries::has_variable;
 use crate::node_set::kept_hosts::TerminatingHosts;
-use crate::node_set::nodes::memory::Memories;
+use crate::node_set::node_memory::Memories;
 use crate::node_set::observed::Observed;
 
 /// Trust by the host's name in the inventory.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use api::ansibleee::AnsibleEe;
 use api::dataplane::{Deployment, Node, NodeSet, Service};
+use api::infra::DnsData;
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Resource as _, ResourceExt};
 use operator_core::certificates::{HOST, Issued, label_value};
@@ -34,9 +35,10 @@ use crate::host::vars::sources_of_vars;
 use crate::indexes::{BY_HOST, BY_LABEL, BY_NODE_SET};
 use crate::node_set::certificate_bundles::{Bundles, CertificateBundle};
 use crate::node_set::decide::decide;
+use crate::node_set::ipam::{Infra, names_networks};
 use crate::node_set::machine_request::awaited;
-use crate::node_set::nodes::observed::{SetNodes, describes};
 use crate::node_set::observed::{Observed, UnreadableDeployment, deployment_at};
+use crate::node_set::observed_nodes::{SetNodes, describes};
 use crate::node_set::{certificate_bundles, external_resources, last_looks};
 
 /// The controller of node sets.
@@ -84,7 +86,7 @@ impl Controller for NodeSets {
         let seen = Observed {
             looks: caches.looks(&namespace, nodes.all().filter_map(|(_, it)| it.uid())),
             nodes,
-            infra: caches.external_apis.infra(&caches.api, &set).await?,
+            infra: infra(caches, &set).await?,
             is_namespace_terminating,
             set,
             namespace,
@@ -112,6 +114,29 @@ impl Controller for NodeSets {
 fn is_needed_by_leaving(seen: &Observed) -> bool {
     seen.nodes.leaving.values().any(|it| is_used(&**it))
         || !last_looks::leaving(&seen.set, seen.machines.set.as_deref()).is_empty()
+}
+
+/// Returns the observed address and DNS objects of a node set. Reads nothing if the node set has never
+/// named a network.
+async fn infra(caches: &Caches, set: &NodeSet) -> Result<Infra> {
+    let (apis, api) = (&caches.external_apis, &caches.api);
+    let namespace = set.namespace().unwrap_or_default();
+    let is_named = names_networks(set);
+    if !is_named && set.status.as_ref().is_none_or(|it| it.all_ips.is_empty()) {
+        return Ok(Infra::default());
+    }
+    // The CRDs may arrive one by one: an incomplete set counts as none.
+    let (Some(ip_sets), Some(net_configs), Some(dns_masqs), Some(dns_data)) = (
+        apis.ip_sets.seen(api, &namespace).await?,
+        apis.net_configs.seen(api, &namespace).await?,
+        apis.dns_masqs.seen(api, &namespace).await?,
+        apis.dns_data.seen(api, &namespace).await?,
+    ) else {
+        return Ok(Infra { is_missed: is_named, ..Infra::default() });
+    };
+    let is_own = |it: &Arc<DnsData>| it.metadata.name == set.metadata.name;
+    let dns_data = dns_data.into_iter().find(is_own);
+    Ok(Infra { is_used: is_named, is_missed: false, net_configs, ip_sets, dns_masqs, dns_data })
 }
 
 /// Returns the nodes of a node set.

@@ -15,13 +15,14 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::data_sources::{NamedSource, sources_of};
 use operator_core::finalizers::{is_only_finalizer, is_terminating};
+use operator_core::host_key_checking;
 use operator_core::keyed::{Renewal, kept};
 use operator_core::node_set_host::HostNetworkValues;
 use operator_core::plan::{Step, Target};
+use operator_core::run_engine::changed_text;
 use operator_core::run_engine::host_progress::count;
 use operator_core::run_engine::mounts::node_sets::inventory_name;
 use operator_core::run_engine::outcome::FailureReason;
-use operator_core::run_engine::{changed_text, host_key_checking};
 use operator_runtime::source_cache::Digests;
 
 use crate::conditions::{NAMED, input, service_inputs};

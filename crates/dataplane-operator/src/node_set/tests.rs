@@ -28,11 +28,11 @@ use crate::condition_catalog::KINDS;
 use crate::finalizers::{INVENTORY_FINALIZER, is_used};
 use crate::host::conflicts::Claim;
 use crate::host::inventory_metadata::Inventory;
-use crate::host::last_look::LAST_LOOK;
 use crate::host::networks::Networks;
 use crate::host::vars::Objects;
-use crate::node_set::nodes::observed::{SetNodes, describes};
+use crate::labels::LAST_LOOK;
 use crate::node_set::observed::{Observed, UnreadableDeployment};
+use crate::node_set::observed_nodes::{SetNodes, describes};
 
 mod crashes;
 mod deployments;

@@ -4,7 +4,7 @@ use baremetal::metal3;
 use operator_core::rbac::{EVENTS, Rule, definitions};
 use operator_runtime::cert_manager;
 
-use crate::node_set::external_apis;
+use crate::external_apis;
 
 /// RBAC rules in the watched namespaces.
 pub const RULES: &[Rule] = &[

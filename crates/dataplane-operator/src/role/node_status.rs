@@ -7,11 +7,12 @@ use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY, SETUP_READY
 use api::dataplane::{Node, NodeStatus, ObservedRole, Role, RunState, ServiceRun};
 use jiff::Timestamp;
 use kube::ResourceExt;
+use operator_core::host_key_checking;
 use operator_core::keyed::{Renewal, kept};
 use operator_core::plan::{Step, Target};
 use operator_core::run_engine::outcome::last_failure;
 use operator_core::run_engine::service_sequence::{is_as_deployed, renew};
-use operator_core::run_engine::{SequenceState, changed_text, host_key_checking};
+use operator_core::run_engine::{SequenceState, changed_text};
 
 use crate::conditions::input;
 use crate::host::conflicts::shared_keys::HOST_KEY_UNIQUE;

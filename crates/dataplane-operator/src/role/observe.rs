@@ -22,13 +22,13 @@ use crate::host::conflicts::Claim;
 use crate::host::conflicts::caches::reported_keys;
 use crate::host::effective_spec::{EffectiveSpec, machine_template, role_template};
 use crate::host::inventory_metadata::Inventory;
-use crate::host::last_look::LAST_LOOK;
 use crate::host::machines::Seen;
 use crate::host::machines::machine_names::known_name;
 use crate::host::services::ca_bundle;
 use crate::host::vars::{Objects, named};
-use crate::indexes::{BY_OWNER, BY_ROLE, BY_ROLE_LABEL, data_plane_of};
-use crate::role::certificates::{is_enabled, label_key, requests, wanted_secrets};
+use crate::indexes::{BY_OWNER, BY_ROLE, BY_ROLE_LABEL, data_plane_of, role_label_key};
+use crate::labels::LAST_LOOK;
+use crate::role::certificates::{is_enabled, requests, wanted_secrets};
 use crate::role::decide::decide;
 use crate::role::inventory_shards;
 use crate::role::inventory_shards::node_inventory_name;
@@ -136,7 +136,7 @@ async fn read(
 /// none.
 async fn with_certificates(caches: &Caches, key: &Key, seen: &mut Observed) -> Result<()> {
     let Some(role) = seen.role.clone() else { return Ok(()) };
-    let labelled = label_key(&key.namespace, &role.name_any());
+    let labelled = role_label_key(&key.namespace, &role.name_any());
     let secrets = caches.secrets.indexed(BY_ROLE_LABEL, &labelled);
     let had = |it: &Arc<Node>| it.status.as_ref().is_some_and(|it| it.tls.is_some());
     let cert_manager = &caches.external_apis.cert_manager;

@@ -25,10 +25,10 @@ use crate::condition_catalog::KINDS;
 use crate::default_services::DefaultServices;
 use crate::finalizers::INVENTORY_FINALIZER;
 use crate::host::inventory_metadata::{INVENTORY_HASH, Inventory};
-use crate::host::last_look::LAST_LOOK;
 use crate::host::machines::Seen;
 use crate::host::networks::Networks;
 use crate::host::vars::Objects;
+use crate::labels::LAST_LOOK;
 use crate::reasons;
 
 mod neighbours;

@@ -13,14 +13,11 @@ use operator_core::run_engine::connection_vars::{
 use operator_core::run_engine::host_key::HostKey;
 use operator_core::{host_address, node_set_host};
 
-use crate::host::conflicts::host_keys::{ACCEPT_SHARED, accepted, key_of};
+use crate::annotations::{ACCEPT_SHARED, NETWORK_SCOPE};
+use crate::host::conflicts::host_keys::{accepted, key_of};
 use crate::host::effective_spec::EffectiveSpec;
 use crate::host::inputs;
 use crate::host::vars::Objects;
-
-/// Annotation on a node, or on a role or node set for all its hosts: a name for the network in which
-/// their addresses are valid. The same address with another name is another machine.
-pub const NETWORK_SCOPE: &str = "dataplane.openstack.org/network-scope";
 
 /// Index namespace of addresses, because an address means one host across all namespaces.
 const ALL_NAMESPACES: &str = "";

@@ -8,6 +8,7 @@ use operator_runtime::cache::WriteThrough;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::annotations::{ACCEPT_SHARED, NETWORK_SCOPE};
 
 fn claim(name: &str, created: &str, hosts: &Value) -> Claim {
     let set: NodeSet = serde_json::from_value(json!({

@@ -4,9 +4,9 @@ use api::conditions::Severity;
 use operator_core::run_engine::ssh_secret::KeyFault;
 
 use super::*;
+use crate::annotations::ACCEPT_SHARED;
 use crate::collection::RunnerImage;
 use crate::default_services::DefaultServices;
-use crate::host::conflicts::ACCEPT_SHARED;
 
 /// Returns the reason of `InputReady`, and whether there is an inventory.
 fn told(world: &mut World) -> (String, bool) {

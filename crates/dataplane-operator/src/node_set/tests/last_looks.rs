@@ -5,7 +5,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use operator_core::run_engine::layout::{Layout, NodeSets};
 
 use super::*;
-use crate::host::last_look::{LeavingHost, SKIP_CLEANUP, template};
+use crate::annotations::SKIP_CLEANUP;
+use crate::host::last_look::{LeavingHost, template};
 use crate::host::machines::test_model::end_look;
 use crate::node_set::last_looks::MACHINES_GIVEN_BACK;
 

@@ -5,7 +5,8 @@ use operator_core::run_engine::host_key::{ACCEPT, HostKey};
 use operator_core::run_engine::ssh_secret::KNOWN_HOSTS;
 
 use super::*;
-use crate::host::conflicts::{ACCEPT_SHARED, Claim};
+use crate::annotations::ACCEPT_SHARED;
+use crate::host::conflicts::Claim;
 
 const KEYS: [&str; 3] = [
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIWOnjFtgHBGBoLBE0E8K1SBXAJAwqFXKF1sTvZlPo8+",

@@ -2,7 +2,7 @@
 
 use super::machines::OTHER;
 use super::*;
-use crate::host::last_look::SKIP_CLEANUP;
+use crate::annotations::SKIP_CLEANUP;
 use crate::host::machines::test_model::end_look;
 
 const UNREACHABLE: &str = "Unreachable";
