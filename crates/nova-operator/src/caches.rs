@@ -23,7 +23,7 @@ use operator_runtime::optional_informer::OptionalInformer;
 use operator_runtime::source_cache::SourceCache;
 
 use crate::audit::limits::AuditLimits;
-use crate::cell::discovery;
+use crate::discovery_jobs;
 use crate::compute_lifecycle::mounted_cell::{self, NovaServices};
 use crate::conflicting_service::listed;
 use crate::group::Group;
@@ -198,6 +198,6 @@ fn secrets(registry: &mut CacheRegistry, manager: &'static str) -> Arc<MetadataC
 }
 
 fn discovery_jobs(registry: &mut CacheRegistry) -> Arc<Cache<Job>> {
-    let of_cell = |it: &Job| discovery::observed::owner_key(it).into_iter().collect();
-    registry.labelled(discovery::build::LABEL, vec![(BY_CELL_UID, Box::new(of_cell))])
+    let of_cell = |it: &Job| discovery_jobs::owner_key(it).into_iter().collect();
+    registry.labelled(discovery_jobs::LABEL, vec![(BY_CELL_UID, Box::new(of_cell))])
 }

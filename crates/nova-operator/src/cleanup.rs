@@ -13,6 +13,7 @@ pub mod decide;
 pub mod inspection;
 pub mod kept_options;
 pub mod labels;
+pub mod leftover_places;
 pub mod messages;
 pub mod nova_removal;
 pub mod nova_steps;

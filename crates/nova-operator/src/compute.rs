@@ -33,7 +33,7 @@ pub mod warnings;
 mod tests;
 
 pub use decide::decide;
-pub use observed::{Observed, Seen};
+pub use observed::Observed;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -66,6 +66,15 @@ pub struct ComputeDeployment {
     pub release: Release,
     /// The orders about hosts of computes, or `None` where nova's API is not used.
     pub orders: Option<Arc<NovaOrders>>,
+}
+
+/// A compute, as the decisions on it need it.
+#[derive(Debug)]
+pub enum Seen {
+    /// It stays.
+    Present(Box<Observed>),
+    /// It is being deleted, or its host leaves.
+    Ending(Box<cleanup::Observed>),
 }
 
 /// Decides on a compute that stays, or goes.

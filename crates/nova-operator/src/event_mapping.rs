@@ -17,14 +17,15 @@ use crate::audit::run::{audited_nodes, is_audit, is_open, open_addresses};
 use crate::audit::scope::Scope;
 use crate::audit_runs::observed::{is_compute_settled, is_node_settled};
 use crate::caches::Caches;
-use crate::cell::discovery::observed::{cell_of, unmapped};
+use crate::cell::discovery::observed::unmapped;
+use crate::discovery_jobs::cell_of;
 use crate::cell::nova_matches::reported;
 use crate::cleanup::labels::{self, cleans_up_after};
 use crate::computes_up::service_up;
 use crate::controller_names::{CELL, CELL_READINGS, COMPUTE, SERVICE_CONFIG};
 use crate::group::{GroupKey, group_key};
 use crate::held_credentials::observe::held_as;
-use crate::held_credentials::observed::keys_of;
+use crate::credential_keys::keys_of;
 use crate::indexes::{BY_CELL, BY_NODE, BY_OPEN_ADDRESS, BY_OWNER, cell_key, node_key};
 use crate::queues::Queues;
 use crate::relevant_fields::{

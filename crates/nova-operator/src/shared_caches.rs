@@ -13,7 +13,7 @@ use operator_runtime::error::Result;
 
 use crate::audit::run::{audited_nodes, open_addresses, open_audits};
 use crate::group::{Group, GroupKey, group_key};
-use crate::held_credentials::observed::keys_of;
+use crate::credential_keys::keys_of;
 use crate::indexes::{
     BY_AUDITED_NODE, BY_CELL, BY_CREDENTIAL, BY_NODE, BY_NODE_SET, BY_OPEN_ADDRESS, BY_OPEN_AUDIT,
     BY_OWNER, BY_ROLE, cell_key, node_key, node_set_key, owner_keys, role_key,

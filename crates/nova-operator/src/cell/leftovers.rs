@@ -11,11 +11,12 @@ use operator_core::finalizers::is_terminating;
 use operator_core::plan::EventDraft;
 
 use crate::cell::credential_rotation::first_of;
-use crate::cell::hosts::observed::{LeftoverSeen, has_ids};
+use crate::cell::hosts::observed::LeftoverSeen;
+use crate::cleanup::leftover_places::has_ids;
 use crate::cell::observed::Observed;
 use crate::cleanup::messages;
 use crate::cleanup::nova_removal::has_begun;
-use crate::cleanup::status::concluded;
+use crate::host_cleaned::concluded;
 use crate::drain::held;
 use crate::drain::progress::{
     HostProgress, IdentityUse, PlacementRemoval, Removal, ServiceRemoval,
@@ -43,24 +44,6 @@ pub fn cell_leftovers(seen: &Observed) -> Vec<Leftover> {
     all.truncate(LEFTOVERS);
     all.sort_by(|a, b| order(a).cmp(&order(b)));
     all
-}
-
-/// Whether a cell has no place for a further leftover: each entry has UUIDs that are to be deleted.
-pub fn is_full(cell: &Cell) -> bool {
-    let all = cell.status.as_ref().map(|it| it.leftovers.as_slice()).unwrap_or_default();
-    all.iter().filter(|it| has_ids(it)).count() >= LEFTOVERS
-}
-
-/// Returns that a host is held because its cell has no place for what is left of it, and what to do
-/// about it.
-pub fn full(host: &str, namespace: &str, cell: &str) -> String {
-    format!(
-        "What nova keeps of host {host} cannot be recorded, because status.leftovers of NovaCell \
-         {cell} has {LEFTOVERS} entries whose UUIDs are still to be deleted. Each says what it waits \
-         for: kubectl -n {namespace} get novacell {cell} -o yaml. Do what an entry says; or delete in \
-         nova and placement what it names, and take it off the list: kubectl -n {namespace} edit \
-         --subresource=status novacell {cell}."
-    )
 }
 
 fn known(seen: &Observed) -> &[Leftover] {

@@ -17,7 +17,7 @@ use operator_core::run_engine::service_sequence::NeededRun;
 use operator_core::run_engine::ssh_secret::PRIVATE_KEY;
 use operator_core::run_engine::{Run, last_run, run_gc};
 
-use crate::cell::leftovers;
+use crate::cleanup::leftover_places;
 use crate::cell_immutability::{has_run, owns};
 use crate::cleanup::attempts::{Evaluation, HostCleanup, Next, identity};
 use crate::cleanup::build::{Extent, cleanup};
@@ -28,7 +28,8 @@ use crate::cleanup::messages;
 use crate::cleanup::nova_removal;
 use crate::cleanup::nova_steps::is_done;
 use crate::cleanup::observed::Observed;
-use crate::cleanup::status::{self, concluded};
+use crate::cleanup::status;
+use crate::host_cleaned::concluded;
 use crate::compute::build;
 use crate::compute::host_order::of_host;
 use crate::compute::inputs;
@@ -450,9 +451,9 @@ fn is_reported(seen: &Observed) -> bool {
 fn unrecorded(seen: &Observed) -> Option<ConditionDraft> {
     let cell = seen.cell.as_deref().filter(|_| seen.cells_are_ours && !is_in_cell(seen))?;
     let namespace = cell.namespace().unwrap_or_default();
-    let text = leftovers::full(&messages::host(&seen.compute), &namespace, &cell.name_any());
+    let text = leftover_places::full(&messages::host(&seen.compute), &namespace, &cell.name_any());
     let reason = &reasons::cleanup::LEFTOVERS_FULL;
-    leftovers::is_full(cell).then(|| reason.condition(LEFTOVER_RECORDED, text))
+    leftover_places::is_full(cell).then(|| reason.condition(LEFTOVER_RECORDED, text))
 }
 
 /// Without the node, or with a new one of the same name, there is nothing to report on it.

@@ -15,7 +15,7 @@ use crate::cleanup::build::Extent;
 use crate::cleanup::messages::{host, skip};
 use crate::cleanup::nova_steps::{NovaSteps, is_empty};
 use crate::cleanup::observed::Observed;
-use crate::cleanup::status::concluded;
+use crate::host_cleaned::concluded;
 use crate::drain::order::{Drain, DrainMode, HostOrder, OwnService, Remove, Stop};
 use crate::drain::progress::HostProgress;
 use crate::drain::request::{DrainRequest, requested};

@@ -12,16 +12,6 @@ use operator_core::plan::{EventDraft, Step, Target, Write, status_step};
 
 use crate::nova_identity::Identity;
 
-/// Returns the final `HostCleaned` condition of a terminating compute; `None` before it is final.
-pub fn concluded(compute: &ExternalCompute) -> Option<&Condition> {
-    if !is_terminating(compute) {
-        return None;
-    }
-    let found = find(&compute.status.as_ref()?.conditions, HOST_CLEANED)?;
-    let is_final = found.status == ConditionStatus::True || found.severity == Some(Severity::Error);
-    is_final.then_some(found)
-}
-
 /// Returns the step that writes the status, or `None` when the status is up to date.
 ///
 /// `steps` are the conditions of the deletion in their order; `Ready` repeats the first one that

@@ -14,7 +14,7 @@ use operator_core::run_engine::rollout::RolloutState;
 use crate::compute::inputs::service_inputs;
 use crate::compute::observed::Observed;
 use crate::compute::{libvirt_tls, preconditions};
-use crate::compute_lifecycle::observed::own_holder;
+use crate::node_part::own_holder;
 use crate::drain::before::{DrainBefore, drain_before, of_rollout};
 use crate::drain::order::{HostOrder, is_of_rollout, is_ours};
 use crate::drain::progress::HostProgress;

@@ -15,7 +15,7 @@ use operator_core::plan::{EventDraft, Step, Write};
 use operator_core::run_engine::Run;
 use serde_json::Value;
 
-use crate::cleanup::status::concluded;
+use crate::host_cleaned::concluded;
 use crate::compute::messages::way_to_deploy;
 use crate::compute::observed::Observed;
 use crate::compute::preconditions::previous;

@@ -14,7 +14,6 @@ use operator_runtime::source_cache::Content;
 use operator_runtime::source_cache::Digests;
 
 use crate::audit::condition::Audited;
-use crate::cleanup::observed as ending;
 use crate::compute_lifecycle::mounted_cell::NovaServices;
 use crate::drain::progress::HostProgress;
 use crate::group::Group;
@@ -125,15 +124,6 @@ pub struct Observed {
     pub keys: Keys,
     /// What the host logs in with.
     pub held: Held,
-}
-
-/// A compute, as the decisions on it need it.
-#[derive(Debug)]
-pub enum Seen {
-    /// It stays.
-    Present(Box<Observed>),
-    /// It is being deleted, or its host leaves.
-    Ending(Box<ending::Observed>),
 }
 
 impl Observed {

@@ -20,7 +20,8 @@ use crate::compute_lifecycle::build::{
 use crate::compute_lifecycle::effective::{DesiredCompute, desired};
 use crate::compute_lifecycle::node_decision::Outcome;
 use crate::compute_lifecycle::node_status;
-use crate::compute_lifecycle::observed::{Observed, own_conditions};
+use crate::compute_lifecycle::observed::Observed;
+use crate::node_part::own_conditions;
 use crate::compute_lifecycle::removal;
 use crate::group::{GroupKey, group_key};
 use crate::inherited_annotation::annotation;

@@ -14,9 +14,8 @@ use serde_json::json;
 
 use crate::cell_immutability::owns;
 use crate::compute::identity::COMPUTE_ID;
-use crate::compute_lifecycle::observed::{
-    OPERATOR, Observed, REPEATED, own_conditions, own_holder,
-};
+use crate::compute_lifecycle::observed::Observed;
+use crate::node_part::{OPERATOR, REPEATED, own_conditions, own_holder};
 use crate::compute_lifecycle::permission;
 use crate::ignored_annotations;
 

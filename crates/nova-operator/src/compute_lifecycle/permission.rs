@@ -17,7 +17,8 @@ use operator_core::finalizers::is_terminating;
 
 use crate::cell_immutability::owns;
 use crate::compute_lifecycle::effective::{DesiredCompute, desired};
-use crate::compute_lifecycle::observed::{OPERATOR, Observed, own_holder};
+use crate::compute_lifecycle::observed::Observed;
+use crate::node_part::{OPERATOR, own_holder};
 use crate::drain::before::{DrainBefore, drain_before};
 use crate::drain::order::{HostOrder, is_ours};
 use crate::drain::progress::HostProgress;

@@ -11,10 +11,11 @@ use operator_core::plan::{EventDraft, Plan, Step, Target};
 use crate::cell_immutability::owns;
 use crate::cleanup::messages;
 use crate::cleanup::nova_removal::has_begun;
-use crate::cleanup::status::concluded;
+use crate::host_cleaned::concluded;
 use crate::compute_lifecycle::node_decision::Outcome;
 use crate::compute_lifecycle::node_status;
-use crate::compute_lifecycle::observed::{Observed, own_condition};
+use crate::compute_lifecycle::observed::Observed;
+use crate::node_part::own_condition;
 use crate::finalizers;
 use crate::reasons;
 

@@ -13,7 +13,8 @@ use operator_runtime::error::Result;
 use crate::caches::Caches;
 use crate::held_credentials::decide::decide;
 use crate::held_credentials::lookup;
-use crate::held_credentials::observed::{HeldObject, Observed, credential_of, finalizer, key};
+use crate::credential_keys::{credential_of, key};
+use crate::held_credentials::observed::{HeldObject, Observed, finalizer};
 use crate::indexes::{BY_CREDENTIAL, cell_key};
 
 /// The controller of what is held.

@@ -14,7 +14,8 @@ use testkit::golden::recorded;
 
 use super::decide::{Stage, used};
 use super::lookup::{candidates, users_of};
-use super::observed::{HeldObject, credential_of, key};
+use super::observed::HeldObject;
+use crate::credential_keys::{credential_of, key};
 use super::{Observed, decide};
 
 fn user(name: &str) -> Credential {

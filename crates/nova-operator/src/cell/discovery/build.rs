@@ -14,9 +14,8 @@ use serde_json::{Value, json};
 
 use crate::cell::discovery::observed::{Unmapped, uid};
 use crate::cell::discovery::settings::Settings;
+use crate::discovery_jobs::LABEL;
 
-/// Label of all Jobs of cells and their pods; its value is always `true`.
-pub const LABEL: &str = "nova.openstack.org/host-discovery";
 /// Maximum length of a Job's name, which leaves room for the suffix of its pod.
 const NAME_LIMIT: usize = 52;
 /// The user and the group of nova in the images of Kolla and of their derivatives.

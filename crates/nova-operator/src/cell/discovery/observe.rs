@@ -11,7 +11,7 @@ use operator_runtime::error::Result;
 use crate::caches::Caches;
 use crate::cell::discovery::observed::{End, Seen, end, uid};
 use crate::cell::discovery::settings::{Discovery, discovery};
-use crate::cell::mappings::build::MAPPINGS_LABEL;
+use crate::cell::mappings::observed::MAPPINGS_LABEL;
 use crate::indexes::BY_CELL_UID;
 
 /// Label that the Job controller sets on pods.

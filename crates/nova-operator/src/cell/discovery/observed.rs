@@ -55,18 +55,6 @@ pub fn end(job: &Job) -> Option<End> {
     })
 }
 
-/// Returns the cell that owns a Job, by namespace and UID; `None` for a Job of another owner.
-pub fn owner_key(job: &Job) -> Option<Key> {
-    let owner = job.owner_references().iter().find(|it| it.controller == Some(true))?;
-    Some(Key::new(job.namespace().unwrap_or_default(), &owner.uid))
-}
-
-/// Returns the cell that owns a Job, by namespace and name; `None` for a Job of another owner.
-pub fn cell_of(job: &Job) -> Option<Key> {
-    let owner = job.owner_references().iter().find(|it| it.controller == Some(true))?;
-    Some(Key::new(job.namespace().unwrap_or_default(), &owner.name))
-}
-
 /// A host that nova reports as not mapped, and since when.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Unmapped {

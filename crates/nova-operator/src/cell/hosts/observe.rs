@@ -10,7 +10,8 @@ use operator_core::object_key::Key;
 
 use crate::caches::Caches;
 use crate::cell::config::is_cell_zero;
-use crate::cell::hosts::observed::{HostsSeen, LeftoverSeen, has_ids, user};
+use crate::cell::hosts::observed::{HostsSeen, LeftoverSeen, user};
+use crate::cleanup::leftover_places::has_ids;
 use crate::drain::progress::HostProgress;
 use crate::nova_monitor::{ApiHosts, NovaMonitor};
 

@@ -29,11 +29,6 @@ pub enum LeftoverSeen {
     Progress(HostProgress),
 }
 
-/// Returns whether a leftover has UUIDs, by which it can be worked off.
-pub fn has_ids(leftover: &Leftover) -> bool {
-    leftover.service_id.is_some() || leftover.compute_id.is_some()
-}
-
 /// Returns the compute to which the host name of a leftover belongs again, among those of its namespace;
 /// `None` if it belongs to none.
 ///

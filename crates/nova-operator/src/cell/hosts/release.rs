@@ -5,7 +5,8 @@ use kube::ResourceExt;
 use nova_config::annotations::SKIP_CLEANUP;
 use nova_config::conditions::{NOVA_API_READY, RELEASED};
 
-use crate::cell::hosts::observed::{HostsSeen, has_ids};
+use crate::cell::hosts::observed::HostsSeen;
+use crate::cleanup::leftover_places::has_ids;
 use crate::cell::observed::Observed;
 use crate::drain::condition::counted;
 use crate::drain::progress::HostProgress;

@@ -8,10 +8,8 @@ use operator_core::plan::Step;
 use crate::cell::discovery::build::{CONFIG_FOLDER, Program, job, named};
 use crate::cell::discovery::observed::uid;
 use crate::cell::discovery::settings::Settings;
+use crate::cell::mappings::observed::MAPPINGS_LABEL;
 
-/// Label of these Jobs and their pods, beside that of all Jobs of a cell; its value is always
-/// `true`.
-pub const MAPPINGS_LABEL: &str = "nova.openstack.org/host-mappings";
 /// How long a Job may take, in seconds; that includes the time until its image is there.
 const DEADLINE_SECONDS: i64 = 300;
 /// The file whose content becomes the termination message of the container.

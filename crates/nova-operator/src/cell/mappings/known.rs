@@ -9,8 +9,10 @@ use nova_config::conditions::HOST_DISCOVERED;
 use operator_core::finalizers::is_terminating;
 
 use crate::cell::discovery::settings::{Discovery, discovery};
-use crate::cell::mappings::observed::is_passable;
 use crate::reasons;
+
+/// Maximum length of a host's name in nova, in bytes.
+const NAME_LIMIT: usize = 255;
 
 /// What is known of the mapping of a host whose service is deleted.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -99,4 +101,11 @@ fn not_read(cell: Option<&Cell>, cells_are_ours: bool, host: &str) -> Option<Str
             is_missing.then(|| found.message.clone())
         }
     }
+}
+
+/// Whether the name of a host may be an argument of a container: Kubernetes replaces `$(NAME)`
+/// there, and lines and columns are separated by other characters.
+pub fn is_passable(host: &str) -> bool {
+    let is_plain = |it: u8| it.is_ascii_alphanumeric() || b".-_".contains(&it);
+    (1..=NAME_LIMIT).contains(&host.len()) && host.bytes().all(is_plain)
 }

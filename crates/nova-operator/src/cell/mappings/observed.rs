@@ -6,10 +6,12 @@ use jiff::Timestamp;
 use nova_config::conditions::HOST_UNMAPPED;
 use operator_core::finalizers::is_terminating;
 
+use crate::cell::mappings::known::is_passable;
 use crate::reasons;
 
-/// Maximum length of a host's name in nova, in bytes.
-const NAME_LIMIT: usize = 255;
+/// Label of these Jobs and their pods, beside that of all Jobs of a cell; its value is always
+/// `true`.
+pub const MAPPINGS_LABEL: &str = "nova.openstack.org/host-mappings";
 
 /// A host whose removal waits until nova has no mapping of it.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -29,13 +31,6 @@ pub fn awaited(compute: &ExternalCompute) -> Option<AwaitedHost> {
     let host = status.host_name.clone().filter(|it| is_passable(it))?;
     let since = found.last_transition_time.0;
     waits.contains(&found.reason.as_str()).then_some(AwaitedHost { host, since })
-}
-
-/// Whether the name of a host may be an argument of a container: Kubernetes replaces `$(NAME)`
-/// there, and lines and columns are separated by other characters.
-pub fn is_passable(host: &str) -> bool {
-    let is_plain = |it: u8| it.is_ascii_alphanumeric() || b".-_".contains(&it);
-    (1..=NAME_LIMIT).contains(&host.len()) && host.bytes().all(is_plain)
 }
 
 /// Returns the hosts that nova still maps, from the message of a reading of these hosts; `None` if

@@ -7,7 +7,7 @@ use openstack_client::{Error, Fault, Service};
 use super::*;
 use crate::cell::hosts::observed::{HostsSeen, LeftoverSeen, user};
 use crate::cell::hosts::orders::with_progress;
-use crate::cell::leftovers::is_full;
+use crate::cleanup::leftover_places::is_full;
 use crate::drain::findings::Findings;
 use crate::drain::order::LeftBehind;
 use crate::drain::progress::{

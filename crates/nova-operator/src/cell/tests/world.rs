@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 
 use super::*;
 use crate::cell::discovery::observed::{Seen, end};
-use crate::cell::mappings::build::MAPPINGS_LABEL;
+use crate::cell::mappings::observed::MAPPINGS_LABEL;
 
 /// The image of its Jobs.
 pub(super) const IMAGE: &str = "registry.example/nova@sha256:1";
