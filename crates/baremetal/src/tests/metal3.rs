@@ -5,9 +5,9 @@ use jiff::Timestamp;
 use operator_core::plan::Target;
 
 use super::*;
-use crate::metal3::Seen;
-use crate::metal3::bare_metal_host::{Made, UID, is_of};
+use crate::metal3::bare_metal_host::{UID, host_secret, is_of};
 use crate::metal3::writes::of_hosts;
+use crate::observe::Metal3Seen;
 
 mod cases;
 mod choice;
@@ -150,12 +150,12 @@ impl World {
         let (own, others): (Vec<_>, Vec<_>) = secrets.partition(|it| is_of(it, &seen.set));
         let own_names = of_hosts(&seen.set);
         let is_taken = |name: &String| own_names.iter().any(|it| it.name == *name);
-        seen.metal3 = Seen {
+        seen.metal3 = Metal3Seen {
             machines: self
                 .machines
                 .as_ref()
                 .map(|it| it.iter().filter(is_seen).map(read).collect()),
-            secrets: own.iter().map(Made::of).collect(),
+            secrets: own.iter().map(host_secret).collect(),
             server: self.server.clone().map(Arc::new),
             taken: others.iter().map(kube::ResourceExt::name_any).filter(is_taken).collect(),
             namespaces: self.watched.clone(),
