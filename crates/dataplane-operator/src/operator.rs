@@ -6,7 +6,7 @@ use std::sync::Arc;
 use api::baremetal::BaremetalSet;
 use api::dataplane::{DataPlane, Deployment, Node, NodeSet, Role, Service};
 use baremetal::backoff::RequestBackoff;
-use baremetal::{BaremetalSets, Pool};
+use baremetal::{BaremetalSets, Pool, metrics};
 use clap::Parser;
 use ipnet::IpNet;
 use operator_core::keyed::Keys;
@@ -79,13 +79,14 @@ pub struct Args {
 /// Runs until the process is asked to shut down.
 pub async fn run(args: Args) -> Result<()> {
     let Args { common, webhook, digests, endpoints, .. } = args;
-    let pool = Pool::new(HttpClients::new(endpoints.allowed_endpoint_networks));
     let settings = Settings {
         service_networks: args.service_networks,
         defaults: DefaultServices::with_gates(&args.default_service_gates),
         runner: args.runner_image,
     };
     let mut runtime = Runtime::start(NAME, &common).await?;
+    let pool = Pool::new(HttpClients::new(endpoints.allowed_endpoint_networks));
+    let pool = pool.counted(metrics::request_times(&runtime.metrics()));
     let builder = ManagerBuilder::of(&runtime, NAME, &common);
     let known = AdmissionCaches::default();
     if webhook.enable_webhooks {
@@ -130,7 +131,7 @@ async fn work(
         sets: Arc::clone(&caches.baremetal_sets),
         sources: Arc::clone(&caches.sources),
         metal3: Arc::clone(&caches.metal3),
-        pool: pool.counted(builder.metrics()),
+        pool,
         pauses: RequestBackoff::default(),
         api: Arc::clone(&caches.api),
     });

@@ -11,7 +11,7 @@ use ironic::{Error, Method, Node, Request, version};
 use openstack_client::Token;
 use operator_runtime::answer_memory::Held;
 use operator_runtime::http_client::{Body, HttpClient, is_base_url};
-use operator_runtime::metrics::Metrics;
+use operator_runtime::request_times::{RequestTimes, Timed};
 use parking_lot::{Mutex, MutexGuard};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -21,7 +21,6 @@ use tokio::sync::{Mutex as AsyncMutex, Semaphore, SemaphorePermit};
 use crate::answer::{DEADLINE, LARGEST_ANSWER, content, of_web, read};
 use crate::credentials::Credentials;
 use crate::keystone_error::of_keystone;
-use crate::timed::Timed;
 
 /// Limits of one list. A machine has some 4 KiB.
 const MOST: Most =
@@ -52,7 +51,7 @@ pub struct Session {
     listed: AsyncMutex<Option<Listed>>,
     /// Machine reads from before one of these changes may be stale.
     changes: Mutex<Changes>,
-    metrics: Option<Metrics>,
+    times: Option<RequestTimes>,
 }
 
 /// The callers that wait for one Ironic, and its last speed.
@@ -141,7 +140,7 @@ impl Session {
             request_waits: Waits::default(),
             listed: AsyncMutex::new(None),
             changes: Mutex::default(),
-            metrics: None,
+            times: None,
         }
     }
 
@@ -167,10 +166,10 @@ impl Session {
         Self { most, ..self }
     }
 
-    /// Counts each request in `metrics`.
+    /// Counts each request in `times`.
     #[must_use]
-    pub fn counted(self, metrics: Metrics) -> Self {
-        Self { metrics: Some(metrics), ..self }
+    pub fn counted(self, times: RequestTimes) -> Self {
+        Self { times: Some(times), ..self }
     }
 
     /// Returns the API version in use.
@@ -365,13 +364,13 @@ impl Session {
             }
         }
         let sent = sent.body(body.into()).map_err(|_| Error::NotUrl)?;
-        let timed = Timed::begin(self.metrics.as_ref(), request.method);
+        let timed = Timed::begin(self.times.as_ref(), request.method.word());
         let answer = self.http.send(sent, DEADLINE, LARGEST_ANSWER).await;
         let (status, said) = match answer.map_err(of_web) {
             Ok(answer) => (Ok(answer.status()), content(answer)),
             Err(error) => (Err(error.clone()), Err(error)),
         };
-        timed.end(&said);
+        timed.end(said.as_ref().err().map(|it| it.reason().word));
         Ok((status?, said))
     }
 

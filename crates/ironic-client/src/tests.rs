@@ -10,6 +10,7 @@ use api::secret::Secret;
 use ironic::{Error, Request};
 use operator_runtime::http_client::{HttpClient, HttpClients};
 use operator_runtime::metrics::Metrics;
+use operator_runtime::request_times::RequestTimes;
 use operator_runtime::tls_stream::CaTrust;
 use testkit::http_server::{Asked, ok, request, server};
 use tokio::io::AsyncWriteExt as _;
@@ -450,7 +451,10 @@ async fn each_request_is_counted_with_what_came_of_it() {
     .await;
     let metrics = Metrics::new("test");
     let make = || Ok(Session::new(&format!("http://{address}"), Credentials::None, http()));
-    let pool = Pool::new(HttpClients::default()).counted(metrics.clone());
+    let times = RequestTimes::register(&metrics, "request_seconds", "", |method, result| {
+        vec![("method", method.to_owned()), ("result", result.to_owned())]
+    });
+    let pool = Pool::new(HttpClients::default()).counted(times);
     let session = pool.session("a", "1".into(), make).unwrap();
     session.nodes(Duration::ZERO).await.unwrap();
     session.ask(&Request::power_on("a")).await.unwrap_err();
@@ -464,9 +468,9 @@ async fn each_request_is_counted_with_what_came_of_it() {
     }
     let text = metrics.encode();
     for expected in [
-        r#"edpm_ironic_request_seconds_count{method="GET",result="Ok"} 2"#,
-        r#"edpm_ironic_request_seconds_count{method="PUT",result="MachineBusy"} 1"#,
-        r#"edpm_ironic_request_seconds_count{method="PUT",result="GivenUp"} 1"#,
+        r#"edpm_request_seconds_count{method="GET",result="Ok"} 2"#,
+        r#"edpm_request_seconds_count{method="PUT",result="MachineBusy"} 1"#,
+        r#"edpm_request_seconds_count{method="PUT",result="GivenUp"} 1"#,
     ] {
         assert!(text.contains(expected), "{text}");
     }

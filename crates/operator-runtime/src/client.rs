@@ -113,7 +113,7 @@ where
                 let within = tokio::time::timeout(limit, whole(answer)).await;
                 within.unwrap_or_else(|_| Err(Box::new(TimedOut(limit))))
             };
-            metrics.count_request(&call, &code(&result));
+            metrics.count_request(call.verb, &call.resource, &code(&result));
             result
         }
         .boxed()

@@ -18,10 +18,8 @@ use prometheus_client::{
         histogram::{Histogram, exponential_buckets},
         info::Info,
     },
-    registry::Registry,
+    registry::{Metric, Registry},
 };
-
-use crate::client::call::Call;
 
 /// How many cells of one namespace have series.
 const MOST_CELLS: usize = 32;
@@ -45,12 +43,6 @@ struct FailureLabels {
 }
 
 #[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
-struct IronicLabels {
-    method: &'static str,
-    result: &'static str,
-}
-
-#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
 struct NovaLabels {
     result: &'static str,
 }
@@ -69,17 +61,17 @@ struct FailedReadingsLabels {
     result: &'static str,
 }
 
-/// All metrics of one process; clones share them.
+/// All metrics of one process; clones share them. Here are those that all operators have; each operator
+/// registers its own ones.
 #[derive(Clone)]
 pub struct Metrics(Arc<Inner>);
 
 struct Inner {
-    registry: Registry,
+    registry: Mutex<Registry>,
     requests: Family<RequestLabels, Counter>,
     reconciles: Family<KindLabels, Histogram, fn() -> Histogram>,
     failures: Family<FailureLabels, Counter>,
     queued: Family<KindLabels, Gauge>,
-    ironic: Family<IronicLabels, Histogram, fn() -> Histogram>,
     nova: Family<NovaLabels, Histogram, fn() -> Histogram>,
     computes: Family<ComputesLabels, Gauge>,
     failed_readings: Family<FailedReadingsLabels, Gauge>,
@@ -117,7 +109,6 @@ impl Metrics {
         let reconciles = Family::new_with_constructor(reconcile_histogram as fn() -> Histogram);
         let failures = Family::default();
         let queued = Family::default();
-        let ironic = Family::new_with_constructor(openstack_histogram as fn() -> Histogram);
         let nova = Family::new_with_constructor(openstack_histogram as fn() -> Histogram);
         let (unreadable, computes) = (Family::default(), Family::default());
         let failed_readings = Family::default();
@@ -126,8 +117,6 @@ impl Metrics {
         registry.register("reconcile_seconds", "Duration of reconciles", reconciles.clone());
         registry.register("reconcile_errors", "Failed reconciles", failures.clone());
         registry.register("workqueue_depth", "Objects that wait for a reconcile", queued.clone());
-        let of_ironic = "Duration of requests to Ironic, by what came of them";
-        registry.register("ironic_request_seconds", of_ironic, ironic.clone());
         let of_nova = "Duration of requests to nova's API, by their result";
         registry.register("nova_request_seconds", of_nova, nova.clone());
         let of_computes =
@@ -145,12 +134,11 @@ impl Metrics {
         let build = Info::new(vec![("operator", operator.to_owned()), version]);
         registry.register("build", "The operator and its version", build);
         Self(Arc::new(Inner {
-            registry,
+            registry: Mutex::new(registry),
             requests,
             reconciles,
             failures,
             queued,
-            ironic,
             nova,
             computes,
             failed_readings,
@@ -162,13 +150,15 @@ impl Metrics {
         }))
     }
 
-    /// Counts a request; `code` is the HTTP status, or a word when there was no response.
-    pub fn count_request(&self, call: &Call, code: &str) {
-        let labels = RequestLabels {
-            verb: call.verb,
-            resource: call.resource.clone(),
-            code: code.to_owned(),
-        };
+    /// Adds a metric that one operator alone has; its name gets the prefix `edpm_`.
+    pub fn register(&self, name: &str, help: &str, metric: impl Metric) {
+        self.0.registry.lock().register(name, help, metric);
+    }
+
+    /// Counts a request to the API server; `code` is the HTTP status, or a word when there was no
+    /// response.
+    pub fn count_request(&self, verb: &'static str, resource: &str, code: &str) {
+        let labels = RequestLabels { verb, resource: resource.to_owned(), code: code.to_owned() };
         self.0.requests.get_or_create(&labels).inc();
     }
 
@@ -189,12 +179,6 @@ impl Metrics {
     pub fn queue_depth(&self, kind: &str, waiting: usize) {
         let labels = KindLabels { kind: kind.to_owned() };
         self.0.queued.get_or_create(&labels).set(i64::try_from(waiting).unwrap_or(i64::MAX));
-    }
-
-    /// Records a request to Ironic; `result` is the error's word, or `Ok`.
-    pub fn asked_ironic(&self, method: &'static str, result: &'static str, took: Duration) {
-        let labels = IronicLabels { method, result };
-        self.0.ironic.get_or_create(&labels).observe(took.as_secs_f64());
     }
 
     /// Records a request to nova's API; `result` is the error's word, or `Ok`.
@@ -282,7 +266,7 @@ impl Metrics {
     pub fn encode(&self) -> String {
         let mut text = String::new();
         // Writing to a string cannot fail.
-        let _ = text::encode(&mut text, &self.0.registry);
+        let _ = text::encode(&mut text, &self.0.registry.lock());
         text
     }
 }
@@ -305,18 +289,15 @@ mod tests {
         assert!(text.contains(failed), "{text}");
     }
 
-    /// Every metric of an operator in which everything fails that can; the alerts and the dashboard
-    /// of the chart are tested with this text.
+    /// Every metric that all operators have, where everything fails that can; the alerts and the dashboard
+    /// of the chart are tested with this text and those of the operators' own metrics.
     #[test]
     fn the_example_has_every_metric_as_it_is_published() {
         let metrics = Metrics::new("nova-operator");
-        let call = Call { verb: "get", resource: "nodes".into(), streams: false };
-        metrics.count_request(&call, "200");
+        metrics.count_request("get", "nodes", "200");
         metrics.reconciled("Node", Duration::from_millis(3));
         metrics.reconcile_failed("Node", "Timeout");
         metrics.queue_depth("Node", 1);
-        metrics.asked_ironic("GET", "Ok", Duration::from_millis(30));
-        metrics.asked_ironic("GET", "Unreachable", Duration::from_millis(30));
         metrics.asked_nova("Ok", Duration::from_millis(30));
         metrics.asked_nova("Unreachable", Duration::from_millis(30));
         metrics.nova_computes(&Key::new("openstack", "cell1"), Some([2, 1, 1]));
@@ -376,9 +357,8 @@ mod tests {
     #[test]
     fn requests_are_summed_over_their_codes() {
         let metrics = Metrics::new("test");
-        let call = Call { verb: "get", resource: "nodes".into(), streams: false };
-        metrics.count_request(&call, "200");
-        metrics.count_request(&call, "404");
+        metrics.count_request("get", "nodes", "200");
+        metrics.count_request("get", "nodes", "404");
         assert_eq!((metrics.requests("get", "nodes"), metrics.requests("list", "nodes")), (2, 0));
     }
 }
