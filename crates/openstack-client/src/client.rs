@@ -16,7 +16,7 @@ use crate::keystone::{Login, Token};
 use crate::microversion::{self, Microversion};
 use crate::negotiation::Negotiation;
 use crate::response::{DEADLINE, LARGEST};
-use crate::text::shown;
+use crate::text::{checked_id, shown};
 
 /// Maximum size of the body of a request, in bytes.
 const LARGEST_REQUEST: usize = 256 * 1024;
@@ -67,6 +67,11 @@ impl Client {
     /// Returns an error as a fault of the service.
     pub(crate) const fn fault(&self, error: Error) -> Fault {
         Fault::of(self.service, error)
+    }
+
+    /// Checks an id before a path is made of it.
+    pub(crate) fn id<'a>(&self, id: &'a str) -> Result<&'a str, Fault> {
+        checked_id(id).map_err(|it| self.fault(it))
     }
 
     /// Reads what is at a path, and parses it by `of`.
