@@ -13,7 +13,8 @@ use serde_json::{Map, Value, json};
 use super::{content_digest, environment, host_keys, playbook};
 use crate::callback;
 use crate::objects::{self, HOSTS, IDENTITY, RUN};
-use crate::run::settings::{Settings, deadline, is_engines};
+use crate::run::deadline::{by_default, deadline};
+use crate::run::settings::{Settings, is_engines};
 
 /// The volumes that the operator adds.
 pub const OWN_VOLUMES: [&str; 2] = [FILES_VOLUME, host_keys::VOLUME];
@@ -32,8 +33,6 @@ const NO_MESH_ANNOTATIONS: [(&str, &str); 3] = [
 ];
 /// Maximum length of an interface's name on Linux.
 const INTERFACE_LIMIT: usize = 15;
-/// How many seconds the pod of a debug run sleeps.
-const DAY: i64 = 86_400;
 /// Group of the pod, which owns its volumes: ssh reads another owner's key only through the group.
 const RUNNER_GROUP: i64 = 0;
 
@@ -225,13 +224,6 @@ fn interfaces(networks: &[String]) -> Vec<String> {
         taken.extend(free);
     }
     taken
-}
-
-/// Returns the default deadline of a hand-made run, which keeps it from holding its hosts forever.
-///
-/// The day that a debug pod sleeps is added.
-fn by_default(spec: &AnsibleEeSpec, settings: &Settings) -> i64 {
-    settings.deadline + if spec.debug { DAY } else { 0 }
 }
 
 fn pod(run: &AnsibleEe, files: &[RunFile], settings: &Settings) -> Value {
