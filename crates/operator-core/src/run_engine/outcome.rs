@@ -197,17 +197,12 @@ pub struct Remediation<'a> {
     pub is_learned: bool,
 }
 
-/// Returns what a finished run means for a host; `partial` says whether tags or a limit narrow it.
-pub fn host_outcome(
-    run: &Run<'_>,
-    host: &str,
-    partial: bool,
-    remediation: Remediation<'_>,
-) -> Outcome {
+/// Returns what a finished run means for a host.
+pub fn host_outcome(run: &Run<'_>, host: &str, remediation: Remediation<'_>) -> Outcome {
     let reason = match run.outcome(host) {
         HostOutcome::Ok => return Outcome::Succeeded,
         // A failed run might have reached this host later, so it does not count as excluded.
-        HostOutcome::NotReached if partial && run.has_succeeded() => return Outcome::LeftOut,
+        HostOutcome::NotReached if run.is_partial() && run.has_succeeded() => return Outcome::LeftOut,
         HostOutcome::Failed => class_of_failure(run, host),
         HostOutcome::Unreachable => FailureReason::HostUnreachable,
         HostOutcome::KeyRefused => FailureReason::KeyRefused,

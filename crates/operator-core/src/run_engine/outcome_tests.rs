@@ -22,7 +22,7 @@ fn rejected(key: &str, said: &str, is_learned: bool) -> String {
     let object = crate::run_engine::test_runs::run("r", &attempts, &status);
     let retries = Retries::Healing("redeploy");
     let remediation = Remediation { retries, namespace: Some("ns"), is_learned };
-    match host_outcome(&Run::of(&object).unwrap(), "n0", false, remediation) {
+    match host_outcome(&Run::of(&object).unwrap(), "n0", remediation) {
         Outcome::Failed { reason, message } => {
             assert_eq!(reason, FailureReason::HostKeyMismatch);
             message
@@ -44,7 +44,7 @@ fn a_user_whom_sudo_asks_for_a_password_is_told_with_the_rule_that_is_missing() 
         let retries = Retries::Healing("redeploy");
         let remediation = Remediation { retries, namespace: None, is_learned: false };
         let Outcome::Failed { message, .. } =
-            host_outcome(&Run::of(&object).unwrap(), "n0", false, remediation)
+            host_outcome(&Run::of(&object).unwrap(), "n0", remediation)
         else {
             panic!("not failed");
         };

@@ -9,10 +9,12 @@ use std::fmt;
 
 use api::names;
 use api::shared::{SourceKind, VolMounts};
-use k8s_openapi::api::core::v1::{ConfigMapVolumeSource, SecretVolumeSource, Volume, VolumeMount};
+use k8s_openapi::api::core::v1::{Volume, VolumeMount};
 use sha2::{Digest, Sha224};
 
-use super::pod_files::{CONFIGS_DIR, KEY_MODE, item, projected, projection};
+use super::pod_files::{
+    CONFIGS_DIR, KEY_MODE, item, of_config_map, of_secret, projected, projection,
+};
 use super::tls_files;
 use crate::hash::hex;
 use crate::run_engine::inventory::{INVENTORY_KEY, KNOWN_HOSTS_DIR, KNOWN_HOSTS_KEY, SSH_KEY_DIR};
@@ -112,15 +114,9 @@ impl NodeSets {
         let numbered = format!("inventory-{idx}");
         let (name, file) =
             if self.is_global { (&*numbered, &*numbered) } else { (INVENTORY_KEY, "hosts") };
-        let volume = Volume {
-            name: volumes.name("inventory", name.to_owned()),
-            secret: Some(SecretVolumeSource {
-                secret_name: Some(inventory_name(node_set)),
-                items: Some(vec![item(INVENTORY_KEY, name)]),
-                ..Default::default()
-            }),
-            ..Default::default()
-        };
+        let items = Some(vec![item(INVENTORY_KEY, name)]);
+        let volume = volumes.name("inventory", name.to_owned());
+        let volume = of_secret(volume, &inventory_name(node_set), items, None);
         single_mount(volume, &format!("/runner/inventory/{file}"), Some(name))
     }
 }
@@ -170,13 +166,9 @@ fn source_key(
     let name = volumes.name(prefix, format!("{}-{idx}", source.name));
     let items = Some(vec![item(key, key)]);
     let volume = if source.kind == SourceKind::Secret {
-        let secret_name = Some(source.name.clone());
-        let secret = SecretVolumeSource { secret_name, items, ..Default::default() };
-        Volume { name, secret: Some(secret), ..Default::default() }
+        of_secret(name, &source.name, items, None)
     } else {
-        let name_of = source.name.clone();
-        let map = ConfigMapVolumeSource { name: name_of, items, ..Default::default() };
-        Volume { name, config_map: Some(map), ..Default::default() }
+        of_config_map(name, &source.name, items)
     };
     single_mount(volume, &format!("{CONFIGS_DIR}/{service_type}/{key}"), Some(key))
 }
@@ -202,16 +194,9 @@ fn tls(volumes: &mut Volumes, tls: &Tls) -> VolMounts {
 /// Upstream's mode allows only the owner, who is root.
 fn ssh_key(volumes: &mut Volumes, node_set: &str, secret: &str) -> VolMounts {
     let file = format!("ssh_key_{node_set}");
-    let volume = Volume {
-        name: volumes.name("sshkey", format!("ssh-key-{node_set}")),
-        secret: Some(SecretVolumeSource {
-            secret_name: Some(secret.to_owned()),
-            items: Some(vec![item(PRIVATE_KEY, &file)]),
-            default_mode: Some(KEY_MODE),
-            ..Default::default()
-        }),
-        ..Default::default()
-    };
+    let volume = volumes.name("sshkey", format!("ssh-key-{node_set}"));
+    let items = Some(vec![item(PRIVATE_KEY, &file)]);
+    let volume = of_secret(volume, secret, items, Some(KEY_MODE));
     single_mount(volume, &ssh_key_file(node_set), Some(&file))
 }
 
