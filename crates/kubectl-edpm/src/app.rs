@@ -6,16 +6,16 @@ use std::time::Duration;
 use api::dataplane::{Deployment, Node};
 use api::nova::ExternalCompute;
 use clap::CommandFactory as _;
+use clap_complete::Shell;
 use kube::ResourceExt;
 use kube::api::ListParams;
 use serde_json::json;
 
-use crate::args::{Args, Command, Output, Shell, Status};
+use crate::args::{Args, Command, Output, Status};
 use crate::clock::now;
 use crate::cluster::Cluster;
 use crate::complete::{self, Next};
 use crate::error::{Error, Result};
-use crate::option_sources::ConfigPath;
 use crate::retry::order::{Order, Target};
 use crate::status::{self, Row, View};
 use crate::terminal::Terminal;
@@ -63,11 +63,6 @@ async fn answer(
 }
 
 fn completion(shell: Shell, terminal: &mut Terminal<'_>) -> Result<ExitCode> {
-    let shell = match shell {
-        Shell::Bash => clap_complete::Shell::Bash,
-        Shell::Zsh => clap_complete::Shell::Zsh,
-        Shell::Fish => clap_complete::Shell::Fish,
-    };
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut Args::command(), "kubectl-edpm", &mut text);
     terminal.out.write_all(&text)?;
@@ -90,7 +85,7 @@ async fn following(words: &[String], terminal: &mut Terminal<'_>) -> Result<Exit
 }
 
 async fn nodes(words: &[String]) -> Result<Vec<(String, String)>> {
-    let cluster = Cluster::connect(&complete::access(words)).await?;
+    let cluster = Cluster::connect(&complete::access(Args::command(), words)).await?;
     let nodes = cluster.api::<Node>().list_metadata(&ListParams::default()).await;
     let nodes = nodes.map_err(|it| cluster.error(&it))?;
     Ok(nodes.items.iter().map(|it| (it.name_any(), String::new())).collect())
@@ -104,13 +99,10 @@ async fn differences(
 ) -> Result<ExitCode> {
     let snapshot = cluster.snapshot(false).await?;
     let host = cluster.host_in(&snapshot, node)?;
-    let options = fetch::options(cluster, &snapshot, host.name).await?;
-    let given = match (&options, host.node.node_set()) {
-        (None, Some(_)) => fetch::listed(cluster, &host).await?,
-        (Some(_), _) | (None, None) => None,
+    let road = match fetch::options(cluster, &host).await? {
+        None if host.node.node_set().is_some() => fetch::listed(cluster, &host).await?,
+        road => road,
     };
-    let of_service = given.as_ref().map(ConfigPath::Service);
-    let road = options.as_ref().map(ConfigPath::Compute).or(of_service);
     let text = diff::text(&host, road.as_ref(), terminal.paint);
     write!(terminal.out, "{text}")?;
     Ok(if text.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })

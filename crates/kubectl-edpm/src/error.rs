@@ -112,13 +112,7 @@ pub(crate) fn root_cause(error: &(dyn StdError + 'static)) -> String {
 
 /// Returns an error followed by its sources, the root cause last.
 fn causes<'a>(error: &'a (dyn StdError + 'static)) -> Vec<&'a (dyn StdError + 'static)> {
-    let mut causes = vec![error];
-    let mut next: &'a (dyn StdError + 'static) = error;
-    while let Some(cause) = next.source() {
-        causes.push(cause);
-        next = cause;
-    }
-    causes
+    std::iter::successors(Some(error), |&it| it.source()).collect()
 }
 
 #[cfg(test)]

@@ -92,8 +92,8 @@ fn row(host: &Host<'_>) -> Row {
             |it| it.message.clone(),
         ),
         up_to_date: host.up_to_date(),
-        address: host.address.clone(),
-        cell: host.stages.iter().find_map(|it| Some(it.below.as_ref()?.name.to_owned())),
+        address: host.node.status.as_ref().and_then(|it| it.address.clone()),
+        cell: host.compute.map(|it| it.spec.cell_name.clone()).filter(|it| !it.is_empty()),
         run: current.as_ref().and_then(name),
         notes: notes(host),
         created: created(host.node),
@@ -108,7 +108,9 @@ fn notes(host: &Host<'_>) -> Vec<String> {
     // A drained host's service is disabled.
     let disabled = of(SERVICE_UP).filter(|it| drained.is_none() && it.reason == "ServiceDisabled");
     let differs = of(CONFIGURATION_IN_SYNC).filter(|it| it.status == ConditionStatus::False);
-    let deleting = host.is_deleting.then(|| "Deleting".to_owned());
+    let is_deleting = host.node.is_leaving()
+        || host.compute.is_some_and(|it| it.metadata.deletion_timestamp.is_some());
+    let deleting = is_deleting.then(|| "Deleting".to_owned());
     let reasons = [drained, disabled, differs].into_iter().flatten().map(|it| it.reason.clone());
     deleting.into_iter().chain(reasons).collect()
 }

@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 
 use api::conditions::{ConditionStatus, READY};
+use api::dataplane::condition_types::UP_TO_DATE;
 use operator_core::hash;
 use serde_json::json;
 
 use crate::cluster::Read;
-use crate::conditions::UP_TO_DATE;
 use crate::host::Host;
 use crate::option_sources::Options;
 use crate::stage::{Phase, Stage};

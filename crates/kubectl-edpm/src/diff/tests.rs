@@ -1,15 +1,16 @@
 //! Tests of `diff`, on a compute whose options differ in every way.
 
 use api::conditions::ConditionStatus;
+use api::dataplane::condition_types::UP_TO_DATE;
 use api::dataplane::{RunState, Service};
 use api::nova::Management;
-use operator_core::data_sources::sources_of;
+use nova_config::conf::DEFAULT_FILE;
 
 use super::changes::listed;
 use super::*;
-use crate::conditions::UP_TO_DATE;
+use crate::cluster::Read;
 use crate::config_files::Content;
-use crate::option_sources::ServiceSources;
+use crate::option_sources::DefaultConfig;
 use crate::snapshot::Snapshot;
 use crate::testdata;
 
@@ -36,7 +37,8 @@ fn deployed() -> Snapshot {
 
 fn told(snapshot: &Snapshot, rendered_custom: &str) -> String {
     let host = snapshot.host("openstack", "edpm-compute-0").unwrap();
-    text(&host, Some(&ConfigPath::Compute(&options(snapshot, rendered_custom))), Paint::default())
+    let road = ConfigPath::Compute(Box::new(options(snapshot, rendered_custom)));
+    text(&host, Some(&road), Paint::default())
 }
 
 #[test]
@@ -130,6 +132,12 @@ fn each_service_of_a_compute_has_inputs_of_its_own() {
     assert_eq!(services(&["customServiceConfig"]), "nova nova-registered");
     assert_eq!(services(&["novaLibvirtContainerImage"]), "libvirt nova-registered");
     assert_eq!(services(&["redeploy"]), "libvirt nova nova-registered");
+    assert_eq!(services(&["Secret cert-libvirt-n0"]), "libvirt nova-registered");
+    for of_nova in
+        ["Secret nova-cell1 ACID", "defaultConfigOverwrite policy.yaml", "nova-migration-ssh-key"]
+    {
+        assert_eq!(services(&[of_nova]), "nova nova-registered", "{of_nova}");
+    }
 }
 
 #[test]
@@ -145,18 +153,11 @@ fn a_host_of_a_node_set_is_told_what_concerns_it_and_which_options_come() {
     };
     let service: Service = testdata::only("OpenStackDataPlaneService");
     let content = Content::of_config_map(&testdata::only("ConfigMap"), "openstack");
-    let source = sources_of(&service.spec).remove(1);
-    let given = ServiceSources {
-        service,
-        sources: vec![(source, Read::Found(content))],
-        beside: vec![],
-        is_listed: true,
-        conflicting_service: None,
-        absent: vec![],
-    };
+    let given = testdata::given(service, [Read::Missing, Read::Found(content)]);
+    let road = ConfigPath::Service(Box::new(given));
     let told = |snapshot: &Snapshot, name: &str| {
         let host = snapshot.host("openstack", name).unwrap();
-        text(&host, Some(&ConfigPath::Service(&given)), Paint::default())
+        text(&host, Some(&road), Paint::default())
     };
     assert_eq!(told(&snapshot, "edpm-compute-5"), "");
     change(

@@ -74,8 +74,8 @@ impl TraceInputs<'_> {
         named: &OptionNames,
     ) -> TraceStep {
         let Some(asked) = &self.file else { return step };
-        let sets = |it: &&File| it.name == *asked && !named.entries(&it.entries).is_empty();
-        if matches!(step.mark, Mark::Ok) && !files.iter().copied().any(|it| sets(&it)) {
+        let sets = |it: &&File| it.name == *asked && named.is_in(it);
+        if step.mark == Mark::Ok && !files.iter().any(sets) {
             step.mark = Mark::NotYet;
             step.lines.push(format!("no key {asked} sets it"));
         }
