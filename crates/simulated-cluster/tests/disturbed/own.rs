@@ -85,7 +85,7 @@ impl Own {
     /// there twice.
     pub(crate) async fn ends_well(&self, host: &Host, n_runs: usize) -> Result<()> {
         let is_ready = |it: &Node| {
-            let conditions = e2e::journey::conditions(it);
+            let conditions = it.conditions();
             let observed = it.status.as_ref().and_then(|it| it.observed_generation);
             let holds = |type_| e2e::holds(conditions, type_);
             observed == it.metadata.generation && holds("Ready") && holds("UpToDate")

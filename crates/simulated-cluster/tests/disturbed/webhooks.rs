@@ -1,10 +1,10 @@
 //! The chart's webhooks while they are unavailable, and after they are uninstalled: what they
 //! block.
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use api::dataplane::{Node, Role, Service};
 use api::nova::{Cell, ExternalCompute};
-use e2e::{Kind, Namespace, SOON};
+use e2e::{Namespace, SOON};
 use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
 };
@@ -32,22 +32,6 @@ async fn node(ns: &Namespace, name: &str, cell: Option<&str>) -> Result<()> {
     ns.create_with::<Node>(name, spec, json!({ "annotations": annotations })).await.map(drop)
 }
 
-/// Makes a change that must be denied with all of these words.
-pub(crate) async fn refused<K: Kind>(
-    ns: &Namespace,
-    name: &str,
-    change: Value,
-    words: &[&str],
-) -> Result<()> {
-    let text = change.to_string();
-    let Err(error) = ns.merge::<K>(name, change).await else { bail!("{name}: {text} passed") };
-    let error = format!("{error:#}");
-    for word in words {
-        assert!(error.contains(word), "{text}: {word} is not in: {error}");
-    }
-    Ok(())
-}
-
 #[tokio::test]
 async fn with_the_operator_down_only_changes_of_cell_and_role_are_refused() -> Result<()> {
     let own = Own::start("cell-down").await?;
@@ -67,9 +51,9 @@ async fn with_the_operator_down_only_changes_of_cell_and_role_are_refused() -> R
     own.sim.operators.kill(Operator::Nova)?;
 
     let down = ["failed calling webhook", "cell.openstackdataplane"];
-    refused::<Node>(&own, "n0", cell("nova-cell2"), &down).await?;
-    refused::<Node>(&own, "n0", json!({ "spec": { "role": "other" } }), &down).await?;
-    refused::<Role>(&own, "compute", cell("nova-cell2"), &down).await?;
+    own.denied::<Node>("n0", cell("nova-cell2"), &down).await?;
+    own.denied::<Node>("n0", json!({ "spec": { "role": "other" } }), &down).await?;
+    own.denied::<Role>("compute", cell("nova-cell2"), &down).await?;
     for change in [
         json!({ "metadata": { "finalizers": ["example.org/held"] } }),
         json!({ "metadata": { "annotations": { ALLOW_REMOVAL: "true" } } }),
@@ -111,7 +95,7 @@ async fn uninstalling_keeps_every_object_and_blocks_no_later_write() -> Result<(
     own.create::<ExternalCompute>("n0", spec).await?;
     node(&own, "n1", Some("nova-cell1")).await?;
     let bad = json!({ "spec": { "customServiceConfig": "no section = x\n[" } });
-    refused::<ExternalCompute>(&own, "n0", bad, &["spec.customServiceConfig"]).await?;
+    own.denied::<ExternalCompute>("n0", bad, &["spec.customServiceConfig"]).await?;
 
     for operator in Operator::ALL {
         own.sim.operators.kill(operator)?;
@@ -119,7 +103,7 @@ async fn uninstalling_keeps_every_object_and_blocks_no_later_write() -> Result<(
     own.sim.install().await?;
     assert_eq!(n_configurations(&own).await?, 3);
     let down = ["failed calling webhook", "cell.openstackdataplane"];
-    refused::<Node>(&own, "n1", cell("nova-cell2"), &down).await?;
+    own.denied::<Node>("n1", cell("nova-cell2"), &down).await?;
 
     // They run when their release is uninstalled, and end after it.
     own.replace(&Operator::ALL).await?;

@@ -64,8 +64,7 @@ async fn a_failed_task_is_told_with_its_place_and_runs_again_on_request() -> Res
     let words = ["task 'Nothing forbids it'", "playbook.yaml:", "dataplane.openstack.org/redeploy"];
     told(&world, &host.name, "TaskFailed", &words).await?;
     host.behave(SERVICE, Behaviour::Done);
-    let redeploy = json!({ "dataplane.openstack.org/redeploy": "1" });
-    world.merge::<Node>(&host.name, json!({ "metadata": { "annotations": redeploy } })).await?;
+    world.annotate::<Node>(&host.name, "dataplane.openstack.org/redeploy", "1").await?;
     ready(&world, &host.name).await?;
     assert_eq!(trace(&host), ["hello"]);
     world.done().await
@@ -133,9 +132,7 @@ async fn ends_without_a_result(
     told(&world, &host.name, reason, &[words]).await?;
     world.sim.player.decide(Matching::all(&world.name), Fate::Play);
     if reason != "PodEvicted" {
-        let redeploy = json!({ "dataplane.openstack.org/redeploy": "1" });
-        let change = json!({ "metadata": { "annotations": redeploy } });
-        world.merge::<Node>(&host.name, change).await?;
+        world.annotate::<Node>(&host.name, "dataplane.openstack.org/redeploy", "1").await?;
     }
     ready(&world, &host.name).await?;
     world.done().await
@@ -154,15 +151,13 @@ async fn a_host_stays_reserved_for_a_run_whose_worker_is_lost_until_its_pod_is_g
     // As Kubernetes deletes the pods of unresponsive workers.
     delete(&world, 1).await?;
     let is_lost = |it: &AnsibleEe| {
-        let conditions = it.status.as_ref().map(|it| it.conditions.as_slice());
         let words = ["out-of-service=nodeshutdown:NoExecute"];
-        says(conditions.unwrap_or_default(), "Ready", "RunnerLost", &words)
+        says(it.conditions(), "Ready", "RunnerLost", &words)
     };
     world.wait_any::<AnsibleEe>(RUN, "lost", is_lost).await?;
     // From now on a run that reaches the host finds the lost pod in the ledger.
     world.sim.player.decide(Matching::all(&world.name), Fate::Play);
-    let redeploy = json!({ "dataplane.openstack.org/redeploy": "1" });
-    world.merge::<Node>(&host.name, json!({ "metadata": { "annotations": redeploy } })).await?;
+    world.annotate::<Node>(&host.name, "dataplane.openstack.org/redeploy", "1").await?;
     assert_eq!(host.visits().len(), 0);
     // As the pod garbage collector does when the worker has the taint.
     let disrupted = json!({

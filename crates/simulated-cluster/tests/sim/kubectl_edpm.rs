@@ -5,14 +5,14 @@ use api::dataplane::Node;
 use api::nova::ExternalCompute;
 use e2e::journey::{SERVICE, ready, told as node_told};
 use e2e::plugin::{Answer, edpm_in, started_in};
-use e2e::{Namespace, SOON, holds, says};
+use e2e::{Namespace, SOON, holds};
 use serde_json::{Value, json};
 use simulated_cluster::{Behaviour, Host};
 use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
 use tokio::process::ChildStdout;
 use tokio::sync::OnceCell;
 
-use crate::computes::{self, BUS, CELL, DEPLOYED, conditions, settled};
+use crate::computes::{self, BUS, CELL, DEPLOYED, settled};
 use crate::journey::{deploy, ssh_secret, trace};
 use crate::world::World;
 
@@ -178,10 +178,8 @@ async fn change(ns: &Namespace, host: &Host) -> Result<()> {
     let mut lines = BufReader::new(watch.stdout.take().context("a pipe")?).lines();
     changed(&mut lines, &[&host.name, "Done"]).await?;
     configure(ns, host, &format!("{OPTIONS}[DEFAULT]\nmax_concurrent_builds = 7\n")).await?;
-    let is_behind = |it: &ExternalCompute| {
-        says(conditions(it), "UpToDate", "InputsChanged", &["customServiceConfig"])
-    };
-    ns.wait::<ExternalCompute>(&host.name, "behind", SOON, is_behind).await?;
+    let words = ["customServiceConfig"];
+    ns.told::<ExternalCompute>(&host.name, "UpToDate", "InputsChanged", &words, SOON).await?;
     changed(&mut lines, &[&host.name, "False"]).await
 }
 
@@ -217,7 +215,7 @@ async fn a_change_that_waits_is_shown_by_diff_trace_and_watch_and_nothing_runs()
     configure(&ns, &host, OPTIONS).await?;
     let is_back = |it: &ExternalCompute| {
         let observed = it.status.as_ref().and_then(|it| it.observed_generation);
-        observed == it.metadata.generation && holds(conditions(it), "UpToDate")
+        observed == it.metadata.generation && holds(it.conditions(), "UpToDate")
     };
     ns.wait::<ExternalCompute>(&host.name, "up to date again", SOON, is_back).await?;
     ns.merge::<Node>(&host.name, json!({ "spec": { "deployStrategy": null } })).await?;

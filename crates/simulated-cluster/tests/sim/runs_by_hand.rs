@@ -3,7 +3,7 @@
 
 use anyhow::Result;
 use api::ansibleee::{AnsibleEe, HostOutcome};
-use e2e::{Namespace, SOON, says};
+use e2e::{Namespace, SOON};
 use serde_json::{Map, Value, json};
 use simulated_cluster::Behaviour;
 
@@ -24,11 +24,7 @@ fn run(host: &str, address: &str) -> Value {
 
 /// Waits until the run's `Ready` has that reason and words.
 async fn told(ns: &Namespace, run: &str, reason: &str, words: &[&str]) -> Result<AnsibleEe> {
-    let is_told = |it: &AnsibleEe| {
-        let conditions = it.status.as_ref().map(|it| it.conditions.as_slice());
-        says(conditions.unwrap_or_default(), "Ready", reason, words)
-    };
-    ns.wait::<AnsibleEe>(run, &format!("{reason} with {words:?}"), SOON, is_told).await
+    ns.told::<AnsibleEe>(run, "Ready", reason, words, SOON).await
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result};
 use api::ansibleee::{AnsibleEe, HostOutcome};
 use api::dataplane::Node;
-use e2e::journey::{self, conditions, ready};
+use e2e::journey::{self, ready};
 use e2e::{Namespace, says};
 use kube::ResourceExt as _;
 use kube::api::{Patch, PatchParams};
@@ -91,7 +91,7 @@ async fn an_operator_that_nobody_knows_brings_its_service_to_a_ready_host() -> R
     let greeting = json!({ "spec": { "node": { "ansibleVars": { "greeting": "again" } } } });
     ns.merge::<Node>(&host.name, greeting).await?;
     let node = ready(&ns, &host.name).await?;
-    assert!(says(conditions(&node), CONDITION, "AgentSilent", &[]), "{:?}", conditions(&node));
+    assert!(says(node.conditions(), CONDITION, "AgentSilent", &[]), "{:?}", node.conditions());
     assert_eq!(trace(&host), ["hello", "agent", "again"]);
     ns.done().await
 }

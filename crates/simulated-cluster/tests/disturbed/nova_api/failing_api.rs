@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use simulated_cluster::{Broker, Host, Nova, NovaFault};
 
 use super::{SERVICES, cell_reaches, is_up, start};
-use crate::computes::{self, conditions};
+use crate::computes;
 use crate::own::{Own, PATIENCE};
 
 /// Region → what its nova does from some time on; `None` stands for one that listens no more → the
@@ -50,7 +50,7 @@ pub(super) async fn add_cell(own: &Own, region: &str) -> Result<()> {
 
 /// Returns since when a compute is ready.
 fn ready_since(compute: &ExternalCompute) -> Result<Time> {
-    let ready = find(conditions(compute), "Ready");
+    let ready = find(compute.conditions(), "Ready");
     let ready = ready.filter(|it| it.status == ConditionStatus::True);
     let since = ready.map(|it| it.last_transition_time.clone());
     since.with_context(|| format!("not ready: {compute:?}"))
@@ -61,7 +61,7 @@ fn ready_since(compute: &ExternalCompute) -> Result<Time> {
 async fn are_unknown(own: &Own, host: &Host) -> Result<()> {
     let is_unknown = |it: &ExternalCompute| {
         ["ServiceUp", "HostMapped"].iter().all(|type_| {
-            let found = find(conditions(it), type_);
+            let found = find(it.conditions(), type_);
             found.is_some_and(|it| {
                 it.status == ConditionStatus::Unknown && it.reason == "NovaNotAnswering"
             })

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result, ensure};
 use api::dataplane::Node;
-use e2e::holds;
 use kube::api::PropagationPolicy;
 use serde_json::{Value, json};
 use simulated_cluster::{Host, Nova, NovaFault, Operator};
@@ -304,13 +303,10 @@ impl Case {
     }
 
     async fn annotate(&self, own: &Own, drain: Value) -> Result<()> {
-        let annotations = json!({ "nova.openstack.org/drain": drain });
-        let change = json!({ "metadata": { "annotations": annotations } });
-        own.merge::<Node>(self.region, change).await.map(drop)
+        own.annotate::<Node>(self.region, "nova.openstack.org/drain", drain).await.map(drop)
     }
 
     async fn is_drained(&self, own: &Own) -> Result<()> {
-        let is_drained = |it: &Node| holds(e2e::journey::conditions(it), DRAINED);
-        own.wait::<Node>(self.region, "drained", READ, is_drained).await.map(drop)
+        own.good::<Node>(self.region, &[DRAINED], READ).await.map(drop)
     }
 }

@@ -6,7 +6,6 @@ use api::dataplane::Node;
 use api::nova::{Cell, ExternalCompute, Leftover};
 use kube::ResourceExt;
 use kube::api::{DeleteParams, PropagationPolicy};
-use serde_json::json;
 use simulated_cluster::{Host, Nova, NovaFault};
 
 use super::health::deployed;
@@ -47,10 +46,7 @@ pub(super) async fn let_go_of(own: &Own, nova: &Nova, host: &str) -> Result<()> 
     };
     own.wait::<ExternalCompute>(host, "with its UUIDs", READ, has_ids).await?;
     nova.fail("", NovaFault::Status(503));
-    let skip = json!({ "metadata": { "annotations": {
-        "nova.openstack.org/skip-cleanup": "true",
-    } } });
-    own.merge::<Node>(host, skip).await?;
+    own.annotate::<Node>(host, "nova.openstack.org/skip-cleanup", "true").await?;
     delete(own, host, PropagationPolicy::Background).await?;
     gone(own, host, GOES).await
 }

@@ -2,7 +2,6 @@
 
 use anyhow::Result;
 use api::dataplane::Node;
-use e2e::{holds, says};
 use kube::api::PropagationPolicy;
 use serde_json::{Value, json};
 use simulated_cluster::{Host, Nova, NovaFault, Operator};
@@ -50,13 +49,11 @@ async fn says_of_node(
     reason: &str,
     words: &[&str],
 ) -> Result<()> {
-    let is_there = |it: &Node| says(e2e::journey::conditions(it), type_, reason, words);
-    own.wait::<Node>(&host.name, reason, READ, is_there).await.map(drop)
+    own.told::<Node>(&host.name, type_, reason, words, READ).await.map(drop)
 }
 
 async fn annotate(own: &Own, host: &Host, drain: Value) -> Result<()> {
-    let change = json!({ "metadata": { "annotations": { "nova.openstack.org/drain": drain } } });
-    own.merge::<Node>(&host.name, change).await.map(drop)
+    own.annotate::<Node>(&host.name, "nova.openstack.org/drain", drain).await.map(drop)
 }
 
 #[tokio::test]
@@ -78,15 +75,14 @@ async fn a_host_is_drained_by_live_migration_and_given_back() -> Result<()> {
     let words = ["2 servers and 2 open migrations", "at most 2 at a time"];
     says_of_node(&own, &host, DRAINED, "Migrating", &words).await?;
     nova.finish_migrations();
-    let is_drained = |it: &Node| holds(e2e::journey::conditions(it), DRAINED);
-    own.wait::<Node>(&host.name, "drained", READ, is_drained).await?;
+    own.good::<Node>(&host.name, &[DRAINED], READ).await?;
     assert_eq!((nova.count(SERVICE), nova.count("POST /v2.1/servers/")), (1, names.len()));
     nova.answer_for_cell(CELL, false);
     says_of_node(&own, &host, DRAINED, "CellNotAnswering", &["start that database"]).await?;
     nova.answer_for_cell(CELL, true);
-    own.wait::<Node>(&host.name, "drained", READ, is_drained).await?;
+    own.good::<Node>(&host.name, &[DRAINED], READ).await?;
     annotate(&own, &host, Value::Null).await?;
-    let is_quiet = |it: &Node| e2e::journey::conditions(it).iter().all(|it| it.type_ != DRAINED);
+    let is_quiet = |it: &Node| it.conditions().iter().all(|it| it.type_ != DRAINED);
     own.wait::<Node>(&host.name, "given back", READ, is_quiet).await?;
     assert_eq!(nova.count(SERVICE), 2, "disabled once and enabled once");
     own.done()

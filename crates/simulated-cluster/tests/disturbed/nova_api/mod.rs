@@ -20,12 +20,11 @@ mod rollout;
 use std::time::Duration;
 
 use anyhow::Result;
-use api::conditions::Condition;
 use api::nova::{Cell, ExternalCompute};
-use e2e::{Namespace, says};
+use e2e::Namespace;
 use simulated_cluster::Host;
 
-use crate::computes::{PASSWORD, conditions};
+use crate::computes::PASSWORD;
 use crate::own::Own;
 
 /// The list of services, which each reading requests once.
@@ -55,9 +54,7 @@ async fn reaches(
     type_: &str,
     reason: &str,
 ) -> Result<ExternalCompute> {
-    let what = format!("{type_} {reason}");
-    let is_there = |it: &ExternalCompute| says(conditions(it), type_, reason, &[]);
-    ns.wait(&host.name, &what, READ, is_there).await
+    ns.told::<ExternalCompute>(&host.name, type_, reason, &[], READ).await
 }
 
 /// Waits until nova has shown a compute as up and mapped.
@@ -83,11 +80,5 @@ async fn cell_reaches(
     reason: &str,
     words: &[&str],
 ) -> Result<Cell> {
-    let what = format!("{type_} {reason} with {words:?}");
-    let is_there = |it: &Cell| says(conditions_of(it), type_, reason, words);
-    ns.wait(cell, &what, READ, is_there).await
-}
-
-fn conditions_of(cell: &Cell) -> &[Condition] {
-    cell.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
+    ns.told::<Cell>(cell, type_, reason, words, READ).await
 }

@@ -16,9 +16,7 @@ const ROLLOUT: &str = "nova.openstack.org/drain: rollout";
 const SERVICE: &str = "PUT /v2.1/os-services/";
 
 async fn annotate(own: &Own, drain_before: &str) -> Result<()> {
-    let annotations = json!({ "nova.openstack.org/drain-before": drain_before });
-    let change = json!({ "metadata": { "annotations": annotations } });
-    own.merge::<NodeSet>(SET, change).await.map(drop)
+    own.annotate::<NodeSet>(SET, "nova.openstack.org/drain-before", drain_before).await.map(drop)
 }
 
 /// Which target a host has, and how far the deployment is that is there, as dataplane-operator writes

@@ -4,8 +4,7 @@ use anyhow::Result;
 use api::ansibleee::AnsibleEe;
 use api::dataplane::{Node, NodeSet};
 use api::nova::Cell;
-use e2e::journey::{conditions, conditions_of_set};
-use e2e::{holds, says};
+use e2e::holds;
 use k8s_openapi::api::batch::v1::Job;
 use kube::ResourceExt as _;
 use serde_json::{Value, json};
@@ -25,13 +24,12 @@ const IGNORED: &str = "nova.openstack.org/AnnotationsIgnored";
 
 /// Waits until `Drained` of the node of a host has a reason, and these words in its message.
 pub(super) async fn reaches(own: &Own, host: &Host, reason: &str, words: &[&str]) -> Result<()> {
-    let is_there = |it: &Node| says(conditions(it), DRAINED, reason, words);
-    own.wait::<Node>(&host.name, reason, READ, is_there).await.map(drop)
+    own.told::<Node>(&host.name, DRAINED, reason, words, READ).await.map(drop)
 }
 
 /// Waits until no drain of a host is reported.
 pub(super) async fn is_given_back(own: &Own, host: &Host) -> Result<()> {
-    let is_quiet = |it: &Node| conditions(it).iter().all(|it| it.type_ != DRAINED);
+    let is_quiet = |it: &Node| it.conditions().iter().all(|it| it.type_ != DRAINED);
     own.wait::<Node>(&host.name, "given back", PATIENCE, is_quiet).await.map(drop)
 }
 
@@ -42,13 +40,12 @@ async fn one_host_of_a_node_set_is_drained_and_enabled_although_the_operator_die
     let server = nova.boot("one", &host.name)?;
     // An annotation of before says what to do instead.
     let drain_hosts = async |value: Value| {
-        let annotations = json!({ "nova.openstack.org/drain-hosts": value });
-        own.merge::<NodeSet>(SET, json!({ "metadata": { "annotations": annotations } })).await
+        own.annotate::<NodeSet>(SET, "nova.openstack.org/drain-hosts", value).await
     };
     drain_hosts(json!(r#"{"compute-1": "wait"}"#)).await?;
     let words = ["kubectl annotate", "compute-1", "nova.openstack.org/drain=wait"];
     let is_named = |it: &NodeSet| {
-        let conditions = conditions_of_set(it).iter();
+        let conditions = it.conditions().iter();
         conditions
             .filter(|it| it.type_ == IGNORED)
             .any(|it| words.iter().all(|word| it.message.contains(word)))
@@ -59,9 +56,7 @@ async fn one_host_of_a_node_set_is_drained_and_enabled_although_the_operator_die
 
     // The answers to both writes are lost with the operator that has sent them.
     let annotate = async |drain: Value| {
-        let change =
-            json!({ "metadata": { "annotations": { "nova.openstack.org/drain": drain } } });
-        own.merge::<Node>(&host.name, change).await
+        own.annotate::<Node>(&host.name, "nova.openstack.org/drain", drain).await
     };
     nova.fail_next(SERVICE, 1, NovaFault::LostAnswer);
     annotate(json!("wait")).await?;
@@ -71,7 +66,7 @@ async fn one_host_of_a_node_set_is_drained_and_enabled_although_the_operator_die
     reaches(own, host, "ServersOnHost", &["1 server and"]).await?;
     nova.delete_server(&server);
     reaches(own, host, "Drained", &[]).await?;
-    assert!(holds(conditions(&own.api::<Node>().get(&host.name).await?), DRAINED));
+    assert!(holds(own.api::<Node>().get(&host.name).await?.conditions(), DRAINED));
 
     // As long as the annotation of before is there, no host comes out of its maintenance by an upgrade.
     annotate(Value::Null).await?;
@@ -124,13 +119,10 @@ async fn audited(world: &World) -> Result<()> {
     let fate = Fate::Ends { code: 0, message: message.to_string() };
     own.sim.player.decide(Matching::service(&own.ns.name, "nova-audit"), fate);
     // So long that no second audit is due while the test runs.
-    let audit = json!({ "nova.openstack.org/audit": "24h" });
-    own.merge::<NodeSet>(SET, json!({ "metadata": { "annotations": audit } })).await?;
+    own.annotate::<NodeSet>(SET, "nova.openstack.org/audit", "24h").await?;
     let words = [DIFFERS, "OpenStackDataPlaneDeployment", SET];
-    let is_found = |it: &Node| says(conditions(it), IN_SYNC, "OutOfSync", &words);
-    own.wait::<Node>(&world.host.name, "out of sync", PATIENCE, is_found).await?;
-    let is_in_sync = |it: &Node| holds(conditions(it), IN_SYNC);
-    own.wait::<Node>(&world.other.name, "in sync", PATIENCE, is_in_sync).await?;
+    own.told::<Node>(&world.host.name, IN_SYNC, "OutOfSync", &words, PATIENCE).await?;
+    own.good::<Node>(&world.other.name, &[IN_SYNC], PATIENCE).await?;
     let runs = own.list::<AnsibleEe>().await?;
     let is_audit = |it: &&AnsibleEe| it.labels().contains_key("nova.openstack.org/audit");
     let audits: Vec<&AnsibleEe> = runs.iter().filter(is_audit).collect();

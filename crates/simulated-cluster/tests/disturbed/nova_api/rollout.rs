@@ -4,13 +4,12 @@ use anyhow::Result;
 use api::dataplane::{Node, Role};
 use api::nova::ExternalCompute;
 use e2e::journey::ROLE;
-use e2e::says;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde_json::json;
 use simulated_cluster::{Host, Operator};
 
 use super::{READ, disabled, is_up, reaches, start};
-use crate::computes::{self, conditions};
+use crate::computes;
 use crate::own::Own;
 
 const DRAIN_BEFORE: &str = "nova.openstack.org/drain-before";
@@ -33,7 +32,7 @@ fn since(host: &Host, n: usize) -> Vec<String> {
 /// Waits until a compute is ready with its present inputs and no drain of its host is reported.
 async fn is_given_back(own: &Own, host: &Host) -> Result<()> {
     let is_there = |it: &ExternalCompute| {
-        computes::is_settled(it) && conditions(it).iter().all(|it| it.type_ != "Drained")
+        computes::is_settled(it) && it.conditions().iter().all(|it| it.type_ != "Drained")
     };
     own.wait(&host.name, "deployed and given back", computes::DEPLOYED, is_there).await.map(drop)
 }
@@ -73,10 +72,8 @@ async fn each_host_is_drained_changed_and_given_back_before_the_next_one() -> Re
     reaches(&own, &first, "Ready", "WaitingForDrain").await?;
     reaches(&own, &first, "Drained", "ServersStuck").await?;
     configure(&own, &second).await?;
-    let waits = |it: &ExternalCompute| {
-        says(conditions(it), "UpToDate", "InputsChanged", &["It waits for its turn"])
-    };
-    own.wait(&second.name, "waiting", READ, waits).await?;
+    let (changed, words) = ("InputsChanged", ["It waits for its turn"]);
+    own.told::<ExternalCompute>(&second.name, "UpToDate", changed, &words, READ).await?;
     own.replace(&[Operator::Nova]).await?;
     nova.wait_for_requests("GET /v2.1/servers", 1).await?;
     for (host, n) in [&first, &second].into_iter().zip(deployed) {

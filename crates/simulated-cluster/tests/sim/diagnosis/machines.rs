@@ -7,13 +7,13 @@ use anyhow::{Result, bail};
 use api::baremetal::BaremetalSet;
 use api::dataplane::{Node, Role};
 use e2e::faults::{Fault, machines};
-use e2e::{Namespace, cluster, diagnosis, says};
+use e2e::{Namespace, cluster, diagnosis};
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
 use simulated_cluster::Ironic;
 
-use super::scene::{PATIENCE, World, of_node};
+use super::scene::{PATIENCE, World};
 use crate::metal;
 use crate::world::simulation;
 
@@ -270,9 +270,9 @@ async fn runs(ns: &Namespace) -> Result<()> {
 
 /// Waits until the host reports that there is no machine for it.
 async fn finds_none(ns: &Namespace) -> Result<()> {
-    let is_told =
-        |it: &Node| says(of_node(it), "BaremetalReady", "ProvisioningFailed", &["enroll"]);
-    ns.wait::<Node>("n0", "told that there is no machine", PATIENCE, is_told).await.map(drop)
+    ns.told::<Node>("n0", "BaremetalReady", "ProvisioningFailed", &["enroll"], PATIENCE)
+        .await
+        .map(drop)
 }
 
 /// Changes the machine request of the role.

@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use api::dataplane::{DataPlane, Node, Role, Service};
 use e2e::faults::{Fault, nodes::FAULTS};
-use e2e::{Namespace, attachments, diagnosis, says};
+use e2e::{Namespace, attachments, diagnosis};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
@@ -58,11 +58,7 @@ async fn data_plane(ns: &Namespace, world: &World) -> Result<()> {
         "nodes": { "n0": { "role": "compute", "ansibleHost": "192.168.123.200" } },
     });
     ns.create::<DataPlane>(PLANE, spec).await?;
-    let is_made = |it: &DataPlane| {
-        let conditions = it.status.as_ref().map(|it| it.conditions.as_slice());
-        says(conditions.unwrap_or_default(), "SetupReady", "Applied", &["2/2"])
-    };
-    ns.wait::<DataPlane>(PLANE, "applied", PATIENCE, is_made).await.map(drop)
+    ns.told::<DataPlane>(PLANE, "SetupReady", "Applied", &["2/2"], PATIENCE).await.map(drop)
 }
 
 async fn inject(ns: &Namespace, fault: &Fault) -> Result<()> {
