@@ -22,17 +22,20 @@ use operator_runtime::manager::ManagerBuilder;
 use operator_runtime::optional_informer::OptionalInformer;
 use operator_runtime::source_cache::SourceCache;
 
-use crate::audit::limits::AuditLimits;
-use crate::discovery_jobs;
-use crate::compute_lifecycle::mounted_cell::{self, NovaServices};
-use crate::conflicting_service::listed;
+use crate::audit_limits::AuditLimits;
 use crate::group::Group;
-use crate::indexes::{BY_APPLICATION_CREDENTIAL, BY_CELL_UID, application_credential_key};
-use crate::nova_monitor::objects::MonitoredObjects;
-use crate::nova_monitor::{ClientSettings, MonitorQueues, NovaMonitor};
-use crate::queues::Queues;
-use crate::rollout_coordinator::RolloutCoordinator;
+use crate::group::conflicting_service::listed;
+use crate::nova::monitor::objects::MonitoredObjects;
+use crate::nova::monitor::{ClientSettings, MonitorQueues, NovaMonitor};
+use crate::requested::mounted_cell;
+use crate::requested::mounted_cell::NovaServices;
+use crate::rollout::RolloutCoordinator;
 use crate::shared_caches::SharedCaches;
+use crate::shared_caches::discovery_jobs;
+use crate::shared_caches::indexes::{
+    BY_APPLICATION_CREDENTIAL, BY_CELL_UID, application_credential_key,
+};
+use crate::shared_caches::queues::Queues;
 
 /// How nova's API is read.
 pub struct NovaApi<'a> {

@@ -5,35 +5,15 @@
 //! The controller watches computes, nodes, roles, cells, the runs that it created, and the Secrets
 //! and ConfigMaps that the configuration is made from.
 
-pub mod blocked_rollout;
-pub mod build;
-pub mod config;
-pub mod config_inputs;
-pub mod decide;
-pub mod deploy_strategy;
-pub mod evaluation;
-pub mod health;
-pub mod host_drain;
-pub mod host_order;
-pub mod identity;
-pub mod inputs;
-pub mod libvirt_tls;
-pub mod messages;
-pub mod migration_key;
-pub mod nova_matches;
-pub mod observe;
-pub mod observed;
-pub mod observed_host;
-pub mod preconditions;
-pub mod repair;
-pub mod status;
-pub mod warnings;
-
-#[cfg(test)]
-mod tests;
-
-pub use decide::decide;
-pub use observed::Observed;
+pub mod audit;
+pub mod audit_runs;
+pub mod cleanup;
+pub mod credentials;
+pub mod deploy;
+pub mod host_layout;
+pub mod lifecycle;
+pub mod node_part;
+pub mod rendered_secret;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -48,13 +28,14 @@ use operator_runtime::controller::{Controller, Decide};
 use operator_runtime::error::Result;
 
 use crate::caches::Caches;
-use crate::cleanup;
-use crate::compute::host_order::with_progress;
+use crate::compute::deploy::decide::decide;
+use crate::compute::deploy::host_order::with_progress;
+use crate::compute::deploy::{observe, observed_host};
 use crate::controller_names::COMPUTE;
-use crate::drain::findings::WithFindings;
-use crate::drain::order::OrderOfHost;
 use crate::images::Images;
-use crate::nova_orders::NovaOrders;
+use crate::nova::drain::findings::WithFindings;
+use crate::nova::drain::order::OrderOfHost;
+use crate::nova::orders::NovaOrders;
 
 /// The controller of computes.
 pub struct ComputeDeployment {
@@ -72,7 +53,7 @@ pub struct ComputeDeployment {
 #[derive(Debug)]
 pub enum Seen {
     /// It stays.
-    Present(Box<Observed>),
+    Present(Box<deploy::observed::Observed>),
     /// It is being deleted, or its host leaves.
     Ending(Box<cleanup::Observed>),
 }

@@ -24,23 +24,23 @@ use operator_runtime::workqueue::WorkQueue;
 
 use crate::admission;
 use crate::admission::caches::AdmissionCaches;
-use crate::audit::limits::AuditLimits;
-use crate::audit_runs::observe::AuditRuns;
+use crate::admission::release_cache::Releases;
+use crate::audit_limits::AuditLimits;
 use crate::caches::{Caches, NovaApi};
+use crate::cell::readings::CellReadings;
 use crate::cell::{CellHealth, Probes};
-use crate::cell_readings::CellReadings;
-use crate::cleanup::orphans::Orphans;
 use crate::compute::ComputeDeployment;
-use crate::compute_lifecycle::ComputeLifecycle;
-use crate::event_mapping::map_events;
-use crate::group_computes::GroupComputes;
-use crate::held_credentials::observe::HeldCredentials;
+use crate::compute::audit_runs::observe::AuditRuns;
+use crate::compute::cleanup::orphans::Orphans;
+use crate::compute::credentials::observe::HeldCredentials;
+use crate::compute::lifecycle::ComputeLifecycle;
 use crate::images::Images;
-use crate::nova_orders::NovaOrders;
-use crate::queues::Queues;
-use crate::release_cache::Releases;
-use crate::service_keys::observe::ServiceConfig;
+use crate::nova::orders::NovaOrders;
+use crate::rollup::group_computes::GroupComputes;
+use crate::rollup::service_keys::observe::ServiceConfig;
 use crate::shared_caches::SharedCaches;
+use crate::shared_caches::queues::Queues;
+use crate::wiring::event_mapping::map_events;
 
 /// How often it is looked whether the cluster has the definition of users of message buses.
 const DEFINITION_POLL_INTERVAL: Duration = Duration::from_mins(1);

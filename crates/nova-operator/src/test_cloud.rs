@@ -14,8 +14,8 @@ use serde_json::{Map, Value, json};
 use testkit::http_server;
 use tokio::sync::watch;
 
-use crate::drain::remove::Apis;
-use crate::nova_monitor::ClientSettings;
+use crate::nova::drain::remove::Apis;
+use crate::nova::monitor::ClientSettings;
 
 /// The region of cells that name none.
 const REGION: &str = "regionOne";

@@ -5,16 +5,17 @@ use operator_core::finalizers::{add_finalizer, is_terminating, remove_finalizer}
 use operator_core::plan::{EventDraft, Plan, Step, Write};
 use operator_core::rejected_write::{RejectedWrite, WRITES_ACCEPTED};
 
-use crate::cell::credential_rotation::{self, RotationProgress};
-use crate::cell::credentials::of_cell;
+use crate::cell::credential_rotation;
+use crate::cell::credential_rotation::RotationProgress;
 use crate::cell::hosts::orders::orders;
 use crate::cell::hosts::release;
 use crate::cell::observed::{Observed, view};
 use crate::cell::{
     conductor, config, discovery, leftovers, mappings, nova_api, nova_matches, status,
 };
-use crate::drain::order::OrderOfHost;
+use crate::cell_inputs::of_cell;
 use crate::finalizers;
+use crate::nova::drain::order::OrderOfHost;
 
 /// Returns the plan for a cell, with the orders about its hosts, which follow from what is recorded
 /// already.

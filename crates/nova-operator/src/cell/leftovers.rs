@@ -11,17 +11,17 @@ use operator_core::finalizers::is_terminating;
 use operator_core::plan::EventDraft;
 
 use crate::cell::credential_rotation::first_of;
-use crate::cell::hosts::observed::LeftoverSeen;
-use crate::cleanup::leftover_places::has_ids;
 use crate::cell::observed::Observed;
-use crate::cleanup::messages;
-use crate::cleanup::nova_removal::has_begun;
-use crate::host_cleaned::concluded;
-use crate::drain::held;
-use crate::drain::progress::{
+use crate::cell::observed::hosts::LeftoverSeen;
+use crate::compute::cleanup::leftover_places::has_ids;
+use crate::compute::cleanup::messages;
+use crate::compute::cleanup::nova_removal::has_begun;
+use crate::compute_status::host_cleaned::concluded;
+use crate::nova::drain::held;
+use crate::nova::drain::progress::{
     HostProgress, IdentityUse, PlacementRemoval, Removal, ServiceRemoval,
 };
-use crate::drain::unknown::unknown;
+use crate::nova::drain::unknown::unknown;
 
 /// Returns the leftovers of a cell, the earliest first.
 ///

@@ -15,10 +15,10 @@ use crate::caches::Caches;
 use crate::cell::observed::{NamedSecret, Observed, Rendered, view};
 use crate::cell::probes::Probes;
 use crate::cell::{discovery, hosts};
+use crate::compute::credentials::lookup;
 use crate::controller_names::CELL;
 use crate::finalizers;
-use crate::held_credentials::lookup;
-use crate::indexes::BY_CELL;
+use crate::shared_caches::indexes::BY_CELL;
 
 /// Reads a cell; returns `None` when it does not exist.
 pub async fn observe(caches: &Caches, probes: &Arc<Probes>, key: &Key) -> Result<Option<Observed>> {

@@ -1,5 +1,9 @@
 //! What was observed of a cell, as plain data.
 
+pub mod discovery;
+pub mod hosts;
+pub mod mappings;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,11 +15,10 @@ use operator_runtime::managed_fields::ManagedFields;
 use operator_runtime::source_cache::Content;
 use operator_runtime::tls_stream::CaTrust;
 
-use crate::cell::discovery;
-use crate::cell::hosts::observed::HostsSeen;
-use crate::nova_health::ApiHealth;
-use crate::probe::amqp::outcome::HostOutcome;
-use crate::probe::keystone_fault::KeystoneFault;
+use crate::cell::observed::hosts::HostsSeen;
+use crate::cell::probe::amqp::outcome::HostOutcome;
+use crate::cell::probe::keystone_fault::KeystoneFault;
+use crate::nova::health::ApiHealth;
 
 /// How long after a successful probe the next one follows.
 const PACE_GOOD: Duration = Duration::from_secs(30);
@@ -67,7 +70,7 @@ pub struct Observed {
     /// What is known of nova's API, or `None` where that API is not read.
     pub nova_api: Option<ApiHealth>,
     /// What was seen of the discovery of its hosts, or `None` where nova's API is not read.
-    pub discovery: Option<discovery::observed::Seen>,
+    pub discovery: Option<discovery::Seen>,
     /// What was observed in nova of its hosts, or `None` where it has none or nova's API is not used.
     pub hosts: Option<HostsSeen>,
     /// The Secret with the files that the cell's computes share, or `None` when it does not exist.

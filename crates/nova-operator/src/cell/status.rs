@@ -15,10 +15,10 @@ use operator_core::keyed::{Digest, Inputs, Renewal, kept, short};
 use operator_core::plan::{Step, Target};
 
 use crate::cell::credential_rotation::first_of;
-use crate::cell::credentials::CREDENTIALS;
 use crate::cell::hosts::release;
 use crate::cell::leftovers;
 use crate::cell::observed::{Answers, NamedSecret, Observed};
+use crate::cell_inputs::CREDENTIALS;
 use crate::reasons;
 
 /// Returns the status that a cell should have; `up_to_date` is the number of computes with the

@@ -18,13 +18,13 @@ use operator_runtime::source_cache::Values;
 use serde_json::{Value, json};
 use testkit::golden::recorded;
 
-use super::credentials::{CREDENTIALS, of_cell};
 use super::observed::{Answers, NamedSecret, Rendered};
 use super::{Observed, decide};
+use crate::cell::probe::{HostOutcome, KeystoneFault, Login};
+use crate::cell_inputs::{CREDENTIALS, of_cell};
 use crate::condition_catalog::KINDS;
-use crate::drain::order::OrderOfHost;
 use crate::finalizers;
-use crate::probe::{HostOutcome, KeystoneFault, Login};
+use crate::nova::drain::order::OrderOfHost;
 use crate::reasons;
 
 const PASSWORD: &str = "bus-password";

@@ -12,9 +12,9 @@ use operator_core::plan::{Step, Target};
 use operator_core::run_engine::build::owner;
 use serde_json::{Value, json};
 
-use crate::cell::discovery::observed::{Unmapped, uid};
-use crate::cell::discovery::settings::Settings;
-use crate::discovery_jobs::LABEL;
+use crate::cell::observed::discovery::{Unmapped, uid};
+use crate::requested::host_discovery::Settings;
+use crate::shared_caches::discovery_jobs::LABEL;
 
 /// Maximum length of a Job's name, which leaves room for the suffix of its pod.
 const NAME_LIMIT: usize = 52;

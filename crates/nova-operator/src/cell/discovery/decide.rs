@@ -15,10 +15,10 @@ use operator_core::plan::{Step, Target};
 use crate::cell::credential_rotation::first_of;
 use crate::cell::discovery::build::{discovery_job, inputs, job_name};
 use crate::cell::discovery::failure::cause;
-use crate::cell::discovery::observed::{End, Seen, Unmapped, all_unmapped, end};
-use crate::cell::discovery::settings::{Discovery, Settings, discovery};
 use crate::cell::observed::Observed;
+use crate::cell::observed::discovery::{End, Seen, Unmapped, all_unmapped, end};
 use crate::reasons;
+use crate::requested::host_discovery::{Discovery, Settings, discovery};
 
 /// The pause after the first attempt; it doubles with each further one.
 const FIRST_PAUSE: SignedDuration = SignedDuration::from_mins(1);

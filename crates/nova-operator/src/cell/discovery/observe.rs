@@ -9,10 +9,10 @@ use operator_core::object_key::Key;
 use operator_runtime::error::Result;
 
 use crate::caches::Caches;
-use crate::cell::discovery::observed::{End, Seen, end, uid};
-use crate::cell::discovery::settings::{Discovery, discovery};
-use crate::cell::mappings::observed::MAPPINGS_LABEL;
-use crate::indexes::BY_CELL_UID;
+use crate::cell::observed::discovery::{End, Seen, end, uid};
+use crate::cell::observed::mappings::MAPPINGS_LABEL;
+use crate::requested::host_discovery::{Discovery, discovery};
+use crate::shared_caches::indexes::BY_CELL_UID;
 
 /// Label that the Job controller sets on pods.
 const JOB_NAME: &str = "batch.kubernetes.io/job-name";

@@ -10,10 +10,10 @@ use operator_core::object_key::Key;
 
 use crate::caches::Caches;
 use crate::cell::config::is_cell_zero;
-use crate::cell::hosts::observed::{HostsSeen, LeftoverSeen, user};
-use crate::cleanup::leftover_places::has_ids;
-use crate::drain::progress::HostProgress;
-use crate::nova_monitor::{ApiHosts, NovaMonitor};
+use crate::cell::observed::hosts::{HostsSeen, LeftoverSeen, user};
+use crate::compute::cleanup::leftover_places::has_ids;
+use crate::nova::drain::progress::HostProgress;
+use crate::nova::monitor::{ApiHosts, NovaMonitor};
 
 /// What is read of the caches and of nova's API.
 struct Sources<'a> {

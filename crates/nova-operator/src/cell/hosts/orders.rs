@@ -4,12 +4,12 @@ use api::nova::Leftover;
 use operator_core::object_key::Key;
 use operator_core::plan::Order;
 
-use crate::cell::hosts::observed::LeftoverSeen;
 use crate::cell::observed::Observed;
-use crate::drain::findings::Findings;
-use crate::drain::order::{HostOrder, LeftBehind, OrderOfHost};
-use crate::drain::progress::HostProgress;
-use crate::nova_identity::Identity;
+use crate::cell::observed::hosts::LeftoverSeen;
+use crate::nova::drain::findings::Findings;
+use crate::nova::drain::order::{HostOrder, LeftBehind, OrderOfHost};
+use crate::nova::drain::progress::HostProgress;
+use crate::nova::identity::Identity;
 
 /// How many hosts of a cell that is being deleted are read beside those that were found empty.
 const READ_AT_A_TIME: usize = 8;

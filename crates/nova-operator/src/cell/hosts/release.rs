@@ -5,12 +5,12 @@ use kube::ResourceExt;
 use nova_config::annotations::SKIP_CLEANUP;
 use nova_config::conditions::{NOVA_API_READY, RELEASED};
 
-use crate::cell::hosts::observed::HostsSeen;
-use crate::cleanup::leftover_places::has_ids;
 use crate::cell::observed::Observed;
-use crate::drain::condition::counted;
-use crate::drain::progress::HostProgress;
-use crate::drain::unknown::unknown;
+use crate::cell::observed::hosts::HostsSeen;
+use crate::compute::cleanup::leftover_places::has_ids;
+use crate::nova::drain::condition::counted;
+use crate::nova::drain::progress::HostProgress;
+use crate::nova::drain::unknown::unknown;
 use crate::reasons;
 
 /// How many hosts are named, and how many servers of each.

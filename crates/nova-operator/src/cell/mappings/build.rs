@@ -6,9 +6,9 @@ use operator_core::hash;
 use operator_core::plan::Step;
 
 use crate::cell::discovery::build::{CONFIG_FOLDER, Program, job, named};
-use crate::cell::discovery::observed::uid;
-use crate::cell::discovery::settings::Settings;
-use crate::cell::mappings::observed::MAPPINGS_LABEL;
+use crate::cell::observed::discovery::uid;
+use crate::cell::observed::mappings::MAPPINGS_LABEL;
+use crate::requested::host_discovery::Settings;
 
 /// How long a Job may take, in seconds; that includes the time until its image is there.
 const DEADLINE_SECONDS: i64 = 300;

@@ -14,12 +14,12 @@ use operator_core::rejected_write::RejectedWrite;
 
 use crate::cell::discovery::decide::pause;
 use crate::cell::discovery::failure::cause;
-use crate::cell::discovery::observed::{End, Seen, end};
-use crate::cell::discovery::settings::{Discovery, Settings, discovery};
 use crate::cell::mappings::build::{job_name, mappings_job};
-use crate::cell::mappings::known::{Mapping, recorded};
-use crate::cell::mappings::observed::{AwaitedHost, awaited, still_mapped};
 use crate::cell::observed::Observed;
+use crate::cell::observed::discovery::{End, Seen, end};
+use crate::cell::observed::mappings::{AwaitedHost, awaited, still_mapped};
+use crate::compute::cleanup::known_mappings::{Mapping, recorded};
+use crate::requested::host_discovery::{Discovery, Settings, discovery};
 
 /// Maximum length of a container's termination message, in bytes.
 const MESSAGE_LIMIT: usize = 4096;

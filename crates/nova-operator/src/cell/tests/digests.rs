@@ -5,7 +5,7 @@ use operator_core::keyed::{KEY_LOST, changed_inputs};
 use operator_core::{hash, upstream_hash};
 
 use super::*;
-use crate::compute::inputs;
+use crate::compute::deploy::inputs;
 
 fn keyed(seen: &mut Observed, keys: &Keys) {
     for secret in [&mut seen.secret, &mut seen.message_bus] {

@@ -5,12 +5,12 @@ use api::nova::cell::LEFTOVERS;
 use openstack_client::{Error, Fault, Service};
 
 use super::*;
-use crate::cell::hosts::observed::{HostsSeen, LeftoverSeen, user};
 use crate::cell::hosts::orders::with_progress;
-use crate::cleanup::leftover_places::is_full;
-use crate::drain::findings::Findings;
-use crate::drain::order::LeftBehind;
-use crate::drain::progress::{
+use crate::cell::observed::hosts::{HostsSeen, LeftoverSeen, user};
+use crate::compute::cleanup::leftover_places::is_full;
+use crate::nova::drain::findings::Findings;
+use crate::nova::drain::order::LeftBehind;
+use crate::nova::drain::progress::{
     HostProgress, IdentityUse, PlacementRemoval, Removal, ServiceRemoval,
 };
 

@@ -4,7 +4,7 @@ use api::nova::Management;
 use openstack_client::{Error, Fault, Service};
 
 use super::*;
-use crate::nova_health::ApiHealth;
+use crate::nova::health::ApiHealth;
 
 fn said(seen: &Observed, type_: &str) -> (ConditionStatus, String, String) {
     let found = condition(seen, type_);

@@ -6,10 +6,10 @@ use nova_config::annotations::SKIP_CLEANUP;
 use openstack_client::{Error, Fault, Service};
 
 use super::*;
-use crate::cell::hosts::observed::HostsSeen;
 use crate::cell::hosts::orders::with_progress;
-use crate::drain::findings::Findings;
-use crate::drain::progress::{HostProgress, Occupied};
+use crate::cell::observed::hosts::HostsSeen;
+use crate::nova::drain::findings::Findings;
+use crate::nova::drain::progress::{HostProgress, Occupied};
 
 /// A cell that is being deleted, without computes, of whose hosts this was found.
 fn deleted(hosts: Option<Vec<(&str, HostProgress)>>) -> Observed {
