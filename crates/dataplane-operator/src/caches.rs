@@ -27,8 +27,8 @@ use crate::host::attachments::Attachments;
 use crate::host::conflicts::ClaimCaches;
 use crate::host::machines::observe::Machines;
 use crate::indexes::{
-    BY_HOST_KEY, BY_LABEL, BY_NAMESPACE, BY_NODE_SET, BY_OWNER, BY_ROLE_LABEL, addresses_with_keys,
-    namespace_of, node_set_of_secret, node_sets_of, owner_of, role_of_secret,
+    BY_HOST_KEY, BY_LABEL, BY_NODE_SET, BY_OWNER, BY_ROLE_LABEL, addresses_with_keys,
+    node_set_of_secret, node_sets_of, owner_of, role_of_secret,
 };
 use crate::labels::{LAST_LOOK, PORTS};
 
@@ -44,7 +44,7 @@ pub struct Settings {
 
 /// All caches of the operator.
 pub struct Caches {
-    /// All data planes, indexed [`BY_NAMESPACE`].
+    /// All data planes.
     pub data_planes: Arc<Cache<DataPlane>>,
     /// All roles, nodes and node sets, which describe hosts.
     pub hosts: ClaimCaches,
@@ -97,7 +97,7 @@ impl Caches {
         Settings { service_networks, defaults, runner }: Settings,
     ) -> Arc<Self> {
         let hosts = ClaimCaches::new(registry);
-        let data_planes = registry.owned(vec![(BY_NAMESPACE, Box::new(namespace_of))]);
+        let data_planes = registry.owned(vec![]);
         let deployments = registry.owned(vec![(BY_NODE_SET, Box::new(node_sets_of))]);
         let services = registry.owned(vec![]);
         let runs = registry.cache(vec![

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use api::ansibleee::AnsibleEe;
-use api::dataplane::{DataPlane, Deployment, Node, Role};
+use api::dataplane::{Deployment, Node, Role};
 use k8s_openapi::api::core::v1::Secret;
 use kube::core::PartialObjectMeta;
 use kube::{Resource, ResourceExt};
@@ -33,9 +33,6 @@ pub const BY_LABEL: &str = "label";
 
 /// Index of Secrets that hold certificates by the role that their label names.
 pub const BY_ROLE_LABEL: &str = "role label";
-
-/// Index of data planes by their namespace.
-pub const BY_NAMESPACE: &str = "namespace";
 
 /// Index of roles by the data plane that they name.
 pub const BY_PLANE: &str = "plane";
@@ -69,11 +66,6 @@ pub fn role_label_key(namespace: &str, role: &str) -> Key {
 
 fn labelled(secret: &PartialObjectMeta<Secret>, label: &str) -> Vec<Key> {
     secret.labels().get(label).map(|it| Key::new(namespace(secret), it)).into_iter().collect()
-}
-
-/// Returns the key of a data plane in the index [`BY_NAMESPACE`]; its name is empty.
-pub fn namespace_of(data_plane: &DataPlane) -> Vec<Key> {
-    vec![Key::new(data_plane.namespace().unwrap_or_default(), "")]
 }
 
 /// Returns the name of the data plane that a role names.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use api::dataplane::{Deployment, Node, NodeSet, Service};
 use kube::ResourceExt;
 use operator_core::certificates::certificate_source;
-use operator_core::data_sources::{SourceRef, sources_of};
+use operator_core::data_sources::SourceRef;
 use operator_core::object_key::Key;
 use operator_core::run_engine::mounts::node_sets::inventory_name;
 use operator_runtime::cache::Cache;
@@ -20,7 +20,7 @@ use crate::deployment::decide::decide;
 use crate::deployment::finalizer::is_open;
 use crate::deployment::observed::{Observed, listed, named};
 use crate::deployment::tls::certificate_secrets;
-use crate::host::services::ca_bundle;
+use crate::host::services::{ca_bundle, sources_and_bundles};
 use crate::host::tls::brings_certificates;
 use crate::host::vars::sources_of_vars;
 use crate::indexes::{BY_NODE_SET, BY_OWNER};
@@ -163,10 +163,7 @@ fn wanted_sources(
 ) -> BTreeSet<SourceRef> {
     let ssh = node_sets.values().map(|it| &it.spec.node_template.ansible_ssh_private_key_secret);
     let ssh = ssh.map(|it| SourceRef::secret(namespace, it));
-    let data = services.values().flat_map(|it| sources_of(&it.spec)).map(|it| it.source(namespace));
-    let bundles = services.values().filter_map(|it| Some(ca_bundle(it)?.0));
-    let bundles = bundles.map(|it| SourceRef::secret(namespace, it));
     let vars = node_sets.values().flat_map(|it| sources_of_vars(it));
     let vars = vars.map(|it| it.source(namespace));
-    ssh.chain(data).chain(bundles).chain(vars).collect()
+    ssh.chain(sources_and_bundles(namespace, services.values(), true)).chain(vars).collect()
 }
