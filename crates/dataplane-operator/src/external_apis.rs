@@ -3,14 +3,11 @@
 
 use api::infra::{DnsData, DnsMasq, IpSet, NetConfig};
 use operator_core::object_key::Key;
-use operator_core::rbac::Rule;
+use operator_core::rbac::{READ, Rule, WRITE};
 use operator_runtime::cache_registry::CacheRegistry;
 use operator_runtime::cert_manager::CertManager;
 use operator_runtime::manager::ManagerBuilder;
 use operator_runtime::optional_informer::OptionalInformer;
-
-const READ: &[&str] = &["get", "list", "watch"];
-const WRITE: &[&str] = &["create", "delete", "get", "list", "patch", "watch"];
 
 /// The RBAC rules for addresses and names.
 pub const RULES: [Rule; 2] = [

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use api::conditions::{self, Condition, ConditionDraft, ConditionStatus, READY, merge_conditions};
+use api::conditions::{self, ConditionDraft, ConditionStatus, READY, merge_conditions};
 use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY, SETUP_READY, UP_TO_DATE};
 use api::dataplane::{Node, NodeStatus, ObservedRole, Role, RunState, ServiceRun};
 use jiff::Timestamp;
@@ -104,7 +104,7 @@ fn setup(host: &ResolvedHost<'_>) -> ConditionDraft {
 fn has_stood(node: &Node, role: Option<&Role>) -> bool {
     let Some(status) = &node.status else { return false };
     // The deletion of a role is not an edit of its nodes.
-    let is_role_same = role.is_none_or(|it| status.observed_role == Some(observed_role(it)));
+    let is_role_same = role.is_none_or(|it| status.observed_role == Some(ObservedRole::of(it)));
     is_role_same && conditions::has_held(&status.conditions, READY, node.metadata.generation)
 }
 
@@ -264,13 +264,8 @@ pub fn node_step(
     let desired = NodeStatus {
         observed_generation: generation,
         group: group(&seen.group),
-        observed_role: seen.role.as_deref().map(observed_role),
-        conditions: merge_conditions(
-            &ours(node.conditions()),
-            findings.all.clone(),
-            generation,
-            now,
-        ),
+        observed_role: seen.role.as_deref().map(ObservedRole::of),
+        conditions: merge_conditions(node.conditions(), findings.all.clone(), generation, now),
         inventory_config_map_name: Some(node_inventory_name(&node.name_any())),
         inventory_secret_name: inventory_secret_name(host),
         shared_inventory_config_map_name: shared_inventory_name(seen, host),
@@ -351,17 +346,4 @@ fn shared_secret_name(
         return host.node.status.as_ref()?.shared_inventory_secret_name.clone();
     }
     shared_inventory_name(seen, host).filter(|_| shards_with_secret.contains(&host.shard))
-}
-
-/// Returns our own conditions: other operators use types with a domain.
-pub fn ours(conditions: &[Condition]) -> Vec<Condition> {
-    conditions.iter().filter(|it| !it.type_.contains('/')).cloned().collect()
-}
-
-fn observed_role(role: &Role) -> ObservedRole {
-    ObservedRole {
-        name: role.name_any(),
-        uid: role.uid().unwrap_or_default(),
-        generation: role.metadata.generation.unwrap_or_default(),
-    }
 }
