@@ -129,7 +129,7 @@ impl Group {
     }
 
     fn budget(&self, limits: &Limits) -> DisruptionBudget {
-        DisruptionBudget::of(limits, &self.counts.with_trying(self.n_tries))
+        DisruptionBudget::of(limits, &self.counts.clone().with_trying(self.n_tries))
     }
 
     /// Returns the first computes that hold a slot because they fail or are down.

@@ -123,8 +123,7 @@ pub struct DeploymentOptions {
     pub env_config_map: Option<String>,
     /// Whether a Job is deleted soon after its result was recorded.
     pub lets_jobs_go: bool,
-    /// Whether the play targets all hosts that can be reached, not only those whose attempts the
-    /// run
+    /// Whether the play targets all hosts that can be reached, not only those whose attempts the run
     /// carries.
     pub is_everywhere: bool,
     /// Hosts of the inventory that such a play leaves out.
