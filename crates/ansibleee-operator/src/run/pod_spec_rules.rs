@@ -51,11 +51,9 @@ pub fn faults(spec: &AnsibleEeSpec, settings: &Settings) -> Vec<Fault> {
     cmd_line(spec, &mut faults);
     owner_check(spec, &mut faults);
     fact_variables(spec, &mut faults);
-    networks(spec, &mut faults);
     containers(spec, &mut faults);
     service_account(spec, settings, &mut faults);
     dns(spec, &mut faults);
-    hosts(spec, &mut faults);
     placement(spec, &mut faults);
     faults
 }
@@ -234,18 +232,6 @@ fn unclosed(text: &str) -> Option<&'static str> {
     quote.map(|_| "a quotation mark is not closed")
 }
 
-/// The pod's interfaces have the names of their networks, cut at 15 characters.
-fn networks(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
-    let mut seen = BTreeSet::new();
-    for (idx, name) in spec.network_attachments.iter().enumerate() {
-        let interface: String = name.chars().take(15).collect();
-        if !seen.insert(interface.clone()) {
-            let message = format!("two networks would use interface {interface}: keep one");
-            add(faults, format!("spec.networkAttachments[{idx}]"), message);
-        }
-    }
-}
-
 fn containers(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
     if !is_dns_label(&spec.name) {
         add(faults, "spec.name", format!("{:?} is not a valid container name", spec.name));
@@ -330,26 +316,6 @@ fn dns(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
         if !is_dns_subdomain(domain.trim_end_matches('.')) {
             let message = format!("{domain:?} is not a domain");
             add(faults, format!("spec.dnsConfig.searches[{idx}]"), message);
-        }
-    }
-}
-
-/// The address keeps two runs from using one host, so each may be written in only one way.
-fn hosts(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
-    for (idx, host) in spec.hosts.iter().enumerate() {
-        if host.address.is_empty() || host.address.contains(char::is_whitespace) {
-            continue;
-        }
-        let is_port = |it: &str| {
-            it.bytes().all(|it| it.is_ascii_digit()) && it.parse::<u16>().is_ok_and(|it| it > 0)
-        };
-        let parts = host.address.rsplit_once(':');
-        let is_whole = parts.is_some_and(|(name, port)| {
-            !name.is_empty() && !name.starts_with('-') && is_port(port)
-        });
-        if !is_whole {
-            let message = format!("{:?} is not an address; write host:port", host.address);
-            add(faults, format!("spec.hosts[{idx}].address"), message);
         }
     }
 }

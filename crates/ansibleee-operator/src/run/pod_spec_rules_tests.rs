@@ -191,11 +191,6 @@ fn containers_and_volumes_have_names_that_kubernetes_takes() {
             "points outside its volume",
         ),
         ("{imagePullSecrets: [{name: ''}]}", "spec.imagePullSecrets[0].name"),
-        ("{networkAttachments: [a, b, a]}", "spec.networkAttachments[2]: two networks"),
-        (
-            "{networkAttachments: [internal-api-vlan-1, internal-api-vlan-2]}",
-            "two networks would use interface internal-api-vl",
-        ),
     ]);
 }
 
@@ -226,14 +221,6 @@ fn dns_is_complete_for_nothing_of_the_clusters_is_used() {
         ),
         ("{dnsConfig: {nameservers: [1.1.1.1], searches: [a_b]}}", "spec.dnsConfig.searches[0]"),
     ]);
-}
-
-#[test]
-fn an_address_has_a_host_and_a_port() {
-    for address in ["10.0.0.1", ":22", "a:", "a:0", "a:65536", "a:x", "a:+22", "-a:22"] {
-        let spec = format!("{{hosts: [{{name: a, address: '{address}'}}]}}");
-        assert!(told(&spec, &[]).contains("spec.hosts[0].address"), "{address}");
-    }
 }
 
 #[test]

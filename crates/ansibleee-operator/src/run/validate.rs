@@ -100,7 +100,7 @@ fn hosts(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
             let message = format!("{} is listed twice: keep one", host.name);
             faults.push(Fault::new(format!("spec.hosts[{idx}].name"), message));
         }
-        if host.address.is_empty() || host.address.contains(char::is_whitespace) {
+        if !is_address(&host.address) {
             let message = format!("{:?} is not an address; write host:port", host.address);
             faults.push(Fault::new(format!("spec.hosts[{idx}].address"), message));
         }
@@ -120,6 +120,18 @@ fn hosts(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
         );
         faults.push(Fault::new("spec.hosts", message));
     }
+}
+
+/// Whether a text is `host:port`. As it keeps two runs from using one host, it may be written in only
+/// one way.
+fn is_address(text: &str) -> bool {
+    let is_port = |it: &str| {
+        it.bytes().all(|it| it.is_ascii_digit()) && it.parse::<u16>().is_ok_and(|it| it > 0)
+    };
+    let is_whole = |(name, port): (&str, &str)| {
+        !name.is_empty() && !name.starts_with('-') && is_port(port)
+    };
+    !text.contains(char::is_whitespace) && text.rsplit_once(':').is_some_and(is_whole)
 }
 
 fn mounts(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
@@ -198,10 +210,15 @@ fn place(path: &str) -> Result<String, String> {
 }
 
 fn names(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
+    let mut networks = BTreeSet::new();
     for (idx, name) in spec.network_attachments.iter().enumerate() {
+        let path = format!("spec.networkAttachments[{idx}]");
         if !is_dns_subdomain(name) {
             let message = format!("{name:?} is not a valid NetworkAttachmentDefinition name");
-            faults.push(Fault::new(format!("spec.networkAttachments[{idx}]"), message));
+            faults.push(Fault::new(path, message));
+        } else if !networks.insert(name) {
+            let message = format!("two networks would use interface {name}: keep one");
+            faults.push(Fault::new(path, message));
         }
     }
     let mut seen = BTreeSet::from([spec.name.as_str(), HOST_KEYS_CONTAINER]);
@@ -268,7 +285,12 @@ mod tests {
     fn hosts_have_names_and_addresses() {
         check("hosts: [{name: a, address: '10.0.0.1:22'}]", &[]);
         check("hosts: [{name: A_b, address: 'x:22'}]", &["spec.hosts[0].name"]);
-        check("hosts: [{name: a, address: ' '}]", &["spec.hosts[0].address"]);
+        for address in [" ", "10.0.0.1", ":22", "a:", "a:0", "a:65536", "a:x", "a:+22", "-a:22"] {
+            let spec = format!("hosts: [{{name: a, address: '{address}'}}]");
+            check(&spec, &["spec.hosts[0].address"]);
+        }
+        check("networkAttachments: [a, b, a]", &["spec.networkAttachments[2]: two networks"]);
+        check("networkAttachments: [internal-api-vlan-1, internal-api-vlan-2]", &[]);
         check(
             "hosts: [{name: a, address: 'x:22'}, {name: a, address: 'y:22'}]",
             &["spec.hosts[1].name: a is listed twice"],
