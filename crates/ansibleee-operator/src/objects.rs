@@ -207,6 +207,11 @@ impl Job {
 }
 
 impl Pod {
+    /// Returns the name of its Job, if any.
+    pub fn job(&self) -> Option<&str> {
+        self.metadata.labels.as_ref()?.get(JOB_NAME).map(String::as_str)
+    }
+
     /// Returns whether it has not ended, so that it may still act.
     pub fn is_live(&self) -> bool {
         !matches!(self.status.phase.as_str(), "Succeeded" | "Failed")
@@ -235,9 +240,7 @@ impl Pod {
         let acts = |it: &&ContainerStatus| it.name != HOST_KEYS_CONTAINER;
         self.containers().filter(acts).any(ContainerStatus::has_started)
     }
-}
 
-impl Pod {
     /// Returns how the container of that name ended, with the name of another one that goes on: then
     /// the pod never ends by itself.
     pub fn outlived(&self, name: &str) -> Option<(&Terminated, &str)> {

@@ -4,7 +4,6 @@ use std::borrow::Cow;
 
 use api::ansibleee::{AnsibleEe, AnsibleEeSpec, RestartPolicy};
 use api::{facts, names};
-use k8s_openapi::api::core::v1::ResourceRequirements;
 use kube::ResourceExt;
 use operator_core::plan::{Kind, Step, Target};
 use operator_core::run_engine::host_owner::{CHECK, PLAYS_DIR};
@@ -106,14 +105,6 @@ pub fn creation(run: &AnsibleEe, identity: &str, settings: &Settings) -> Step {
 /// Returns the image of a run; empty if neither the run nor the operator names one.
 pub fn image<'a>(spec: &'a AnsibleEeSpec, settings: &'a Settings) -> &'a str {
     spec.image.as_deref().filter(|it| !it.is_empty()).unwrap_or(&settings.image)
-}
-
-/// Returns the requests and limits of a run's containers.
-fn resources<'a>(
-    spec: &'a AnsibleEeSpec,
-    settings: &'a Settings,
-) -> Option<&'a ResourceRequirements> {
-    spec.resources.as_ref().or(settings.resources.as_ref())
 }
 
 fn object(run: &AnsibleEe, identity: &str, settings: &Settings) -> Value {
@@ -246,7 +237,8 @@ fn pod(run: &AnsibleEe, files: &[RunFile], settings: &Settings) -> Value {
     if let Some(config_map) = environment::named_config_map(spec) {
         container["envFrom"] = json!([config_map]);
     }
-    if let Some(resources) = resources(spec, settings) {
+    let resources = spec.resources.as_ref().or(settings.resources.as_ref());
+    if let Some(resources) = resources {
         container["resources"] = json!(resources);
     }
     let mut security = json!({
@@ -270,7 +262,7 @@ fn pod(run: &AnsibleEe, files: &[RunFile], settings: &Settings) -> Value {
     if host_keys::is_asking(spec) {
         // It comes last, because the user's containers may make the hosts reachable.
         let mut asking = host_keys::container(spec, image(spec, settings), &rights());
-        if let Some(resources) = resources(spec, settings) {
+        if let Some(resources) = resources {
             asking["resources"] = json!(resources);
         }
         first.push(asking);

@@ -36,40 +36,35 @@ impl JobResult<'_> {
         self.is_complete() && self.ended.is_some_and(|it| it.exit_code == 0)
     }
 
-    /// Returns why a run without a report failed.
+    /// Returns why a run without a report failed, by the messages of Kubernetes and ansible-runner.
     pub fn class(&self) -> (FailureReason, String) {
-        class(self)
-    }
-}
-
-/// Derives the failure reason from the messages of Kubernetes and ansible-runner.
-fn class(end: &JobResult<'_>) -> (FailureReason, String) {
-    let JobResult { run, job, pod, ended, has_begun } = *end;
-    let end = job.end().cloned().unwrap_or_default();
-    let name = job.name_any();
-    if end.reason == "DeadlineExceeded" {
-        // For a run of the engine, its parent reports what to do.
-        let next_step = if is_engines(&run.spec) {
-            ""
-        } else {
-            "; find out what took so long, or raise spec.activeDeadlineSeconds"
+        let Self { run, job, pod, ended, has_begun } = *self;
+        let end = job.end().cloned().unwrap_or_default();
+        let name = job.name_any();
+        if end.reason == "DeadlineExceeded" {
+            // For a run of the engine, its parent reports what to do.
+            let next_step = if is_engines(&run.spec) {
+                ""
+            } else {
+                "; find out what took so long, or raise spec.activeDeadlineSeconds"
+            };
+            let message =
+                format!("Job {name} was stopped at its deadline ({}){next_step}", end.message);
+            return (FailureReason::DeadlineExceeded, message);
+        }
+        if let Some(cause) = eviction(&end.message, pod) {
+            return (FailureReason::PodEvicted, format!("The runner pod was stopped: {cause}"));
+        }
+        let Some(pod) = pod else { return without_pod(run, &name, &end) };
+        if let Some(first) = broken_init(pod) {
+            return (FailureReason::ResultUnknown, first);
+        }
+        let Some(ended) = ended else {
+            let message = format!("The runner container of pod {} reported no result", pod.name_any());
+            return (FailureReason::ResultUnknown, message);
         };
-        let message =
-            format!("Job {name} was stopped at its deadline ({}){next_step}", end.message);
-        return (FailureReason::DeadlineExceeded, message);
+        exit_class(run, pod, ended, has_begun)
     }
-    if let Some(cause) = eviction(&end.message, pod) {
-        return (FailureReason::PodEvicted, format!("The runner pod was stopped: {cause}"));
-    }
-    let Some(pod) = pod else { return without_pod(run, &name, &end) };
-    if let Some(first) = broken_init(pod) {
-        return (FailureReason::ResultUnknown, first);
-    }
-    let Some(ended) = ended else {
-        let message = format!("The runner container of pod {} reported no result", pod.name_any());
-        return (FailureReason::ResultUnknown, message);
-    };
-    exit_class(run, pod, ended, has_begun)
 }
 
 /// Returns the failure reason when the pod is gone, and its message with it.

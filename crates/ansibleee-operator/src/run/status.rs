@@ -61,29 +61,18 @@ pub fn not_started() -> ConditionDraft {
     reasons::INIT.condition(JOB_READY, "Job not started")
 }
 
-/// Sets the conditions of a status.
+/// Sets the conditions of the status of a run whose spec can be run.
 pub fn conclude(
     run: &AnsibleEe,
     status: AnsibleEeStatus,
-    input: ConditionDraft,
     job: ConditionDraft,
     now: Timestamp,
 ) -> AnsibleEeStatus {
-    with_conditions(run, status, [input, job], None, now)
+    with_conditions(run, status, [good_input(), job], None, now)
 }
 
-/// Sets the conditions of a finished run's status, including the report on unchecked host keys.
-pub fn conclude_end(
-    run: &AnsibleEe,
-    status: AnsibleEeStatus,
-    job: ConditionDraft,
-    unchecked: Option<&Unchecked>,
-    now: Timestamp,
-) -> AnsibleEeStatus {
-    with_conditions(run, status, [good_input(), job], unchecked, now)
-}
-
-fn with_conditions(
+/// Sets all conditions of a status; `unchecked` is what a finished run reported about host keys.
+pub fn with_conditions(
     run: &AnsibleEe,
     mut status: AnsibleEeStatus,
     [input, job]: [ConditionDraft; 2],
@@ -118,7 +107,7 @@ pub fn admitted(
         ..AnsibleEeStatus::default()
     };
     let job = reasons::REQUESTED.condition(JOB_READY, "Job in progress");
-    conclude(run, status, good_input(), job, now)
+    conclude(run, status, job, now)
 }
 
 /// Returns the status of a waiting run.
@@ -137,7 +126,7 @@ pub fn queued(
         waiting_for,
         ..AnsibleEeStatus::default()
     };
-    conclude(run, status, good_input(), job, now)
+    conclude(run, status, job, now)
 }
 
 /// Returns the step that writes a status; `None` when the object has it already.
