@@ -14,18 +14,17 @@ pub(crate) fn text(host: &Host) -> String {
 }
 
 fn config(host: &Host) -> Value {
-    let grows = !host.keep_root_size;
     let mut config = json!({
         "hostname": host.host_name,
         // Without it, an image may keep the name with which it was built.
         "preserve_hostname": false,
-        "users": host.users.iter().map(user).collect::<Vec<_>>(),
+        "users": [user(&host.user)],
         // By default cloud-init makes root's keys only print a refusal.
-        "disable_root": !host.users.iter().any(is_root),
+        "disable_root": !is_root(&host.user),
         // The password is only for the console.
         "ssh_pwauth": false,
-        "growpart": {"mode": if grows { "auto" } else { "off" }, "devices": ["/"]},
-        "resize_rootfs": grows,
+        "growpart": {"mode": "auto", "devices": ["/"]},
+        "resize_rootfs": true,
     });
     if let Some(fqdn) = &host.fqdn {
         config["fqdn"] = json!(fqdn);

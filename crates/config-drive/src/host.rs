@@ -12,19 +12,9 @@ const NAME_LIMIT: usize = 64;
 const LOGIN_LIMIT: usize = 32;
 
 /// Returns the faults of what only the user data contains.
-pub(crate) fn user_faults(host: &Host) -> Vec<Fault> {
-    let mut faults = Vec::new();
-    if host.users.is_empty() {
-        let way =
-            "name one with an authorized key, or set userData: otherwise no login is possible";
-        faults.push(Fault::hidden("users", "has no entry", way));
-    }
-    for (idx, user) in host.users.iter().enumerate() {
-        let is_again = host.users[..idx].iter().any(|it| it.name == user.name);
-        faults.extend(
-            of_user(user, is_again).into_iter().map(|it| it.below(&format!("users[{idx}]"))),
-        );
-    }
+pub(crate) fn login_faults(host: &Host) -> Vec<Fault> {
+    let mut faults: Vec<Fault> =
+        of_user(&host.user).into_iter().map(|it| it.below("user")).collect();
     faults.extend(host.root_password.as_ref().and_then(of_password));
     faults
 }
@@ -32,7 +22,7 @@ pub(crate) fn user_faults(host: &Host) -> Vec<Fault> {
 /// Returns the faults of the names, which every drive has.
 pub(crate) fn name_faults(host: &Host) -> Vec<Fault> {
     let mut faults = Vec::new();
-    let Host { host_name, fqdn, instance_uuid, .. } = host;
+    let Host { host_name, fqdn, .. } = host;
     if !is_dns_label(host_name) {
         let way = "use 1 to 63 of a-z, 0-9 and -, no - at either end; put the domain into fqdn";
         faults.push(Fault::new("hostName", host_name, "is not a DNS label (RFC 1123)", way));
@@ -44,28 +34,15 @@ pub(crate) fn name_faults(host: &Host) -> Vec<Fault> {
             faults.push(Fault::new("fqdn", fqdn, cause, format!("write {host_name}.DOMAIN")));
         }
     }
-    if !is_uuid(instance_uuid) {
-        let way = "use one such as 4dc4d6a3-7bf5-4d6e-8f0c-0b9c2d3a4e5f";
-        faults.push(Fault::new("instanceUuid", instance_uuid, "is not a lower-case UUID", way));
-    }
     faults
 }
 
-fn is_uuid(text: &str) -> bool {
-    let is_hex = |it: u8| it.is_ascii_digit() || (b'a'..=b'f').contains(&it);
-    let groups: Vec<&str> = text.split('-').collect();
-    let sizes: Vec<usize> = groups.iter().map(|it| it.len()).collect();
-    sizes == [8, 4, 4, 4, 12] && groups.iter().all(|it| it.bytes().all(is_hex))
-}
-
-fn of_user(user: &User, is_again: bool) -> Vec<Fault> {
+fn of_user(user: &User) -> Vec<Fault> {
     let mut faults = Vec::new();
     let User { name, authorized_keys } = user;
     if !is_login(name) {
         let way = "use 1 to 32 of a-z, 0-9, _ and -, with a letter or _ first";
         faults.push(Fault::new("name", name, "is not a valid login name", way));
-    } else if is_again {
-        faults.push(Fault::new("name", name, "is listed twice", "put all keys into one entry"));
     }
     if authorized_keys.is_empty() {
         let way = "give at least one: without it the user cannot log in";
