@@ -10,6 +10,7 @@ use anyhow::{Result, bail};
 use api::baremetal::{Authentication, ConfigDriveFormat, DeprovisionPolicy, Machine};
 use api::secret::Secret;
 use config_drive::{Drive, Fault, Host};
+use http::Method;
 use ironic::{
     DesiredMachine, Error, Next, Node, Request, RequestValues, Step, Terms, assign, instance_uuid,
 };
@@ -108,9 +109,14 @@ async fn answer(question: &Question) -> Result<Value> {
             Ok(json!(ironic::node::fields(version.parse().map_err(|it: Fault| message(it))?)))
         }
         Task::Enroll(node) => {
-            Ok(json!({"uuid": session.ask(&Request::enroll(node)).await?["uuid"]}))
+            let body = Some(Secret::new(node.clone()));
+            let enroll = Request { method: Method::POST, path: "/v1/nodes".into(), body };
+            Ok(json!({"uuid": session.ask(&enroll).await?["uuid"]}))
         }
-        Task::Forget(uuid) => Ok(session.ask(&Request::forget(uuid)).await?),
+        Task::Forget(uuid) => {
+            let path = format!("/v1/nodes/{uuid}");
+            Ok(session.ask(&Request { method: Method::DELETE, path, body: None }).await?)
+        }
         Task::List => {
             let nodes = session.nodes(Duration::ZERO).await?;
             Ok(nodes.iter().map(|it| json!({
@@ -233,7 +239,8 @@ async fn carried_out(
                 Err(error) if error.heals() => steps.push(error.reason().word.to_owned()),
                 // So does a refusal by a machine that somebody else brought further meanwhile.
                 Err(Error::Refused(_))
-                    if session.node(&node.uuid).await?.provision_state != node.provision_state =>
+                    if session.slot().await.node(&node.uuid).await?.provision_state
+                        != node.provision_state =>
                 {
                     steps.push("Outdated".to_owned());
                 }

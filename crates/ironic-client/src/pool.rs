@@ -60,8 +60,8 @@ impl Purpose {
     /// Returns those that wait for this purpose.
     fn waits(self, session: &Session) -> &Waits {
         match self {
-            Self::List => session.list_waits(),
-            Self::Requests => session.request_waits(),
+            Self::List => &session.list_waits,
+            Self::Requests => &session.request_waits,
         }
     }
 }

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use config_drive::ApiVersion;
-use http::{StatusCode, header};
-use ironic::{Error, Method, Node, Request, version};
+use http::{Method, StatusCode, header};
+use ironic::{Error, Node, Request, version};
 use openstack_client::Token;
 use operator_runtime::answer_memory::Held;
 use operator_runtime::http_client::{Body, HttpClient, is_base_url};
 use operator_runtime::request_times::{RequestTimes, Timed};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
@@ -46,11 +46,13 @@ pub struct Session {
     known_for: Duration,
     most: Most,
     permits: Semaphore,
-    list_waits: Waits,
-    request_waits: Waits,
+    /// Those that wait for lists.
+    pub(crate) list_waits: Waits,
+    /// Those that wait for changes of machines.
+    pub(crate) request_waits: Waits,
     listed: AsyncMutex<Option<Listed>>,
-    /// Machine reads from before one of these changes may be stale.
-    changes: Mutex<Changes>,
+    /// When machines were last changed, by UUID: reads from before may be stale.
+    changes: Mutex<BTreeMap<String, Instant>>,
     times: Option<RequestTimes>,
 }
 
@@ -116,14 +118,6 @@ struct Listed {
     outcome: Result<Arc<Held<Node>>, Error>,
 }
 
-/// When machines were last changed.
-#[derive(Debug, Default)]
-struct Changes {
-    /// By a request for no known machine.
-    of_any: Option<Instant>,
-    of: BTreeMap<String, Instant>,
-}
-
 impl Session {
     /// Creates a session without sending anything; `endpoint` is the API's URL without a version.
     pub fn new(endpoint: &str, credentials: Credentials, http: HttpClient) -> Self {
@@ -142,16 +136,6 @@ impl Session {
             changes: Mutex::default(),
             times: None,
         }
-    }
-
-    /// Returns those that wait for lists of this Ironic.
-    pub(crate) fn list_waits(&self) -> &Waits {
-        &self.list_waits
-    }
-
-    /// Returns those that wait for changes of its machines.
-    pub(crate) fn request_waits(&self) -> &Waits {
-        &self.request_waits
     }
 
     /// Sets the age at which the version is negotiated again.
@@ -193,11 +177,6 @@ impl Session {
         self.slot().await.ask(request).await
     }
 
-    /// Returns one machine in its present state.
-    pub async fn node(&self, uuid: &str) -> Result<Node, Error> {
-        self.slot().await.node(uuid).await
-    }
-
     /// Waits until fewer requests are running.
     pub async fn slot(&self) -> SessionSlot<'_> {
         SessionSlot { session: self, _permit: self.permits.acquire().await.ok() }
@@ -212,10 +191,8 @@ impl Session {
     pub async fn nodes(&self, at_most: Duration) -> Result<Arc<Held<Node>>, Error> {
         let mut listed = self.listed.lock().await;
         if let Some(list) = listed.as_mut().filter(|it| it.since.elapsed() <= at_most) {
-            let changed = self.changes().since(list);
-            if let Some(changed) = changed
-                && let Some(outcome) = self.renewed(list, changed).await
-            {
+            let changed = self.changed_since(list);
+            if let Some(outcome) = self.renewed(list, changed).await {
                 return outcome;
             }
         }
@@ -224,7 +201,7 @@ impl Session {
         let since = Instant::now();
         let outcome = self.list().await.map(Arc::new);
         // Earlier changes are included in the list.
-        self.changes().of.retain(|_, it| *it >= since);
+        self.changes.lock().retain(|_, it| *it >= since);
         *listed = Some(Listed { since, since_of: BTreeMap::new(), outcome: outcome.clone() });
         outcome
     }
@@ -350,7 +327,7 @@ impl Session {
         }
         let body = request.body.as_ref().map(|it| it.expose().to_string()).unwrap_or_default();
         let mut sent = http::Request::builder()
-            .method(request.method.word())
+            .method(&request.method)
             .uri(format!("{}{}", self.endpoint, request.path))
             .header(header::ACCEPT, "application/json")
             .header(header::CONTENT_TYPE, "application/json");
@@ -364,7 +341,7 @@ impl Session {
             }
         }
         let sent = sent.body(body.into()).map_err(|_| Error::NotUrl)?;
-        let timed = Timed::begin(self.times.as_ref(), request.method.word());
+        let timed = Timed::begin(self.times.as_ref(), request.method.as_str());
         let answer = self.http.send(sent, DEADLINE, LARGEST_ANSWER).await;
         let (status, said) = match answer.map_err(of_web) {
             Ok(answer) => (Ok(answer.status()), content(answer)),
@@ -374,9 +351,12 @@ impl Session {
         Ok((status?, said))
     }
 
-    /// The moments stay consistent even if a holder of the lock panicked.
-    fn changes(&self) -> MutexGuard<'_, Changes> {
-        self.changes.lock()
+    /// Returns the machines for which a list may be stale.
+    fn changed_since(&self, list: &Listed) -> Vec<String> {
+        let is_late = |(uuid, at): &(&String, &Instant)| {
+            **at >= *list.since_of.get(*uuid).unwrap_or(&list.since)
+        };
+        self.changes.lock().iter().filter(is_late).map(|(uuid, _)| uuid.clone()).collect()
     }
 }
 
@@ -395,7 +375,7 @@ impl SessionSlot<'_> {
     /// once more, which is harmless because it was not executed. A machine that was read before a
     /// change of it was answered or abandoned is not returned to anyone afterwards.
     pub async fn ask(&self, request: &Request) -> Result<Value, Error> {
-        let _change = (request.method != Method::Get).then(|| Change::of(self.session, request));
+        let _change = Change::of(self.session, request);
         let answer = self.session.send(|_| Cow::Borrowed(request)).await?;
         if answer.is_empty() { Ok(Value::Null) } else { read(&answer) }
     }
@@ -409,44 +389,26 @@ impl SessionSlot<'_> {
 /// A change in progress: what is read before it ends or is abandoned may not show it.
 struct Change<'a> {
     session: &'a Session,
-    machine: Option<String>,
+    machine: String,
 }
 
 impl<'a> Change<'a> {
-    fn of(session: &'a Session, request: &Request) -> Self {
-        let below =
-            request.path.strip_prefix("/v1/nodes/").and_then(|it| it.split(['/', '?']).next());
-        let change = Self { session, machine: below.map(str::to_owned) };
+    /// Returns the change that a request makes of a machine; `None` if it makes none.
+    fn of(session: &'a Session, request: &Request) -> Option<Self> {
+        let below = request.path.strip_prefix("/v1/nodes/")?;
+        let machine = below.split(['/', '?']).next().filter(|_| request.method != Method::GET)?;
+        let change = Self { session, machine: machine.to_owned() };
         change.mark();
-        change
+        Some(change)
     }
 
     fn mark(&self) {
-        let (mut changes, now) = (self.session.changes(), Instant::now());
-        match &self.machine {
-            Some(machine) => {
-                changes.of.insert(machine.clone(), now);
-            }
-            None => changes.of_any = Some(now),
-        }
+        self.session.changes.lock().insert(self.machine.clone(), Instant::now());
     }
 }
 
 impl Drop for Change<'_> {
     fn drop(&mut self) {
         self.mark();
-    }
-}
-
-impl Changes {
-    /// Returns the machines for which a list may be stale; `None` when that may be any.
-    fn since(&self, list: &Listed) -> Option<Vec<String>> {
-        if self.of_any.is_some_and(|it| it >= list.since) {
-            return None;
-        }
-        let is_late = |(uuid, at): &(&String, &Instant)| {
-            **at >= *list.since_of.get(*uuid).unwrap_or(&list.since)
-        };
-        Some(self.of.iter().filter(is_late).map(|(uuid, _)| uuid.clone()).collect())
     }
 }
