@@ -1,8 +1,10 @@
 //! Tests: what is requested for each host, what is awaited, and the variables of plays.
 
 use api::conditions::ConditionStatus;
+use kube::Resource;
 use operator_core::plan::Write;
 use serde::de::DeserializeOwned;
+use testkit::objects::named;
 
 use super::*;
 use crate::node_set::kept_hosts::TerminatingHosts;
@@ -12,13 +14,11 @@ static NO_HOSTS: TerminatingHosts = TerminatingHosts::new();
 pub(in crate::node_set) const NONE_KEPT: KeptHosts<'static> =
     KeptHosts { is_frozen: false, terminating: &NO_HOSTS };
 
-pub(in crate::node_set) fn object<K: DeserializeOwned>(kind: &str, name: &str, body: &Value) -> K {
-    let mut object = body.clone();
-    object["apiVersion"] = json!("network.openstack.org/v1beta1");
-    object["kind"] = json!(kind);
-    object["metadata"]["name"] = json!(name);
-    object["metadata"]["namespace"] = json!("openstack");
-    serde_json::from_value(object).unwrap()
+pub(in crate::node_set) fn object<K>(name: &str, body: &Value) -> K
+where
+    K: Resource<DynamicType = ()> + DeserializeOwned,
+{
+    named("openstack", name, body.clone())
 }
 
 /// A node set of two hosts on the template's networks; `nodes` has further fields of them.
@@ -37,7 +37,7 @@ pub(in crate::node_set) fn node_set(nodes: &Value) -> NodeSet {
             "nodes": nodes,
         },
     });
-    object("OpenStackDataPlaneNodeSet", "edpm", &body)
+    object("edpm", &body)
 }
 
 pub(in crate::node_set) fn members(set: &NodeSet) -> Vec<Member<'_>> {
@@ -63,7 +63,7 @@ pub(in crate::node_set) fn two() -> NodeSet {
 fn net_config() -> Arc<NetConfig> {
     let networks = json!([{ "name": "ctlplane" }, { "name": "InternalApi" }, { "name": "mgmt",
         "serviceNetwork": "ctlplane" }]);
-    Arc::new(object("NetConfig", "netconfig", &json!({ "spec": { "networks": networks } })))
+    Arc::new(object("netconfig", &json!({ "spec": { "networks": networks } })))
 }
 
 pub(in crate::node_set) fn infra() -> Infra {
@@ -73,7 +73,7 @@ pub(in crate::node_set) fn infra() -> Infra {
         "conditions": [{ "type": "Ready", "status": "True" }],
     });
     let spec = json!({ "dnsDataLabelSelectorValue": "dnsdata" });
-    let server = object("DNSMasq", "dnsmasq", &json!({ "spec": spec, "status": status }));
+    let server = object("dnsmasq", &json!({ "spec": spec, "status": status }));
     Infra {
         is_used: true,
         net_configs: vec![net_config()],

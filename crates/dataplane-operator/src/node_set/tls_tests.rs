@@ -19,7 +19,7 @@ use crate::node_set::ipam::tests::{object, two};
 fn service(spec: &Value) -> Service {
     let mut spec = spec.clone();
     spec["playbook"] = json!("a.b.c");
-    object("OpenStackDataPlaneService", "agent", &json!({ "spec": spec }))
+    object("agent", &json!({ "spec": spec }))
 }
 
 /// A service with one certificate.
@@ -34,7 +34,7 @@ fn both() -> Value {
 fn issuer(name: &str, label: &str) -> Arc<Issuer> {
     let annotations = json!({ "osp-rootca-issuer-duration": "43800h" });
     let metadata = json!({ "labels": { label: "" }, "annotations": annotations });
-    Arc::new(object("Issuer", name, &json!({ "metadata": metadata, "spec": {} })))
+    Arc::new(object(name, &json!({ "metadata": metadata, "spec": {} })))
 }
 
 fn issued() -> Issued {

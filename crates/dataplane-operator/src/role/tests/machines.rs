@@ -209,7 +209,11 @@ fn what_is_wrong_with_a_machine_is_told_in_the_provisioners_words() {
     assert_eq!(world.condition(0, "Stalled"), is("True", "ProvisioningFailed"));
     // A failure of another machine is not reported on this node.
     assert_eq!(world.bare_reason(1), "Provisioning");
-    world.seen.machines.complain("InputReady", Severity::Warning, "Secret s does not exist: make it.");
+    world.seen.machines.complain(
+        "InputReady",
+        Severity::Warning,
+        "Secret s does not exist: make it.",
+    );
     assert_eq!(world.settled(1, "BaremetalReady"), is("False", "ProvisioningFailed"));
     world.says(1, "BaremetalReady", &["InputReady: Secret s does not exist"]);
     // When Ironic answers, each host reports the inputs that it is provisioned from.
@@ -224,7 +228,11 @@ fn other_user_data_is_told_of_and_does_nothing() {
     let fields = json!({ "provisioningState": "active", "isCurrent": false });
     world.seen.machines.say("n0", &fields);
     // Its message names the first few.
-    world.seen.machines.complain("UpToDate", Severity::Info, "Their config drives have changed: n1.");
+    world.seen.machines.complain(
+        "UpToDate",
+        Severity::Info,
+        "Their config drives have changed: n1.",
+    );
     assert_eq!(runs(&world.settle()), [""; 0]);
     assert_eq!(world.condition(0, "BaremetalReady"), is("True", "Provisioned"));
     world.says(0, "BaremetalReady", &["only when it is provisioned again"]);
