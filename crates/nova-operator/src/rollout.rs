@@ -5,9 +5,10 @@
 //! computes of the role.
 
 pub mod blocked_rollout;
-mod compute_state;
+pub mod compute_state;
 pub mod deploy_strategy;
 mod rollout_index;
+pub mod slot;
 #[cfg(test)]
 mod tests;
 
@@ -23,42 +24,18 @@ use parking_lot::Mutex;
 use tokio::sync::OwnedMutexGuard;
 
 use crate::nova::drain::before::{DrainBefore, drain_before};
-use crate::rollout::blocked_rollout::BlockedRollout;
 use crate::shared_caches::SharedCaches;
 use crate::shared_caches::indexes::role_key;
 
-pub use compute_state::{deployment_state, is_at_work, is_under_way};
 use compute_state::{is_trying, state};
 use rollout_index::{Member, RolloutIndex};
+use slot::RolloutSlot;
 
 /// The rollout states of all computes, by role.
 pub struct RolloutCoordinator {
     shared_caches: SharedCaches,
     states: Mutex<RolloutIndex>,
     slots: Mutex<BTreeMap<Key, Arc<tokio::sync::Mutex<()>>>>,
-}
-
-/// Whether a compute may start its deployment under the limits of its role.
-#[derive(Clone, Debug, Default)]
-pub enum RolloutSlot {
-    /// No limit applies, the compute has already started, or its attempt is running.
-    #[default]
-    Free,
-    /// The compute may start; while this guard is held, no other compute of the role can take a
-    /// slot.
-    Taken(Arc<OwnedMutexGuard<()>>),
-    /// The compute has to wait.
-    Held(BlockedRollout),
-}
-
-impl RolloutSlot {
-    /// Returns why the compute has to wait, or `None` when it may start.
-    pub fn blocked(&self) -> Option<&BlockedRollout> {
-        match self {
-            Self::Held(held) => Some(held),
-            Self::Free | Self::Taken(_) => None,
-        }
-    }
 }
 
 /// The objects to enqueue after a change.

@@ -23,7 +23,7 @@ use crate::nova::drain::progress::HostProgress;
 use crate::nova::drain::request::{DrainRequest, requested};
 use crate::nova::health::ServiceHealth;
 use crate::nova::identity::{Agreement, Identity};
-use crate::rollout::{deployment_state, is_at_work, is_under_way};
+use crate::rollout::compute_state::{deployment_state, is_at_work, is_under_way};
 
 /// Returns what is requested: by the user, else by the rollout; a rollout's annotation that is not
 /// valid changes nothing either. Returns `None` when it is unknown, because the node does not exist,

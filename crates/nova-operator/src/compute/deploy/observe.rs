@@ -17,10 +17,8 @@ use operator_runtime::error::Result;
 use operator_runtime::source_cache::{Content, Digests, SourceCache};
 
 use crate::caches::Caches;
-use crate::compute::audit::condition::Audited;
 use crate::compute::audit::observe::audited;
 use crate::compute::credentials::lookup;
-use crate::compute::credentials::observed::Held;
 use crate::compute::deploy::observed::{
     DefaultConfig, Inventory, Observed, Rendered, SeenCertificate,
 };
@@ -35,7 +33,6 @@ use crate::nova::drain::progress::HostProgress;
 use crate::nova::health::HostHealth;
 use crate::requested::cell_immutability::owns;
 use crate::requested::mounted_cell::NovaServices;
-use crate::rollout::RolloutSlot;
 use crate::shared_caches::indexes::{BY_OWNER, cell_key};
 
 /// The Secrets and ConfigMaps of a compute.
@@ -78,7 +75,7 @@ pub async fn observe(
 ) -> Result<Observed> {
     let key = &Key::of(&*compute);
     let at = |name: &str| Key::new(&key.namespace, name);
-    let node = caches.nodes.try_get(&at(&compute.spec.dataplane_node_name))?;
+    let node = caches.shared.nodes.try_get(&at(&compute.spec.dataplane_node_name))?;
     let group = group_of(caches, node.as_deref())?;
     let cell = caches.cells.try_get(&at(&compute.spec.cell_name))?;
     let mut named = named(key, &compute, (group.as_ref(), node.as_deref()), cell.as_deref());
@@ -96,12 +93,13 @@ pub async fn observe(
     let cell_secret = content(caches, named.cell_secret.as_ref()).await?;
     let message_bus = content(caches, named.message_bus.as_ref()).await?;
     let contents = (cell_secret.as_ref(), message_bus.as_ref());
-    let held = held(caches, &compute, cell.as_deref(), contents).await?;
+    let held = lookup::held(caches, &compute, cell.as_deref(), contents).await?;
     let nova = services_of(caches, group.as_ref(), node.as_deref());
-    let seen = Observed {
+    let audited = node.as_deref().map(|it| audited(caches, group.as_ref(), it));
+    Ok(Observed {
         // Last, so that no other compute waits for a slot during the reads above.
-        slot: slot(caches, &compute, node.as_deref()).await,
-        runs: caches.runs.indexed(BY_OWNER, &at(&compute.uid().unwrap_or_default())),
+        slot: caches.coordinator.slot(&compute, node.as_deref()).await,
+        runs: caches.shared.runs.indexed(BY_OWNER, &at(&compute.uid().unwrap_or_default())),
         read_since_deployment: read_since_deployment(caches, &compute, node.as_deref(), &nova),
         nova,
         release: release::release_of_cell(cell.as_deref(), default),
@@ -122,33 +120,10 @@ pub async fn observe(
         default_images: images.clone(),
         cells_are_ours: caches.cells_are_ours,
         drain: caches.nova.as_ref().map(|_| HostProgress::Pending),
-        audited: Audited::default(),
+        audited: audited.unwrap_or_default(),
         keys: caches.sources.keys().clone(),
         held,
-    };
-    Ok(with_audits(caches, seen))
-}
-
-/// Returns whether a compute may start now; one that others deploy takes no part in a rollout of ours.
-async fn slot(caches: &Caches, compute: &ExternalCompute, node: Option<&Node>) -> RolloutSlot {
-    if compute.is_observed() {
-        RolloutSlot::Free
-    } else {
-        caches.coordinator.slot(compute, node).await
-    }
-}
-
-/// Returns what the host logs in with; nothing of one that others deploy.
-async fn held(
-    caches: &Caches,
-    compute: &ExternalCompute,
-    cell: Option<&Cell>,
-    contents: (Option<&Content>, Option<&Content>),
-) -> Result<Held> {
-    if compute.is_observed() {
-        return Ok(Held::default());
-    }
-    lookup::held(caches, compute, cell, contents).await
+    })
 }
 
 /// Returns whether nova was read twice since a deployment by others has ended well on a host; `None`
@@ -165,7 +140,7 @@ pub fn read_since_deployment(
 
 /// Returns what a node belongs to, or `None` when it names nothing or that does not exist.
 pub fn group_of(caches: &Caches, node: Option<&Node>) -> Result<Option<Group>> {
-    let group = node.map(|it| caches.watched().try_group_of(it));
+    let group = node.map(|it| caches.shared.try_group_of(it));
     Ok(group.transpose()?.flatten())
 }
 
@@ -217,13 +192,6 @@ pub fn health(
         _ => monitor.host(&cell, host),
     };
     Some(host.map(of_host).unwrap_or_default())
-}
-
-/// Adds what is known of the audits of the host.
-fn with_audits(caches: &Caches, seen: Observed) -> Observed {
-    let Some(node) = &seen.node else { return seen };
-    let audited = audited(caches, seen.group.as_ref(), node);
-    Observed { audited, ..seen }
 }
 
 /// Reads the metadata of the Secret with the rendered files; `None` if it does not exist.

@@ -21,7 +21,7 @@ use crate::nova::drain::progress::HostProgress;
 use crate::nova::health::HostHealth;
 use crate::nova::identity::IdentitySources;
 use crate::requested::mounted_cell::NovaServices;
-use crate::rollout::RolloutSlot;
+use crate::rollout::slot::RolloutSlot;
 
 /// The ConfigMap that a role's annotation names.
 #[derive(Clone, Debug)]

@@ -40,7 +40,7 @@ use crate::group::Group;
 use crate::images::Images;
 use crate::nova::drain::order::OrderOfHost;
 use crate::requested::mounted_cell::NovaServices;
-use crate::rollout::RolloutSlot;
+use crate::rollout::slot::RolloutSlot;
 
 mod again;
 mod audit;
