@@ -25,6 +25,7 @@ use operator_runtime::source_cache::SourceCache;
 use crate::audit_limits::AuditLimits;
 use crate::group::Group;
 use crate::group::conflicting_service::listed;
+use crate::nova::metrics::NovaMetrics;
 use crate::nova::monitor::objects::MonitoredObjects;
 use crate::nova::monitor::{ClientSettings, MonitorQueues, NovaMonitor};
 use crate::requested::mounted_cell;
@@ -43,6 +44,8 @@ pub struct NovaApi<'a> {
     pub interval: Duration,
     /// How requests are sent.
     pub http: HttpClients,
+    /// The metrics that count them.
+    pub metrics: NovaMetrics,
     /// The queues that a change in it enters.
     pub queues: &'a Queues,
 }
@@ -93,7 +96,7 @@ fn monitor(
     objects: MonitoredObjects,
 ) -> Arc<NovaMonitor> {
     let settings = ClientSettings {
-        metrics: builder.metrics(),
+        metrics: nova_api.metrics.clone(),
         leadership: builder.leadership(),
         http: nova_api.http.clone(),
     };

@@ -2,6 +2,7 @@
 //! computes register in.
 
 pub mod admission;
+pub mod args;
 pub mod audit_limits;
 pub mod caches;
 pub mod cell;

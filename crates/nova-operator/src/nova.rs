@@ -4,6 +4,7 @@ pub mod drain;
 pub mod fault;
 pub mod health;
 pub mod identity;
+pub mod metrics;
 pub mod monitor;
 pub mod orders;
 pub mod reading;

@@ -1,17 +1,13 @@
-//! The process: its options, its RBAC rules, and its controllers.
+//! The process: its RBAC rules and its controllers.
 
 use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
 use api::nova::{Cell, ExternalCompute};
-use clap::{ArgAction, Parser};
 use jiff::SignedDuration;
-use nova_config::oslo::Release;
-use nova_config::release;
 use operator_core::keyed::Keys;
 use operator_core::rbac::{EVENTS, Rule, definitions};
-use operator_runtime::args::{CommonArgs, DigestArgs, EndpointArgs, WebhookArgs};
 use operator_runtime::cache_registry::CacheRegistry;
 use operator_runtime::cert_manager;
 use operator_runtime::error::Result;
@@ -25,6 +21,7 @@ use operator_runtime::workqueue::WorkQueue;
 use crate::admission;
 use crate::admission::caches::AdmissionCaches;
 use crate::admission::release_cache::Releases;
+use crate::args::Args;
 use crate::audit_limits::AuditLimits;
 use crate::caches::{Caches, NovaApi};
 use crate::cell::readings::CellReadings;
@@ -35,6 +32,7 @@ use crate::compute::cleanup::orphans::Orphans;
 use crate::compute::credentials::observe::HeldCredentials;
 use crate::compute::lifecycle::ComputeLifecycle;
 use crate::images::Images;
+use crate::nova::metrics::NovaMetrics;
 use crate::nova::orders::NovaOrders;
 use crate::rollup::group_computes::GroupComputes;
 use crate::rollup::service_keys::observe::ServiceConfig;
@@ -47,121 +45,6 @@ const DEFINITION_POLL_INTERVAL: Duration = Duration::from_mins(1);
 
 /// The operator's name: its field manager, its Lease and its user agent.
 pub const NAME: &str = "nova-operator";
-
-/// Deploys nova-compute to hosts that are ready for it, phase 1: one compute for each node with a
-/// cell.
-#[derive(Debug, Parser)]
-#[command(version)]
-pub struct Args {
-    /// The options that all operators share.
-    #[command(flatten)]
-    pub common: CommonArgs,
-    /// Digests of what Secrets hold.
-    #[command(flatten)]
-    pub digests: DigestArgs,
-    /// The admission webhooks.
-    #[command(flatten)]
-    pub webhook: WebhookArgs,
-    /// Where the servers may be that users name.
-    #[command(flatten)]
-    pub endpoints: EndpointArgs,
-    /// Images of a compute that names none.
-    #[command(flatten)]
-    pub images: ImageArgs,
-
-    /// Whether this operator reconciles `NovaCell` objects; false when another one owns them.
-    #[arg(
-        long,
-        env = "RECONCILE_NOVACELL",
-        default_value_t = true,
-        action = ArgAction::Set,
-        num_args = 0..=1,
-        default_missing_value = "true"
-    )]
-    pub reconcile_novacell: bool,
-
-    /// Whether nova's API is read: whether each nova-compute service is up, and each host mapped.
-    #[arg(long, env = "READ_NOVA_API")]
-    pub read_nova_api: bool,
-
-    /// Seconds between two readings of nova's API.
-    #[arg(
-        long,
-        env = "NOVA_API_INTERVAL",
-        default_value_t = 30,
-        value_parser = clap::value_parser!(u64).range(1..=3600)
-    )]
-    pub nova_api_interval: u64,
-
-    /// The shortest interval of audits that an annotation may request, in seconds.
-    #[arg(
-        long,
-        env = "LEAST_AUDIT_INTERVAL",
-        default_value_t = 600,
-        value_parser = clap::value_parser!(i64).range(1..=86_400)
-    )]
-    pub least_audit_interval: i64,
-
-    /// How many audits may be open at a time in the cluster.
-    #[arg(
-        long,
-        env = "MAX_OPEN_AUDITS",
-        default_value_t = 4,
-        value_parser = clap::value_parser!(u16).range(1..)
-    )]
-    pub max_open_audits: u16,
-
-    /// Release of OpenStack that options of computes are checked against when their `NovaCell`
-    /// names none.
-    #[arg(
-        long,
-        env = "NOVA_RELEASE",
-        default_value = Release::newest().name(),
-        value_parser = release::parse
-    )]
-    pub nova_release: Release,
-}
-
-/// Images of a compute that names none.
-#[derive(clap::Args, Clone, Debug)]
-pub struct ImageArgs {
-    /// Image of the container `nova_compute`, for a compute that names none.
-    #[arg(
-        long,
-        env = "RELATED_IMAGE_NOVA_COMPUTE_IMAGE_URL_DEFAULT",
-        default_value = "",
-        value_name = "IMAGE"
-    )]
-    pub nova_compute_image: String,
-
-    /// Image of the libvirt containers, for a compute that names none.
-    #[arg(
-        long,
-        env = "RELATED_IMAGE_NOVA_LIBVIRT_IMAGE_URL_DEFAULT",
-        default_value = "",
-        value_name = "IMAGE"
-    )]
-    pub nova_libvirt_image: String,
-
-    /// Image that runs Ansible, for a compute that names none.
-    #[arg(
-        long,
-        env = "RELATED_IMAGE_NOVA_ANSIBLE_EE_IMAGE_URL_DEFAULT",
-        default_value = "",
-        value_name = "IMAGE"
-    )]
-    pub ansible_ee_image: String,
-}
-
-impl From<ImageArgs> for Images {
-    fn from(args: ImageArgs) -> Self {
-        Self {
-            nova_compute: args.nova_compute_image,
-            nova_libvirt: args.nova_libvirt_image,
-            ansible_ee: args.ansible_ee_image,
-        }
-    }
-}
 
 /// RBAC rules of the operator in the watched namespaces.
 pub const RULES: &[Rule] = &[
@@ -248,6 +131,7 @@ pub async fn run(args: Args) -> Result<()> {
         max_open: usize::from(args.max_open_audits),
     };
     let mut runtime = Runtime::start(NAME, &common).await?;
+    let metrics = NovaMetrics::register(&runtime.metrics());
     let releases = Releases::new(nova_release);
     let builder = ManagerBuilder::of(&runtime, NAME, &common);
     let known = AdmissionCaches::default();
@@ -263,7 +147,7 @@ pub async fn run(args: Args) -> Result<()> {
     let work = async move |builder: &ManagerBuilder, manager: Manager| {
         let keys = builder.keys(&digests).await?;
         let options =
-            Options { images, releases, reconcile_novacell, nova_api, http, audit_limits };
+            Options { images, releases, reconcile_novacell, nova_api, http, metrics, audit_limits };
         work(builder, manager, keys, known, options).await
     };
     runtime.spawn("controllers", builder.lead(work));
@@ -278,6 +162,7 @@ struct Options {
     /// The interval at which nova's API is read, or `None` where it is not read.
     nova_api: Option<Duration>,
     http: HttpClients,
+    metrics: NovaMetrics,
     audit_limits: AuditLimits,
 }
 
@@ -289,13 +174,14 @@ async fn work(
     known: AdmissionCaches,
     options: Options,
 ) -> Result<()> {
-    let Options { images, releases, reconcile_novacell, nova_api, http, audit_limits } = options;
+    let Options { images, releases, reconcile_novacell, nova_api, http, metrics, audit_limits } =
+        options;
     let drives_computes = builder.drives::<ExternalCompute>().await?;
     let drives_cells = reconcile_novacell && builder.drives::<Cell>().await?;
     let mut registry = CacheRegistry::default();
     let queues = Queues::default();
     let nova_api =
-        nova_api.map(|interval| NovaApi { interval, http: http.clone(), queues: &queues });
+        nova_api.map(|interval| NovaApi { interval, http: http.clone(), metrics, queues: &queues });
     let nova_api = nova_api.as_ref();
     let caches =
         Caches::new(builder, &mut registry, NAME, &keys, drives_cells, nova_api, audit_limits);

@@ -1,13 +1,12 @@
 //! Requests to one service in one region: token, endpoint, microversion, limits, counting.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use http::{HeaderMap, Method, Request, StatusCode, header};
 use hyper::body::Bytes;
 use operator_runtime::answer_memory::Held;
 use operator_runtime::http_client::{Body, HttpClient, is_base_url};
-use operator_runtime::metrics::Metrics;
+use operator_runtime::request_times::{RequestTimes, Timed};
 use serde_json::Value;
 
 use crate::error::{Error, Fault, Service};
@@ -20,8 +19,6 @@ use crate::text::{checked_id, shown};
 
 /// Maximum size of the body of a request, in bytes.
 const LARGEST_REQUEST: usize = 256 * 1024;
-/// Error word of a request that was abandoned.
-const GIVEN_UP: &str = "GivenUp";
 
 /// A service at the endpoint that the catalog has for a region.
 #[derive(Debug)]
@@ -37,7 +34,7 @@ pub(crate) struct Client {
 #[derive(Clone, Debug)]
 struct Transport {
     http: HttpClient,
-    metrics: Option<Metrics>,
+    times: Option<RequestTimes>,
 }
 
 /// A request, without what every request to the service has.
@@ -52,15 +49,15 @@ struct Call<'a> {
 impl Client {
     /// Creates the client without sending anything.
     pub(crate) fn new(service: Service, login: Arc<Login>, http: HttpClient, region: &str) -> Self {
-        let transport = Transport { http, metrics: None };
+        let transport = Transport { http, times: None };
         let negotiation = Negotiation::new();
         Self { service, login, region: region.to_owned(), transport, negotiation }
     }
 
-    /// Counts each request in `metrics`.
+    /// Counts each request in `times`.
     #[must_use]
-    pub(crate) fn counted(mut self, metrics: Metrics) -> Self {
-        self.transport.metrics = Some(metrics);
+    pub(crate) fn counted(mut self, times: RequestTimes) -> Self {
+        self.transport.times = Some(times);
         self
     }
 
@@ -234,7 +231,7 @@ impl Transport {
         token: &Token,
     ) -> Result<(HeaderMap, Body), Error> {
         let request = request(endpoint, call, token)?;
-        let timed = Timed::begin(self.metrics.as_ref());
+        let timed = Timed::begin(self.times.as_ref(), call.method.as_str());
         let answer = self.http.send(request, DEADLINE, LARGEST).await;
         let answer = answer.map_err(|it| Error::of_http(it, LARGEST)).and_then(|answer| {
             let (parts, body) = answer.into_parts();
@@ -244,7 +241,7 @@ impl Transport {
                 None => Err(Error::NotTheService),
             }
         });
-        timed.end(answer.as_ref().err());
+        timed.end(answer.as_ref().err().map(Error::word));
         answer
     }
 }
@@ -290,31 +287,6 @@ fn base(service: Service, url: &str) -> &str {
         }
         Service::Network => url.strip_suffix("/v2.0").unwrap_or(url),
         Service::Identity | Service::Placement => url,
-    }
-}
-
-/// A request in progress, which is counted however it ends.
-struct Timed<'a> {
-    metrics: Option<&'a Metrics>,
-    begun: Instant,
-    result: &'static str,
-}
-
-impl<'a> Timed<'a> {
-    fn begin(metrics: Option<&'a Metrics>) -> Self {
-        Self { metrics, begun: Instant::now(), result: GIVEN_UP }
-    }
-
-    fn end(mut self, error: Option<&Error>) {
-        self.result = error.map_or("Ok", Error::word);
-    }
-}
-
-impl Drop for Timed<'_> {
-    fn drop(&mut self) {
-        if let Some(metrics) = self.metrics {
-            metrics.asked_nova(self.result, self.begun.elapsed());
-        }
     }
 }
 

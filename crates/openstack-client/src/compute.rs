@@ -13,7 +13,7 @@ use std::time::Instant;
 use http::Method;
 use operator_runtime::answer_memory::Held;
 use operator_runtime::http_client::HttpClient;
-use operator_runtime::metrics::Metrics;
+use operator_runtime::request_times::RequestTimes;
 use serde_json::{Value, json};
 
 use crate::client::Client;
@@ -50,10 +50,10 @@ impl Compute {
         Self(Client::new(Service::Compute, login.into(), http, region))
     }
 
-    /// Counts each request in `metrics`.
+    /// Counts each request in `times`.
     #[must_use]
-    pub fn counted(self, metrics: Metrics) -> Self {
-        Self(self.0.counted(metrics))
+    pub fn counted(self, times: RequestTimes) -> Self {
+        Self(self.0.counted(times))
     }
 
     /// Returns all nova-compute services, in one request.

@@ -18,8 +18,11 @@ const PODS: &str = "metrics.podMonitor.enabled=true";
 const DASHBOARD: &str = "metrics.dashboard.enabled=true";
 /// Every metric as text: of all operators, and of one alone; a test of each crate compares its own with the
 /// code.
-const EXAMPLES: [&str; 2] =
-    ["crates/baremetal/src/metrics/example.txt", "crates/operator-runtime/src/metrics/example.txt"];
+const EXAMPLES: [&str; 3] = [
+    "crates/baremetal/src/metrics/example.txt",
+    "crates/nova-operator/src/nova/metrics/example.txt",
+    "crates/operator-runtime/src/metrics/example.txt",
+];
 /// When all is evaluated: each alert has waited for its time by then.
 const AT: &str = "1h";
 const OPERATORS: [&str; 3] = ["ansibleee-operator", "dataplane-operator", "nova-operator"];

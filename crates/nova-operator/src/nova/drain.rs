@@ -8,6 +8,7 @@ pub mod findings;
 pub mod held;
 pub mod identity;
 pub mod leftover;
+pub mod migration_limit;
 pub mod migrations;
 pub mod order;
 pub mod pass;

@@ -134,8 +134,8 @@ impl NovaMonitor {
         followed.lost.insert(cell.clone(), Lost { cause: cause.to_owned(), access, reader });
         drop(followed);
         if is_gone {
-            self.settings.metrics.nova_computes(cell, None);
-            self.settings.metrics.nova_failed_readings(cell, None);
+            self.settings.metrics.set_computes(cell, None);
+            self.settings.metrics.set_failed_readings(cell, None);
             self.enqueue_hosts(cell);
         }
     }
@@ -323,9 +323,9 @@ impl NovaMonitor {
         // Those of a cell that goes meanwhile go with it.
         let present = reader.cells.lock();
         for cell in present.keys() {
-            self.settings.metrics.nova_failed_readings(cell, Some(failed));
+            self.settings.metrics.set_failed_readings(cell, Some(failed));
             if let Some(counts) = counts.get(cell) {
-                self.settings.metrics.nova_computes(cell, Some(*counts));
+                self.settings.metrics.set_computes(cell, Some(*counts));
             }
         }
     }

@@ -1,21 +1,16 @@
 //! What the annotations of a node and its group request for the servers of its host.
 
-use std::num::NonZeroUsize;
-
 use api::dataplane::Node;
 use kube::ResourceExt;
 use nova_config::annotations::{DRAIN, DRAIN_REASON, MAX_MIGRATIONS};
 
 use crate::group::Group;
 use crate::group::inherited_annotation::{annotation, repeated};
+use crate::nova::drain::migration_limit::most_migrations;
 use crate::nova::drain::order::{Drain, DrainMode, HostOrder};
 
 /// The annotation of node sets by which the release before drained hosts.
 pub(crate) const DRAIN_HOSTS: &str = "nova.openstack.org/drain-hosts";
-/// How many servers of a host migrate at a time where no annotation says it.
-const DEFAULT_MIGRATIONS: NonZeroUsize = NonZeroUsize::new(2).unwrap();
-/// The largest number that an annotation may name.
-const MOST_MIGRATIONS: usize = 100;
 
 /// What is requested.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -89,22 +84,9 @@ pub fn migrated(group: Option<&Group>, node: &Node, reason: String) -> DrainRequ
     }
 }
 
-/// Returns how many servers of a host migrate at a time, from an annotation and the object that has
-/// it, or without one; an error is the message about an illegal value.
-pub fn most_migrations(annotation: Option<(&str, String)>) -> Result<NonZeroUsize, String> {
-    let Some((text, origin)) = annotation else { return Ok(DEFAULT_MIGRATIONS) };
-    let number = text.parse::<NonZeroUsize>().ok().filter(|it| it.get() <= MOST_MIGRATIONS);
-    number.ok_or_else(|| {
-        format!(
-            "Annotation {MAX_MIGRATIONS} of {origin} is \"{}\", and nothing was changed: set it to \
-             a number from 1 to {MOST_MIGRATIONS}, or remove it.",
-            repeated(text)
-        )
-    })
-}
-
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroUsize;
     use std::sync::Arc;
 
     use api::dataplane::{NodeSet, NodeSetSpec, Role};

@@ -10,10 +10,10 @@ use openstack_client::{Compute, Login, Network, Placement};
 use operator_core::hash;
 use operator_runtime::http_client::HttpClients;
 use operator_runtime::lease::LeadershipWatch;
-use operator_runtime::metrics::Metrics;
 use operator_runtime::tls_stream::CaTrust;
 
 use crate::nova::drain::remove::Apis;
+use crate::nova::metrics::NovaMetrics;
 
 /// Pause after a refused login, for all that use the API.
 const REFUSED: Duration = Duration::from_mins(5);
@@ -21,8 +21,8 @@ const REFUSED: Duration = Duration::from_mins(5);
 /// What all clients of nova, placement and neutron are made with.
 #[derive(Clone, Debug)]
 pub struct ClientSettings {
-    /// The metrics of the process, which count their requests.
-    pub metrics: Metrics,
+    /// The metrics of nova, which count their requests.
+    pub metrics: NovaMetrics,
     /// Whether the process leads: they change something only while it does.
     pub leadership: LeadershipWatch,
     /// How their requests are sent.
@@ -91,7 +91,7 @@ impl Access {
         let http = settings.http.of(namespace, trust);
         let compute = Compute::new(Arc::clone(&login), http.clone(), &self.region);
         Some(Apis {
-            compute: compute.counted(settings.metrics.clone()),
+            compute: compute.counted(settings.metrics.requests()),
             placement: Placement::new(Arc::clone(&login), http.clone(), &self.region),
             network: Network::new(login, http, &self.region),
         })
