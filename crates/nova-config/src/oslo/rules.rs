@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::ranges::Cpus;
+use super::value::boolean;
 
 /// A section and the name of an option.
 type Place = (&'static str, &'static str);
@@ -225,11 +226,7 @@ impl<'a> Effective<'a> {
     }
 
     fn is_true(&self, place: Place, default: bool) -> bool {
-        match self.text(place).to_lowercase().as_str() {
-            "true" | "1" | "on" | "yes" => true,
-            "false" | "0" | "off" | "no" => false,
-            _ => default,
-        }
+        boolean(self.text(place)).unwrap_or(default)
     }
 
     /// Returns a number, or 0 where none is set.
