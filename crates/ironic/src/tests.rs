@@ -399,24 +399,42 @@ fn what_is_to_be_adopted_is_never_deployed_whatever_somebody_did_to_it() {
     }
 }
 
+/// Returns the machine of each host, in the order of their names.
+fn taken(hosts: &[Terms], nodes: &[Node], avoided: &[&str]) -> Vec<String> {
+    let names = ["a", "b", "c"].map(str::to_owned).into_iter();
+    let found = assign(
+        &names.zip(hosts.iter().cloned()).collect(),
+        nodes,
+        &avoided.iter().copied().collect(),
+    );
+    found.values().map(|it| it.as_ref().unwrap().title().to_owned()).collect()
+}
+
 #[test]
-fn machines_that_are_locked_or_avoided_are_taken_last() {
-    let nodes = rack(&[
-        json!({"uuid": "1", "name": "m1", "provision_state": "available"}),
-        json!({"uuid": "2", "name": "m2", "provision_state": "available", "reservation": "c"}),
-        json!({"uuid": "3", "name": "m3", "provision_state": "manageable"}),
-    ]);
-    let terms = Terms { provide: true, ..Terms::default() };
-    let hosts = |names: &[&str]| names.iter().map(|it| ((*it).into(), terms.clone())).collect();
-    let taken = |names: &[&str], avoided: &[&str]| {
-        let avoided = avoided.iter().copied().collect();
-        let found = assign(&hosts(names), &nodes, &avoided);
-        let titles = found.values().map(|it| it.as_ref().unwrap().title().to_owned());
-        titles.collect::<Vec<_>>()
+fn machines_go_by_name_those_that_are_locked_or_avoided_last_and_the_only_fitting_one_first() {
+    let available = |name: &str| Node {
+        uuid: name.to_owned(),
+        name: Some(name.to_owned()),
+        provision_state: State::Available,
+        ..Node::default()
     };
-    assert_eq!(taken(&["a"], &[]), ["m1"]);
-    assert_eq!(taken(&["a"], &["1"]), ["m3"]);
-    assert_eq!(taken(&["a", "b", "c"], &["1"]), ["m3", "m1", "m2"]);
+    let by_name = [available("m2"), available("m1")];
+    assert_eq!(taken(&[Terms::default(), Terms::default()], &by_name, &[]), ["m1", "m2"]);
+
+    let mut nodes = [available("m1"), available("m2"), available("m3")];
+    nodes[1].reservation = Some("c".into());
+    nodes[2].provision_state = State::Manageable;
+    let terms = || Terms { provide: true, ..Terms::default() };
+    assert_eq!(taken(&[terms()], &nodes, &[]), ["m1"]);
+    assert_eq!(taken(&[terms()], &nodes, &["m1"]), ["m3"]);
+    assert_eq!(taken(&[terms(), terms(), terms()], &nodes, &["m1"]), ["m3", "m1", "m2"]);
+
+    let mut nodes = [available("m1"), available("m2")];
+    nodes[0].traits = vec!["CUSTOM_GPU".into()];
+    let (set, gpu) =
+        (Machine::default(), Machine { traits: nodes[0].traits.clone(), ..Machine::default() });
+    let hosts = [&set, &gpu].map(|it| Terms::merged(&set, it));
+    assert_eq!(taken(&hosts, &nodes, &[]), ["m2", "m1"]);
 }
 
 #[test]
@@ -635,35 +653,6 @@ fn whoever_gets_no_machine_is_told_what_excluded_how_many() {
     let none = assign(&hosts, &[], &BTreeSet::new());
     let told = none["x"].as_ref().unwrap_err().to_string();
     assert_eq!(told, "Ironic has no machine; enroll one");
-}
-
-#[test]
-fn the_first_host_by_name_gets_the_first_machine_by_name() {
-    let nodes = rack(&[
-        json!({"uuid": "1", "name": "m2", "provision_state": "available"}),
-        json!({"uuid": "2", "name": "m1", "provision_state": "available"}),
-    ]);
-    let hosts = BTreeMap::from(["a", "b"].map(|it| (it.to_owned(), Terms::default())));
-    let found = assign(&hosts, &nodes, &BTreeSet::new());
-    let names: Vec<&str> = found.values().map(|it| it.as_ref().unwrap().title()).collect();
-    assert_eq!(names, ["m1", "m2"]);
-}
-
-#[test]
-fn a_host_that_could_take_any_machine_leaves_the_only_fitting_one_to_another() {
-    let nodes = rack(&[
-        json!({"uuid": "1", "name": "m1", "provision_state": "available", "traits": ["CUSTOM_GPU"]}),
-        json!({"uuid": "2", "name": "m2", "provision_state": "available"}),
-    ]);
-    let gpu = Machine { traits: vec!["CUSTOM_GPU".into()], ..Machine::default() };
-    let set = Machine::default();
-    let hosts = BTreeMap::from([
-        ("a".to_owned(), Terms::merged(&set, &set)),
-        ("b".to_owned(), Terms::merged(&set, &gpu)),
-    ]);
-    let found = assign(&hosts, &nodes, &BTreeSet::new());
-    let names: Vec<&str> = found.values().map(|it| it.as_ref().unwrap().title()).collect();
-    assert_eq!(names, ["m2", "m1"]);
 }
 
 /// One act of a controller: what it reads, which of its hosts it serves, and whether its request is
