@@ -102,7 +102,10 @@ fn no_fault_repeats_what_may_be_secret() {
 
 #[test]
 fn links_are_told_with_path_value_and_the_legal_way() {
-    let bond = |cards: Value, mode: &str, options: Value| json!({"bond": {"bondInterfaces": cards, "bondMode": mode, "bondOptions": options}});
+    let bond = |cards: Value, mode: &str, options: Value| {
+        let bond = json!({"bondInterfaces": cards, "bondMode": mode, "bondOptions": options});
+        json!({ "bond": bond })
+    };
     let cards = |it: Value| bond(it, "802.3ad", json!({}));
     let options = |it: Value| bond(json!(["eno1", "eno2"]), "802.3ad", it);
     let none = Vec::<String>::new();
@@ -317,8 +320,9 @@ proptest! {
     #[test]
     fn any_text_gives_faults_or_a_drive(
         pointer in prop::sample::select(vec![
-            "/hostName", "/fqdn", "/user/name", "/user/authorizedKeys/0", "/network/uplink/bond/bondInterfaces/0",
-            "/network/address", "/network/gateway", "/rootPassword/hash",
+            "/hostName", "/fqdn", "/user/name", "/user/authorizedKeys/0",
+            "/network/uplink/bond/bondInterfaces/0", "/network/address", "/network/gateway",
+            "/rootPassword/hash",
         ]),
         text in "\\PC{0,20}|[0-9a-f:./]{0,20}",
     ) {

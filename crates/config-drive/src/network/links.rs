@@ -76,7 +76,10 @@ pub(super) fn id(network: &Network) -> String {
 /// Returns the entries of all links, each before those on it.
 pub(super) fn data(network: &Network) -> Vec<Value> {
     let Network { uplink, mtu, vlan_id, .. } = network;
-    let card = |(idx, name): (usize, &String)| json!({"id": card_id(idx), "mtu": mtu, "type": "phy", "name": name});
+    let card = |(idx, name): (usize, &String)| {
+        let id = card_id(idx);
+        json!({"id": id, "mtu": mtu, "type": "phy", "name": name})
+    };
     let mut links: Vec<Value> = uplink.cards().iter().enumerate().map(card).collect();
     if let Uplink::Bond(Bond { bond_mode, bond_options, .. }) = uplink {
         let mut bond = json!({
