@@ -13,8 +13,8 @@ use crate::error::{Error, Fault, Service};
 use crate::footprint::Footprint;
 use crate::keystone::{Login, Token};
 use crate::microversion::{self, Microversion};
-use crate::negotiation::Negotiation;
 use crate::response::{DEADLINE, LARGEST};
+use crate::shared_request::SharedRequest;
 use crate::text::{checked_id, shown};
 
 /// Maximum size of the body of a request, in bytes.
@@ -27,7 +27,9 @@ pub(crate) struct Client {
     login: Arc<Login>,
     region: String,
     transport: Transport,
-    negotiation: Negotiation,
+    /// The last endpoint whose versions suffice. Where they do not, the API may have been upgraded
+    /// since.
+    checked: SharedRequest<Option<String>, Result<(), Error>>,
 }
 
 /// What requests are sent by.
@@ -50,8 +52,8 @@ impl Client {
     /// Creates the client without sending anything.
     pub(crate) fn new(service: Service, login: Arc<Login>, http: HttpClient, region: &str) -> Self {
         let transport = Transport { http, times: None };
-        let negotiation = Negotiation::new();
-        Self { service, login, region: region.to_owned(), transport, negotiation }
+        let checked = SharedRequest::default();
+        Self { service, login, region: region.to_owned(), transport, checked }
     }
 
     /// Counts each request in `times`.
@@ -218,7 +220,9 @@ impl Client {
                 microversion::check(service, &document)
             }
         };
-        self.negotiation.check(url, request).await?;
+        let suffices = |known: &Option<String>| (known.as_deref() == Some(url)).then_some(Ok(()));
+        let learned = |outcome: &Result<(), Error>| outcome.is_ok().then(|| url.to_owned());
+        self.checked.get(url, suffices, request, learned).await?;
         Ok(url)
     }
 }
