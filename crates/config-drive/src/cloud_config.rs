@@ -1,8 +1,10 @@
 //! The cloud-config that is the default `user_data`: names, users and the root partition.
 
+use api::secret::Secret;
 use serde_json::{Value, json};
 
-use crate::input::{Host, RootPassword, User};
+use crate::host::is_hash;
+use crate::input::{Host, User};
 use crate::json;
 
 /// Returns the cloud-config as JSON, which is valid YAML and always rendered the same.
@@ -55,10 +57,7 @@ fn user(user: &User) -> Value {
     entry
 }
 
-fn root(password: &RootPassword) -> Value {
-    let (type_, text) = match password {
-        RootPassword::Hash(hash) => ("hash", hash),
-        RootPassword::Plain(plain) => ("text", plain),
-    };
-    json!({"name": "root", "type": type_, "password": text.expose()})
+fn root(password: &Secret<String>) -> Value {
+    let type_ = if is_hash(password.expose()) { "hash" } else { "text" };
+    json!({"name": "root", "type": type_, "password": password.expose()})
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::drive::Drive;
 use crate::fault::Fault;
 use crate::format::ApiVersion;
-use crate::input::{Host, Network, RootPassword, Uplink, User, UserTexts};
+use crate::input::{Host, Network, Uplink, User, UserTexts};
 use crate::user_data;
 use api::secret::Secret;
 
@@ -152,14 +152,11 @@ impl Member<'_> {
         })
     }
 
-    fn root_password(&self, faults: &mut Vec<Fault>) -> Option<RootPassword> {
+    fn root_password(&self, faults: &mut Vec<Fault>) -> Option<Secret<String>> {
         let reference = self.set.template.password_secret.as_ref()?;
         let text =
             self.referred(reference, &["NodeRootPassword"], "spec.passwordSecret", faults)?;
-        let text = text.expose().trim_end_matches(['\r', '\n']);
-        let is_hash = text.starts_with('$') && text.matches('$').count() >= 3;
-        let kind = if is_hash { RootPassword::Hash } else { RootPassword::Plain };
-        Some(kind(Secret::new(text.to_owned())))
+        Some(Secret::new(text.expose().trim_end_matches(['\r', '\n']).to_owned()))
     }
 
     fn given(&self, faults: &mut Vec<Fault>) -> UserTexts {
@@ -277,6 +274,7 @@ impl Member<'_> {
         match path {
             "fqdn" => "spec.domainName".into(),
             "hostName" => format!("spec.baremetalHosts[{}]", self.name),
+            "rootPassword" => "spec.passwordSecret".into(),
             "user.name" => "spec.cloudUserName".into(),
             "network.address" => self.own_path("ctlPlaneIP"),
             "network.mtu" => "spec.ctlplaneMtu".into(),
@@ -291,7 +289,6 @@ impl Member<'_> {
             _ if is_below("network.dnsServers") => "spec.bootstrapDns".into(),
             _ if is_below("network.dnsSearch") => "spec.dnsSearchDomains".into(),
             _ if is_below("user.authorizedKeys") => "spec.deploymentSSHSecret".into(),
-            _ if is_below("rootPassword") => "spec.passwordSecret".into(),
             other => other.to_owned(),
         }
     }

@@ -1,10 +1,11 @@
 //! Validation of a host's names, users and password.
 
 use api::names::{is_dns_label, is_dns_subdomain};
+use api::secret::Secret;
 
 use crate::authorized_key;
 use crate::fault::Fault;
-use crate::input::{Host, RootPassword, User};
+use crate::input::{Host, User};
 
 /// Maximum length of a Linux host name; distributions set the fully qualified name.
 const NAME_LIMIT: usize = 64;
@@ -62,31 +63,24 @@ fn is_login(name: &str) -> bool {
     is_start && name.len() <= LOGIN_LIMIT && name.bytes().all(is_inner)
 }
 
-fn of_password(password: &RootPassword) -> Option<Fault> {
-    let (path, text, is_good, cause, way) = match password {
-        RootPassword::Hash(hash) => {
-            let is_inner = |it: u8| it.is_ascii_graphic() && !b":*!\\;".contains(&it);
-            let is_hash = |it: &str| it.starts_with('$') && it.matches('$').count() >= 3;
-            let is_good = is_hash(hash.expose()) && hash.expose().bytes().all(is_inner);
-            let cause = "is not a crypt(5) hash";
-            (
-                "rootPassword.hash",
-                hash,
-                is_good,
-                cause,
-                "use the output of `mkpasswd`: $y$… or $6$…",
-            )
-        }
-        RootPassword::Plain(plain) => {
-            // The text passes through YAML and one line of chpasswd's input.
-            let is_bad = |it: char| it.is_control() || ('\u{fffe}'..='\u{ffff}').contains(&it);
-            let is_good = !plain.expose().contains(is_bad);
-            let cause = "has characters that cannot be typed";
-            ("rootPassword.plain", plain, is_good, cause, "leave out line breaks and the like")
-        }
+/// Returns whether a password is given as a crypt(5) hash.
+pub(crate) fn is_hash(password: &str) -> bool {
+    password.starts_with('$') && password.matches('$').count() >= 3
+}
+
+fn of_password(password: &Secret<String>) -> Option<Fault> {
+    let text = password.expose();
+    let is_inner = |it: u8| it.is_ascii_graphic() && !b":*!\\;".contains(&it);
+    // The text passes through YAML and one line of chpasswd's input.
+    let is_bad = |it: char| it.is_control() || ('\u{fffe}'..='\u{ffff}').contains(&it);
+    let (cause, way) = if text.is_empty() {
+        ("is empty", "give one, or leave rootPassword out")
+    } else if is_hash(text) && !text.bytes().all(is_inner) {
+        ("is not a crypt(5) hash", "use the output of `mkpasswd`: $y$… or $6$…")
+    } else if text.contains(is_bad) {
+        ("has characters that cannot be typed", "leave out line breaks and the like")
+    } else {
+        return None;
     };
-    if text.expose().is_empty() {
-        return Some(Fault::hidden(path, "is empty", "give one, or leave rootPassword out"));
-    }
-    (!is_good).then(|| Fault::hidden(path, cause, way))
+    Some(Fault::hidden("rootPassword", cause, way))
 }

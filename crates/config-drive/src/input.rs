@@ -20,8 +20,9 @@ pub struct Host {
     pub instance_uuid: String,
     /// The user who may log in, and may become root without a password.
     pub user: User,
-    /// The password of root; `None` means that root has none.
-    pub root_password: Option<RootPassword>,
+    /// The password of root, or the hash of it that `mkpasswd` prints: `$6$…`, `$y$…`. `None` means
+    /// that root has none.
+    pub root_password: Option<Secret<String>>,
     /// The network; `None` leaves it to the image, which mostly uses DHCP.
     pub network: Option<Network>,
     /// The user's texts, which replace or extend what is made here.
@@ -36,16 +37,6 @@ pub struct User {
     pub name: String,
     /// Lines as in `~/.ssh/authorized_keys`, one key each.
     pub authorized_keys: Vec<String>,
-}
-
-/// Root's password.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub enum RootPassword {
-    /// The hash that `mkpasswd` prints: `$6$…`, `$y$…`.
-    Hash(Secret<String>),
-    /// The password in plain text.
-    Plain(Secret<String>),
 }
 
 /// The address of a host, and the links that lead to it.

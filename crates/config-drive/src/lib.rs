@@ -25,7 +25,7 @@ pub use api::baremetal::ConfigDriveFormat;
 pub use drive::{Drive, LIMIT};
 pub use fault::Fault;
 pub use format::ApiVersion;
-pub use input::{Host, Network, RootPassword, Uplink, User, UserTexts};
+pub use input::{Host, Network, Uplink, User, UserTexts};
 
 #[cfg(test)]
 mod tests;

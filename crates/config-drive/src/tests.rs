@@ -16,7 +16,7 @@ fn good() -> Value {
         "fqdn": "edpm-compute-0.example.org",
         "instanceUuid": "4dc4d6a3-7bf5-4d6e-8f0c-0b9c2d3a4e5f",
         "user": {"name": "cloud-admin", "authorizedKeys": [KEY]},
-        "rootPassword": {"hash": "$6$salt$abc"},
+        "rootPassword": "$6$salt$abc",
         "network": {
             "uplink": {"bond": {
                 "bondInterfaces": ["eno1", "eno2"], "bondMode": "802.3ad",
@@ -84,9 +84,9 @@ fn no_fault_repeats_what_may_be_secret() {
     let private = "-----BEGIN OPENSSH PRIVATE KEY----- hunter2";
     let cases = [
         ("/user", json!({"name": "a", "authorizedKeys": [private]})),
-        ("/rootPassword", json!({"hash": "hunter2"})),
-        ("/rootPassword", json!({"plain": "hunter2\n"})),
-        ("/rootPassword", json!({"plain": ""})),
+        ("/rootPassword", json!("$6$salt$hunter2;")),
+        ("/rootPassword", json!("hunter2\n")),
+        ("/rootPassword", json!("")),
         ("/given", json!({"metaData": "hunter2"})),
         ("/given", json!({"networkData": "a: 1\n: hunter2: ["})),
         ("/given", json!({"vendorData": "{\"cloud-init\": {\"hunter2\": 1}}"})),
@@ -95,8 +95,8 @@ fn no_fault_repeats_what_may_be_secret() {
         let told = told(pointer, &value).join("\n");
         assert!(!told.is_empty() && !told.contains("hunter2"), "{pointer}: {told}");
     }
-    let debug = format!("{:?}", host(&json!({"rootPassword": {"plain": "hunter2"}})));
-    assert!(debug.contains("Plain(Secret(…))"), "{debug}");
+    let debug = format!("{:?}", host(&json!({"rootPassword": "hunter2"})));
+    assert!(debug.contains("root_password: Some(Secret(…))"), "{debug}");
     assert!(!format!("{:?}", drive(&good())).contains("$6$"));
 }
 
@@ -322,7 +322,7 @@ proptest! {
         pointer in prop::sample::select(vec![
             "/hostName", "/fqdn", "/user/name", "/user/authorizedKeys/0",
             "/network/uplink/bond/bondInterfaces/0", "/network/address", "/network/gateway",
-            "/rootPassword/hash",
+            "/rootPassword",
         ]),
         text in "\\PC{0,20}|[0-9a-f:./]{0,20}",
     ) {

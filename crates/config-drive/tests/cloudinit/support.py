@@ -90,8 +90,8 @@ def host(rng):
     if len(made["hostName"]) < 50 and rng.random() < 0.7:
         made["fqdn"] = f"{made['hostName']}.{word(rng, most=8)}.org"
     if rng.random() < 0.5:
-        plain = "".join(rng.choices(" !\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~aZ0\u00e4\u20ac\U0001f600", k=12)) + "x"
-        made["rootPassword"] = rng.choice([{"plain": plain}, {"hash": "$6$salt$" + word(rng)}])
+        plain = "x" + "".join(rng.choices(" !\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~aZ0\u00e4\u20ac\U0001f600", k=12))
+        made["rootPassword"] = rng.choice([plain, "$6$salt$" + word(rng)])
     if rng.random() < 0.3:
         made["given"]["metaData"] = json.dumps({"meta": {"role": word(rng)}, "availability_zone": word(rng)})
     if rng.random() < 0.3:
