@@ -76,10 +76,10 @@ pub enum UrlFault {
     Ssl,
 }
 
-impl UrlFault {
-    /// Returns the cause and the correction, without any part of the URL.
-    pub fn message(self) -> &'static str {
-        match self {
+/// The cause and the correction, without any part of the URL.
+impl fmt::Display for UrlFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
             Self::Blank => {
                 "begins or ends with a space or a line break, which would be a part of a name; remove \
                  it"
@@ -102,13 +102,7 @@ impl UrlFault {
             Self::Bracket => "has an IPv6 address whose bracket is not closed, as in [::1]:5672",
             Self::VirtualHost => "has a virtual host longer than 255 bytes",
             Self::Ssl => "has an ssl parameter that is neither true nor false",
-        }
-    }
-}
-
-impl fmt::Display for UrlFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.message())
+        })
     }
 }
 
@@ -281,7 +275,7 @@ mod tests {
             "rabbit://u:p@h1,nova:123/45@h2:5672/v",
         ] {
             assert_eq!(TransportUrl::parse(url), Err(UrlFault::Unescaped), "{url}");
-            assert!(!UrlFault::Unescaped.message().contains("123"));
+            assert!(!UrlFault::Unescaped.to_string().contains("123"));
         }
     }
 
