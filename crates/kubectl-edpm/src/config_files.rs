@@ -74,11 +74,7 @@ impl Content {
     }
 }
 
-fn keys<T>(
-    object: &SourceRef,
-    data: &BTreeMap<String, T>,
-    bytes: fn(&T) -> &[u8],
-) -> Vec<File> {
+fn keys<T>(object: &SourceRef, data: &BTreeMap<String, T>, bytes: fn(&T) -> &[u8]) -> Vec<File> {
     data.iter().map(|(key, it)| File::of_key(object, key, bytes(it))).collect()
 }
 

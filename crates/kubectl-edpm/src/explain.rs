@@ -371,14 +371,6 @@ mod tests {
     }
 
     #[test]
-    fn a_ready_host_waits_for_nothing() {
-        let snapshot = testdata::snapshot();
-        assert!(links(&snapshot.host("openstack", "edpm-compute-0").unwrap()).is_empty());
-        let text = explained(&snapshot, "edpm-compute-0");
-        assert!(text.starts_with("edpm-compute-0 is ready.\n"), "{text}");
-    }
-
-    #[test]
     fn a_queued_run_names_what_it_waits_for() {
         let snapshot = testdata::snapshot();
         let host = snapshot.host("openstack", "edpm-compute-3").unwrap();

@@ -67,19 +67,19 @@ fn default_text(object: &ConfigMap) -> Option<(String, String)> {
     }
 }
 
-/// Returns the Job and pod of the newest run of a service; `None` when the run is not kept or has
-/// no Job yet.
+/// Returns the Job and pod of the newest run of a service; missing too when the run is not kept or
+/// has no Job yet.
 pub async fn job_of(
     cluster: &Cluster,
     host: &Host<'_>,
     stage: &Stage<'_>,
     service: &str,
-) -> Result<(Option<Read<Job>>, Option<Read<Pod>>)> {
+) -> Result<(Read<Job>, Read<Pod>)> {
     let run = host.service(stage, service).and_then(|it| it.run);
     let Some((run, job)) = run.and_then(|it| Some((it, logs::job_of(it)?))) else {
-        return Ok((None, None));
+        return Ok((Read::Missing, Read::Missing));
     };
-    Ok((Some(cluster.read(job).await?), Some(pod_of(cluster, run).await?)))
+    Ok((cluster.read(job).await?, pod_of(cluster, run).await?))
 }
 
 /// Returns the nova service of a host, in order of preference: a listed one that sets the option, a

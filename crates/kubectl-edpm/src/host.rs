@@ -73,13 +73,7 @@ pub enum Step {
 
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Pending => "Pending",
-            Self::Queued => "Queued",
-            Self::Running => "Running",
-            Self::Succeeded => "Succeeded",
-            Self::Failed => "Failed",
-        })
+        fmt::Debug::fmt(self, f)
     }
 }
 

@@ -56,11 +56,7 @@ pub enum Phase {
 
 impl fmt::Display for Phase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Prepare => "Prepare",
-            Self::Nova => "Nova",
-            Self::Deploy => "Deploy",
-        })
+        fmt::Debug::fmt(self, f)
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::pin::pin;
 use std::process::ExitCode;
 
+use futures::future::ready;
 use futures::stream::{BoxStream, select_all};
 use futures::{StreamExt as _, TryStreamExt as _};
 use kube::runtime::watcher::{self, Event};
@@ -37,7 +38,7 @@ pub async fn statuses(
     terminal: &mut Terminal<'_>,
     mut snapshot: Snapshot,
 ) -> Result<ExitCode> {
-    let streams = streams(cluster, asked.all_namespaces, &mut snapshot).await?;
+    let streams = streams(cluster, asked.all_namespaces);
     let mut shown = Shown::default();
     show(&snapshot, asked, terminal, &mut shown)?;
     let mut fresh = Snapshot::default();
@@ -92,31 +93,16 @@ fn show(
     Ok(())
 }
 
-/// Returns the watch streams of all kinds that the cluster has.
-async fn streams(
-    cluster: &Cluster,
-    is_all: bool,
-    snapshot: &mut Snapshot,
-) -> Result<Vec<Changes>> {
-    let mut streams = vec![changes(cluster, is_all, |it| &mut it.roles)];
-    streams.push(changes(cluster, is_all, |it| &mut it.nodes));
-    streams.extend(known(cluster, is_all, snapshot, |it| &mut it.node_sets).await?);
-    streams.extend(known(cluster, is_all, snapshot, |it| &mut it.deployments).await?);
-    streams.extend(known(cluster, is_all, snapshot, |it| &mut it.computes).await?);
-    streams.extend(known(cluster, is_all, snapshot, |it| &mut it.runs).await?);
-    Ok(streams)
-}
-
-/// Returns the watch stream of a kind, or `None` when the cluster does not have it, since its
-/// operator may not be installed.
-async fn known<K: Kind + Send + Sync + 'static>(
-    cluster: &Cluster,
-    is_all: bool,
-    snapshot: &mut Snapshot,
-    of: Of<K>,
-) -> Result<Option<Changes>> {
-    let is_known = !of(snapshot).is_empty() || has_kind::<K>(cluster).await?;
-    Ok(is_known.then(|| changes(cluster, is_all, of)))
+/// Returns the watch streams of all kinds.
+fn streams(cluster: &Cluster, is_all: bool) -> Vec<Changes> {
+    vec![
+        changes(cluster, is_all, |it| &mut it.roles),
+        changes(cluster, is_all, |it| &mut it.nodes),
+        changes(cluster, is_all, |it| &mut it.node_sets),
+        changes(cluster, is_all, |it| &mut it.deployments),
+        changes(cluster, is_all, |it| &mut it.computes),
+        changes(cluster, is_all, |it| &mut it.runs),
+    ]
 }
 
 fn changes<K: Kind + Send + Sync + 'static>(
@@ -130,18 +116,14 @@ fn changes<K: Kind + Send + Sync + 'static>(
             apply(of(snapshot), of(fresh), event);
         })
     };
-    stream.default_backoff().map_ok(change).boxed()
+    let stream = stream.default_backoff().filter(|it| ready(!it.as_ref().is_err_and(is_absent)));
+    stream.map_ok(change).boxed()
 }
 
-/// Whether the cluster has the kind. A watch of an absent kind would never start.
-async fn has_kind<K: Kind>(cluster: &Cluster) -> Result<bool> {
-    match cluster.api::<K>().list(&kube::api::ListParams::default().limit(1)).await {
-        Ok(_) => Ok(true),
-        Err(error) => match cluster.error(&error) {
-            error if error.is_not_found() => Ok(false),
-            error => Err(error),
-        },
-    }
+/// Whether the cluster does not have the kind, since its operator may not be installed yet.
+fn is_absent(error: &watcher::Error) -> bool {
+    let watcher::Error::InitialListFailed(kube::Error::Api(status)) = error else { return false };
+    status.code == 404
 }
 
 /// Applies an event. Until the list of a restarted watch is complete, it is in `fresh`; objects that

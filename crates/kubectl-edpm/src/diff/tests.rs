@@ -42,13 +42,6 @@ fn told(snapshot: &Snapshot, rendered_custom: &str) -> String {
 }
 
 #[test]
-fn a_host_that_is_up_to_date_has_no_difference() {
-    let snapshot = deployed();
-    let custom = snapshot.computes[0].spec.custom_service_config.clone().unwrap();
-    assert_eq!(told(&snapshot, &custom), "");
-}
-
-#[test]
 fn other_options_are_shown_as_they_would_reach_the_host_and_secrets_are_not() {
     let mut snapshot = deployed();
     snapshot.computes[0].spec.custom_service_config = Some(CUSTOM.into());

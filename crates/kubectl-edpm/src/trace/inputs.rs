@@ -28,9 +28,9 @@ pub struct TraceInputs<'a> {
     /// The user's generated manifests, if named.
     pub generated: Option<Generated>,
     /// The Job of the newest run that copies the files, if that run is kept and has one.
-    pub job: Option<Read<Job>>,
+    pub job: Read<Job>,
     /// The pod of that Job.
-    pub pod: Option<Read<Pod>>,
+    pub pod: Read<Pod>,
     /// The answer of the host, or why there is none; `None` without `--ask`.
     pub answer: Option<Result<Answer, String>>,
 }

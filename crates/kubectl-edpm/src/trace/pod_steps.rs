@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use api::ansibleee::AnsibleEe;
 use api::conditions::ConditionStatus;
-use api::dataplane::condition_types::{DEPLOYMENT_READY, UP_TO_DATE};
 use api::dataplane::RunState;
+use api::dataplane::condition_types::{DEPLOYMENT_READY, UP_TO_DATE};
 use api::shared::SourceKind;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{KeyToPath, Volume, VolumeMount};
@@ -94,16 +94,14 @@ pub(super) fn job(seen: &TraceInputs<'_>, effective: &EffectiveEntry<'_>) -> Tra
         return step(open, line.to_owned());
     };
     let pod = match &seen.pod {
-        Some(Read::Found(pod)) => format!("pod {}", pod.name_any()),
-        Some(Read::Refused(_)) => "a pod that cannot be read".to_owned(),
-        Some(Read::Missing) | None => "its pod is gone".to_owned(),
+        Read::Found(pod) => format!("pod {}", pod.name_any()),
+        Read::Refused(_) => "a pod that cannot be read".to_owned(),
+        Read::Missing => "its pod is gone".to_owned(),
     };
     let job = match &seen.job {
-        Some(Read::Found(job)) => job,
-        Some(Read::Refused(why)) => {
-            return step(open, format!("Job {name} cannot be read: {why}"));
-        }
-        Some(Read::Missing) | None => return step(open, format!("Job {name} is gone")),
+        Read::Found(job) => job,
+        Read::Refused(why) => return step(open, format!("Job {name} cannot be read: {why}")),
+        Read::Missing => return step(open, format!("Job {name} is gone")),
     };
     let Some(file) = effective.file().filter(|_| is_deployed) else {
         return step(

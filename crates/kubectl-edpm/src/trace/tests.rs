@@ -78,8 +78,8 @@ impl Scene {
             file: self.file.clone(),
             snippet: self.snippet.clone(),
             generated: self.generated.clone(),
-            job: Some(self.job.clone()),
-            pod: Some(self.pod.clone()),
+            job: self.job.clone(),
+            pod: self.pod.clone(),
             answer: self.answer.clone(),
         })
     }
