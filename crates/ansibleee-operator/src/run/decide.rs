@@ -281,9 +281,8 @@ fn evaluate(
             // Nothing has happened on any host: the parent may retry, or the user has set another
             // image.
             // For a hand-made run kubelet keeps retrying.
-            let containers = &job.spec.template.spec.containers;
             let desired = build::image(spec, &seen.settings);
-            let is_other = containers.iter().all(|it| it.image != desired);
+            let is_other = job.images.iter().all(|it| it != desired);
             let is_withdrawn = is_engines(spec) || is_other;
             // kubelet's messages alternate between the error and its backoff.
             let message = message_as(&seen.run, reason).unwrap_or_else(|| {

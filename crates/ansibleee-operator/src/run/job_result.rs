@@ -1,10 +1,11 @@
 //! How a Job ended, and the failure reason if its run reported none.
 
 use api::ansibleee::AnsibleEe;
+use k8s_openapi::api::core::v1::ContainerStateTerminated;
 use kube::ResourceExt;
 use operator_core::run_engine::outcome::FailureReason;
 
-use crate::objects::{HOST_KEYS_CONTAINER, Job, JobCondition, Pod, Terminated};
+use crate::objects::{HOST_KEYS_CONTAINER, Job, JobCondition, Pod};
 use crate::run::settings::is_engines;
 
 /// Everything that can be observed about a run's end.
@@ -17,7 +18,7 @@ pub struct JobResult<'a> {
     /// The pod that decides, if there is one.
     pub pod: Option<&'a Pod>,
     /// How that pod's runner container ended, if it did.
-    pub ended: Option<&'a Terminated>,
+    pub ended: Option<&'a ContainerStateTerminated>,
     /// Whether Ansible had begun to work on hosts, as far as its unfinished message tells.
     pub has_begun: bool,
 }
@@ -60,7 +61,8 @@ impl JobResult<'_> {
             return (FailureReason::ResultUnknown, first);
         }
         let Some(ended) = ended else {
-            let message = format!("The runner container of pod {} reported no result", pod.name_any());
+            let message =
+                format!("The runner container of pod {} reported no result", pod.name_any());
             return (FailureReason::ResultUnknown, message);
         };
         exit_class(run, pod, ended, has_begun)
@@ -99,19 +101,20 @@ fn exit_code(words: &str) -> Option<i32> {
 fn exit_class(
     run: &AnsibleEe,
     pod: &Pod,
-    ended: &Terminated,
+    ended: &ContainerStateTerminated,
     has_begun: bool,
 ) -> (FailureReason, String) {
     let code = ended.exit_code;
     let image = run.spec.image.as_deref().unwrap_or("the default image");
     let is_deleted = pod.metadata.deletion_timestamp.is_some();
     let unknown = |message: String| (FailureReason::ResultUnknown, message);
-    match (ended.reason.as_str(), code) {
+    match (ended.reason.as_deref().unwrap_or_default(), code) {
         ("OOMKilled", _) => {
             unknown("The runner container ran out of memory: raise spec.resources".into())
         }
         ("StartError" | "ContainerCannotRun", _) => {
-            unknown(format!("The runner container cannot start: {}", one_line(&ended.message)))
+            let why = one_line(ended.message.as_deref().unwrap_or_default());
+            unknown(format!("The runner container cannot start: {why}"))
         }
         (_, 0) => unknown(format!(
             "Ansible succeeded, but reported no result: {image} did not load the callback, or a \

@@ -71,12 +71,6 @@ impl Caches {
     }
 }
 
-impl Default for Caches {
-    fn default() -> Self {
-        Self::new(&mut CacheRegistry::default())
-    }
-}
-
 /// Returns the key of the run that a Job or pod belongs to; `None` when it names none.
 pub fn run_key(metadata: &ObjectMeta) -> Option<Key> {
     let run = Some(annotation(metadata, RUN)).filter(|it| !it.is_empty())?;

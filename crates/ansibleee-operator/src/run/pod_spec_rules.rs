@@ -15,6 +15,7 @@ use operator_core::run_engine::host_owner::{self, TAKE_OVER};
 
 use super::build::{OWN_VOLUMES, files};
 use super::environment;
+use crate::objects::HOST_KEYS_CONTAINER;
 use crate::run::settings::{Settings, is_engines};
 
 /// Maximum length of one environment variable: Linux' own limit of a string.
@@ -101,12 +102,22 @@ fn env(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
         let message = format!("{:?} is not a valid ConfigMap name", spec.env_config_map_name);
         add(faults, "spec.envConfigMapName", message);
     }
+    let mut seen = BTreeSet::new();
     for (idx, variable) in spec.env.iter().enumerate() {
         let name = variable.name.as_str();
         let value = variable.value.as_deref().unwrap_or_default();
+        let path = format!("spec.env[{idx}].name");
+        if name == "ANSIBLE_ENABLE_TASK_DEBUGGER" {
+            let message =
+                "ansible-runner has no terminal for ANSIBLE_ENABLE_TASK_DEBUGGER: remove it";
+            add(faults, &path, message);
+        } else if name.is_empty() || name.contains(|it: char| it == '=' || it.is_control()) {
+            add(faults, &path, format!("{name:?} is not a valid variable name"));
+        } else if !seen.insert(name) {
+            add(faults, &path, format!("{name} is set twice: keep one"));
+        }
         if let Some(field) = field(name) {
-            let message = format!("{name} duplicates spec.{field}: keep spec.{field}");
-            add(faults, format!("spec.env[{idx}].name"), message);
+            add(faults, &path, format!("{name} duplicates spec.{field}: keep spec.{field}"));
         }
         if environment::is_ssh(name) {
             let message = format!(
@@ -114,7 +125,7 @@ fn env(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
                  host's own arguments as variable ansible_ssh_common_args (in ansibleVars, or in \
                  the inventory)"
             );
-            add(faults, format!("spec.env[{idx}].name"), message);
+            add(faults, &path, message);
         }
         if !value.is_empty() && variable.value_from.is_some() {
             add(faults, format!("spec.env[{idx}]"), "value and valueFrom are both set: keep one");
@@ -239,10 +250,14 @@ fn containers(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
     let extra = spec.extra_mounts.iter().filter(|it| it.reaches_runs());
     let volumes: BTreeSet<&str> =
         extra.flat_map(|it| &it.volumes).map(|it| it.name.as_str()).chain(OWN_VOLUMES).collect();
+    let mut seen = BTreeSet::from([spec.name.as_str(), HOST_KEYS_CONTAINER]);
     for (idx, container) in spec.init_containers.iter().enumerate() {
         let at = format!("spec.initContainers[{idx}]");
         if !is_dns_label(&container.name) {
             let message = format!("{:?} is not a valid container name", container.name);
+            add(faults, format!("{at}.name"), message);
+        } else if !seen.insert(&container.name) {
+            let message = format!("{} names two containers: rename one", container.name);
             add(faults, format!("{at}.name"), message);
         }
         if container.image.as_deref().unwrap_or_default().trim().is_empty() {

@@ -88,6 +88,8 @@ fn variables_do_not_write_over_the_files_of_the_spec() {
             "{env: [{name: A, value: b, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]}",
             "spec.env[0]: value and valueFrom",
         ),
+        ("{env: [{name: A}, {name: A}]}", "spec.env[1].name: A is set twice"),
+        ("{env: [{name: ANSIBLE_ENABLE_TASK_DEBUGGER, value: 'True'}]}", "no terminal"),
         ("{envConfigMapName: A_b}", "spec.envConfigMapName: \"A_b\" is not a valid ConfigMap name"),
     ]);
     let long = format!("{{env: [{{name: A, value: {}}}]}}", "x".repeat(VARIABLE_LIMIT));
@@ -173,6 +175,7 @@ fn containers_and_volumes_have_names_that_kubernetes_takes() {
     check(&[
         ("{name: A}", "spec.name: \"A\" is not a valid container name"),
         ("{initContainers: [{name: a_b, image: x}]}", "spec.initContainers[0].name"),
+        ("{initContainers: [{name: edpm-host-keys, image: x}]}", "names two containers: rename"),
         ("{initContainers: [{name: a}]}", "spec.initContainers[0].image: a container needs"),
         (
             "{initContainers: [{name: a, image: x, volumeMounts: [{name: v, mountPath: /v}]}]}",

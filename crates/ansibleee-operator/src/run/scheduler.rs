@@ -254,12 +254,13 @@ fn stamped(run: &AnsibleEe, term: &str, now: Timestamp) -> AnsibleEeStatus {
 mod tests {
     use futures::executor::block_on;
     use operator_runtime::cache::WriteThrough;
+    use operator_runtime::cache_registry::CacheRegistry;
     use serde_json::{Value, json};
 
     use super::*;
 
     fn scheduler(objects: &[(&str, Value)]) -> Scheduler {
-        let caches = Caches::default();
+        let caches = Caches::new(&mut CacheRegistry::default());
         for (kind, object) in objects {
             let cache: &dyn WriteThrough =
                 if *kind == "Pod" { &*caches.pods } else { &*caches.runs };

@@ -13,7 +13,6 @@ use super::build::{OWN_VOLUMES, files};
 use super::host_keys;
 use super::playbook::{FACTS, OWNER_CHECK};
 use crate::callback;
-use crate::objects::HOST_KEYS_CONTAINER;
 
 /// How many bytes of a run may be in its pod's annotations.
 ///
@@ -33,10 +32,9 @@ const NETWORK: usize = 128;
 pub fn faults(spec: &AnsibleEeSpec) -> Vec<Fault> {
     let mut faults = Vec::new();
     playbook(spec, &mut faults);
-    env(spec, &mut faults);
     hosts(spec, &mut faults);
     mounts(spec, &mut faults);
-    names(spec, &mut faults);
+    networks(spec, &mut faults);
     size(spec, &mut faults);
     faults
 }
@@ -71,23 +69,6 @@ fn playbook(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
     }
     let message = spec.playbook.as_deref().and_then(plays::playbook_fault);
     faults.extend(message.map(|it| Fault::new("spec.playbook", it)));
-}
-
-fn env(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
-    let mut seen = BTreeSet::new();
-    for (idx, variable) in spec.env.iter().enumerate() {
-        let path = format!("spec.env[{idx}].name");
-        let name = variable.name.as_str();
-        if name == "ANSIBLE_ENABLE_TASK_DEBUGGER" {
-            let message =
-                "ansible-runner has no terminal for ANSIBLE_ENABLE_TASK_DEBUGGER: remove it";
-            faults.push(Fault::new(path, message));
-        } else if name.is_empty() || name.contains(|it: char| it == '=' || it.is_control()) {
-            faults.push(Fault::new(path, format!("{name:?} is not a valid variable name")));
-        } else if !seen.insert(name) {
-            faults.push(Fault::new(path, format!("{name} is set twice: keep one")));
-        }
-    }
 }
 
 fn hosts(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
@@ -128,9 +109,8 @@ fn is_address(text: &str) -> bool {
     let is_port = |it: &str| {
         it.bytes().all(|it| it.is_ascii_digit()) && it.parse::<u16>().is_ok_and(|it| it > 0)
     };
-    let is_whole = |(name, port): (&str, &str)| {
-        !name.is_empty() && !name.starts_with('-') && is_port(port)
-    };
+    let is_whole =
+        |(name, port): (&str, &str)| !name.is_empty() && !name.starts_with('-') && is_port(port);
     !text.contains(char::is_whitespace) && text.rsplit_once(':').is_some_and(is_whole)
 }
 
@@ -209,23 +189,16 @@ fn place(path: &str) -> Result<String, String> {
     Ok(whole)
 }
 
-fn names(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
-    let mut networks = BTreeSet::new();
+fn networks(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
+    let mut seen = BTreeSet::new();
     for (idx, name) in spec.network_attachments.iter().enumerate() {
         let path = format!("spec.networkAttachments[{idx}]");
         if !is_dns_subdomain(name) {
             let message = format!("{name:?} is not a valid NetworkAttachmentDefinition name");
             faults.push(Fault::new(path, message));
-        } else if !networks.insert(name) {
+        } else if !seen.insert(name) {
             let message = format!("two networks would use interface {name}: keep one");
             faults.push(Fault::new(path, message));
-        }
-    }
-    let mut seen = BTreeSet::from([spec.name.as_str(), HOST_KEYS_CONTAINER]);
-    for (idx, container) in spec.init_containers.iter().enumerate() {
-        if !seen.insert(&container.name) {
-            let message = format!("{} names two containers: rename one", container.name);
-            faults.push(Fault::new(format!("spec.initContainers[{idx}].name"), message));
         }
     }
 }
@@ -276,12 +249,6 @@ mod tests {
     }
 
     #[test]
-    fn variables_are_named_once_and_the_debugger_is_refused() {
-        check("env: [{name: A}, {name: A}]", &["spec.env[1].name: A is set twice"]);
-        check("env: [{name: ANSIBLE_ENABLE_TASK_DEBUGGER, value: 'True'}]", &["no terminal"]);
-    }
-
-    #[test]
     fn hosts_have_names_and_addresses() {
         check("hosts: [{name: a, address: '10.0.0.1:22'}]", &[]);
         check("hosts: [{name: A_b, address: 'x:22'}]", &["spec.hosts[0].name"]);
@@ -308,7 +275,6 @@ mod tests {
         check(&spec(81, ", scanHostKey: {}"), &["spec.hosts: 81 hosts have scanHostKey"]);
         let odd = spec(1, ", scanHostKey: {fingerprint: 'a b'}");
         check(&odd, &["spec.hosts[0].scanHostKey.fingerprint: \"a b\" is not a fingerprint"]);
-        check("initContainers: [{name: edpm-host-keys}]", &["names two containers"]);
     }
 
     #[test]
