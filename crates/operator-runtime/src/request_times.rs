@@ -1,6 +1,5 @@
 //! How long requests to another service take, and what comes of them, counted however they end.
 
-use std::fmt;
 use std::time::{Duration, Instant};
 
 use prometheus_client::metrics::family::Family;
@@ -15,16 +14,10 @@ const GIVEN_UP: &str = "GivenUp";
 type Labels = Vec<(&'static str, String)>;
 
 /// The metric of the requests to one service; clones share it.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct RequestTimes {
     family: Family<Labels, Histogram, fn() -> Histogram>,
     labels: fn(&str, &str) -> Labels,
-}
-
-impl fmt::Debug for RequestTimes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("RequestTimes")
-    }
 }
 
 impl RequestTimes {

@@ -5,7 +5,6 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::fs;
 use std::path::PathBuf;
 
 use nova_operator::admission;
@@ -13,7 +12,6 @@ use operator_core::rbac::{DIGEST_KEY, ELECTION, Rule};
 
 use super::chart::CHART;
 use super::{Generated, annotations, written_or_current};
-use crate::paths;
 
 const OPERATORS: [(&str, &[Rule], Rule); 3] = [
     ("ansibleee-operator", ansibleee_operator::RULES, ansibleee_operator::DEFINITIONS),
