@@ -263,11 +263,10 @@ impl DisruptionBudget {
 
 #[cfg(test)]
 mod tests {
-    use jiff::Timestamp;
-    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
     use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
     use super::*;
+    use crate::run_engine::test_runs::record;
 
     fn limits(max: IntOrString, pause: bool) -> Limits {
         Limits { max_unavailable: Some(max), pause_on_failure: pause }
@@ -375,18 +374,8 @@ mod tests {
     }
 
     fn service(state: RunState, failures: i64, reason: Option<&str>) -> ServiceRun {
-        ServiceRun {
-            name: "a".into(),
-            state,
-            hash: "h".into(),
-            attempt: 2,
-            run: None,
-            deployed_hash: None,
-            failures,
-            since: Time(Timestamp::UNIX_EPOCH),
-            reason: reason.map(str::to_owned),
-            message: None,
-        }
+        let reason = reason.map(str::to_owned);
+        ServiceRun { failures, reason, ..record(state, "h", 2) }
     }
 
     #[test]

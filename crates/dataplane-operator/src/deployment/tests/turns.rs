@@ -21,17 +21,15 @@ fn a_bad_change_on_fifty_hosts_stops_by_itself_at_a_fifth_of_them() {
     let expected = run("first", &names(10));
     assert_eq!(runs(&writes), [&expected, &expected], "each host twice, and no other one");
     assert_eq!(world.condition("Ready"), is("False", "BackoffLimitExceeded"));
-    world.says(
-        "Ready",
-        &[
-            "10 of 50 hosts have failed for good",
-            "40 of 50 hosts were left as they are",
-            "held by hosts that fail: n000, n001, n002 and 7 more",
-            "maxUnavailable (20%)",
-            "another OpenStackDataPlaneDeployment goes to them first",
-            "ansibleLimit that leaves them out",
-        ],
-    );
+    let words = [
+        "10 of 50 hosts have failed for good",
+        "40 of 50 hosts were left as they are",
+        "held by hosts that fail: n000, n001, n002 and 7 more",
+        "maxUnavailable (20%)",
+        "another OpenStackDataPlaneDeployment goes to them first",
+        "ansibleLimit that leaves them out",
+    ];
+    world.says("Ready", &words);
     assert_eq!(world.seen.deployment.finalizers(), [""; 0], "it is over");
     assert_eq!(world.sleep(9999).settle(), [""; 0]);
 
@@ -106,13 +104,11 @@ fn one_that_stops_before_a_service_for_all_is_over_too() {
     let fails = |_: &str, host: &str| if host == "n000" { "Ok" } else { "Failed" };
     assert_eq!(runs(&world.run_out(fails)), ["run first on n000,n001", "run first on n002"]);
     assert_eq!(world.condition("Ready"), is("False", "BackoffLimitExceeded"));
-    world.says(
-        "Ready",
-        &[
-            "3 of 6 hosts were left as they are",
-            "1 of 6 hosts are half changed (they lack everywhere",
-        ],
-    );
+    let words = [
+        "3 of 6 hosts were left as they are",
+        "1 of 6 hosts are half changed (they lack everywhere",
+    ];
+    world.says("Ready", &words);
 }
 
 #[test]

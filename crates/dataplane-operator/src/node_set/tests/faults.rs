@@ -213,13 +213,11 @@ fn a_host_that_an_older_object_has_is_refused_by_name_until_that_gives_it_up() {
     other.metadata.creation_timestamp = Some(old);
     world.seen.neighbours = vec![Claim::of_node_set(&other)];
     assert_eq!(world.settled("Ready"), is("False", "HostTaken"));
-    world.says(
-        "InputReady",
-        &[
-            "Host n1 of OpenStackDataPlaneNodeSet compute belongs to",
-            "OpenStackDataPlaneNodeSet other, which is older",
-        ],
-    );
+    let words = [
+        "Host n1 of OpenStackDataPlaneNodeSet compute belongs to",
+        "OpenStackDataPlaneNodeSet other, which is older",
+    ];
+    world.says("InputReady", &words);
     world.seen.neighbours.clear();
     assert_eq!(world.settled("InputReady").1, "InputComplete");
 }

@@ -303,14 +303,12 @@ fn a_host_that_is_called_differently_keeps_its_machine_and_says_so() {
     let writes = world.edit("/nodes/n0/hostName", json!("n00.example.org")).settle();
     assert!(!writes.iter().any(|it| it.contains("Baremetal")), "{writes:?}");
     assert_eq!(world.seen.machines.set_mut().spec, before);
-    world.says(
-        "InputReady",
-        &[
-            "Node n0 of OpenStackDataPlaneNodeSet compute is called n00 now",
-            "asked for as n0,",
-            "Set spec.nodes[n0].hostName to n0.example.org again",
-        ],
-    );
+    let words = [
+        "Node n0 of OpenStackDataPlaneNodeSet compute is called n00 now",
+        "asked for as n0,",
+        "Set spec.nodes[n0].hostName to n0.example.org again",
+    ];
+    world.says("InputReady", &words);
     world.holds([("InputReady", "False", "HostNameChanged"), (READY, "False", "HostNameChanged")]);
     assert_eq!(world.condition("SetupReady").0, "False");
     // It is not ready for deployments, under either name.

@@ -195,11 +195,8 @@ fn a_certificate_that_expired_is_told_and_takes_nobodys_readiness() {
     world.say("False", "Certificate expired on Sun, 29 Nov 2026 05:00:00 UTC");
     assert_eq!(runs(&world.settle()), [""; 0]);
     assert_eq!(world.condition(0, "InputReady"), is("False", "Issuing"));
-    world.says(
-        0,
-        "InputReady",
-        &["Certificate agent-default-n0 is not ready: Certificate expired"],
-    );
+    let words = ["Certificate agent-default-n0 is not ready: Certificate expired"];
+    world.says(0, "InputReady", &words);
     assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
 }
 

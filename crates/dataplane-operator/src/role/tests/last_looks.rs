@@ -78,11 +78,8 @@ fn guests_on_the_host_hold_its_machine_until_they_are_gone_even_if_the_host_is_o
     world.settle();
     for _ in 0..5 {
         assert_eq!(world.condition(0, "BaremetalReady"), is("False", "MachineHeld"));
-        world.says(
-            0,
-            "BaremetalReady",
-            &["host n0", "2 guests", "g1, g2", "Migrate or delete", SKIP_CLEANUP],
-        );
+        let words = ["host n0", "2 guests", "g1, g2", "Migrate or delete", SKIP_CLEANUP];
+        world.says(0, "BaremetalReady", &words);
         world.again(
             "Failed",
             "2 guests are on this host, so its machine is not given back: g1, g2.",

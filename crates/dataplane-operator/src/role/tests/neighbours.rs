@@ -215,14 +215,11 @@ fn a_host_that_an_older_node_set_has_is_refused_by_name_and_the_others_go_on() {
     world.node(0).metadata.creation_timestamp = created("2026-01-02T00:00:00Z");
     world.seen.claims = vec![Claim::of_node_set(&set)];
     assert_eq!(world.settled(0, "InputReady"), is("False", "HostTaken"));
-    world.says(
-        0,
-        "InputReady",
-        &[
-            "Host n0 of OpenStackDataPlaneNode n0 belongs to",
-            "OpenStackDataPlaneNodeSet set, which is older",
-        ],
-    );
+    let words = [
+        "Host n0 of OpenStackDataPlaneNode n0 belongs to",
+        "OpenStackDataPlaneNodeSet set, which is older",
+    ];
+    world.says(0, "InputReady", &words);
     let touched: Vec<&str> =
         world.seen.runs.iter().flat_map(|it| &it.spec.hosts).map(|it| it.name.as_str()).collect();
     assert_eq!(touched, ["n1"]);
