@@ -311,7 +311,7 @@ fn golden_texts_and_hashes_stay_as_they_are() {
     assert_eq!(files["user_data"].expose(), include_str!("../tests/golden/user_data"));
     let hash = "1cf314097a01fe6b74cbd8024de768dc3cfdb342fbeaa4afd7fd8aa50c448e03";
     assert_eq!(drive.hash(), hash);
-    let image = "0f1c00b48e161b78fe54735ad6421940ac1410a88001bd842ebf9663bfb6bf9e";
+    let image = "a22e90c95bca02ccbb79f3268d84496a7f2ec0d83e913c0e07ed4a5236fe7931";
     assert_eq!(operator_core::hash::of_bytes(drive.image().expose()), image);
 }
 
