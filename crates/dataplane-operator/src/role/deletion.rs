@@ -24,8 +24,8 @@ use crate::reasons;
 use crate::role::last_looks;
 use crate::role::machine_request::{MachineRequest, is_leaving};
 use crate::role::observed::{NodeGroup, Observed};
-use crate::role::provisioning::PROVISION_READY;
 use crate::role::resolved::ResolvedHost;
+use crate::role::status::PROVISION_READY;
 
 /// Returns the step that writes the desired set of machines, or that deletes the set, which gives
 /// back all of its machines.

@@ -3,8 +3,11 @@
 use std::collections::BTreeSet;
 
 use api::conditions::{self, ConditionDraft, ConditionStatus, READY, merge_conditions};
-use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY, SETUP_READY, UP_TO_DATE};
+use api::dataplane::condition_types::{
+    BAREMETAL_READY, DEPLOYMENT_READY, INPUT_READY, SETUP_READY, UP_TO_DATE,
+};
 use api::dataplane::{Node, NodeStatus, ObservedRole, Role, RunState, ServiceRun};
+use api::problem::Problem;
 use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::host_key_checking;
@@ -17,7 +20,7 @@ use operator_core::run_engine::{SequenceState, changed_text};
 use crate::conditions::input;
 use crate::host::conflicts::shared_keys::HOST_KEY_UNIQUE;
 use crate::host::inputs;
-use crate::host::machines::set;
+use crate::host::machines::{ProvisioningState, machine_conditions, set};
 use crate::host::node_conditions::is_ready;
 use crate::host::services::lack_services;
 use crate::host::status::own;
@@ -29,7 +32,7 @@ use crate::role::machine_request::MachineRequest;
 use crate::role::observed::{NodeGroup, Observed};
 use crate::role::redeploy::redeploy_command;
 use crate::role::resolved::{ResolvedHost, may_begin};
-use crate::role::{provisioning, secret_vars};
+use crate::role::secret_vars;
 
 /// The maximum number of characters about one host in a message.
 pub(super) const HOST_TEXT: usize = 300;
@@ -72,7 +75,7 @@ pub fn node_findings<'a>(
     let stands = !host.effective.deploy || has_stood(host.node, role);
     let is_deployed = deployment.holds();
     let keeps_ready = is_deployed && stands;
-    let machine = provisioning::machine_condition(host, machine_request, of_machines);
+    let machine = machine_condition(host, machine_request, of_machines);
     let mut drafts = vec![machine.clone(), input(&host.problems), deployment];
     if role.is_none() {
         // A node without a role reports the rejection itself.
@@ -87,6 +90,44 @@ pub fn node_findings<'a>(
     all.extend(shared.map(|it| reasons::inputs::HOST_KEY_SHARED.condition(HOST_KEY_UNIQUE, it)));
     all.extend(host_key_checking::condition([&host.effective.vars], "variables of the host"));
     NodeFindings { evaluated, ready, up_to_date, machine, is_deployed, all }
+}
+
+/// Returns the condition of one host's machine; `rejected` is the condition of a rejected write of
+/// the set.
+fn machine_condition(
+    host: &ResolvedHost<'_>,
+    machine_request: Option<&MachineRequest<'_>>,
+    rejected: Option<&ConditionDraft>,
+) -> ConditionDraft {
+    let address = host.effective.address().unwrap_or_default();
+    let is_open = |it: &Result<ProvisioningState, Problem>| {
+        it.as_ref().is_ok_and(|it| !it.is_installed && it.error.is_none())
+    };
+    let Some((machine, request)) = host.machine.as_ref().zip(machine_request) else {
+        return not_required(host);
+    };
+    match rejected.filter(|_| is_open(machine)) {
+        Some(rejected) => rejected.clone().with_type(BAREMETAL_READY),
+        None => machine_conditions::condition(
+            BAREMETAL_READY,
+            &request.request.owner,
+            machine,
+            &address,
+        ),
+    }
+}
+
+/// Returns the condition of a host without a machine request; it names a machine that the host had.
+fn not_required(host: &ResolvedHost<'_>) -> ConditionDraft {
+    let machine = host.record.as_ref().and_then(|it| it.machine.as_ref());
+    let text = match machine {
+        None => "The host is provisioned by others.".to_owned(),
+        Some(machine) => format!(
+            "No machine is requested any more. Machine {machine}, which was provisioned for the \
+             host, stays in its OpenStackBaremetalSet until that is deleted."
+        ),
+    };
+    reasons::machines::NOT_REQUIRED.condition(BAREMETAL_READY, text)
 }
 
 /// Returns whether the host is in an inventory that runs can use; `InputReady` reports the cause if

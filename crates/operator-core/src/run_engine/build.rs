@@ -241,28 +241,14 @@ mod tests {
     }
 
     fn recipe() -> RunTemplate {
-        RunTemplate {
-            parent: Target {
-                kind: Kind::of::<AnsibleEe>(),
-                namespace: "ns".into(),
-                name: "compute".into(),
-                uid: Some("u".into()),
-            },
-            play: Play::Playbook("a.b.c".into()),
-            service_type: "a".into(),
-            image: None,
-            env: vec![],
-            extra_mounts: vec![],
-            network_attachments: vec![],
-            dns_config: None,
-            layout: Layout::Parent { inventory: "inventory".into(), beside: None, tls: vec![] },
-            sources: vec![],
-            options: AnsibleOptions::default(),
-            fact_variables: Vec::new(),
-            extra_vars: BTreeMap::new(),
-            template_vars: BTreeMap::new(),
-            deployed: DeploymentOptions::default(),
-        }
+        let parent = Target {
+            kind: Kind::of::<AnsibleEe>(),
+            namespace: "ns".into(),
+            name: "compute".into(),
+            uid: Some("u".into()),
+        };
+        let layout = Layout::Parent { inventory: "inventory".into(), beside: None, tls: vec![] };
+        RunTemplate::of(parent, Play::Playbook("a.b.c".into()), "a", layout)
     }
 
     #[test]

@@ -110,6 +110,29 @@ pub struct RunTemplate {
     pub deployed: DeploymentOptions,
 }
 
+impl RunTemplate {
+    /// Returns the template of runs that start with nothing else.
+    pub fn of(parent: Target, play: Play, service_type: &str, layout: Layout) -> Self {
+        Self {
+            parent,
+            play,
+            service_type: service_type.to_owned(),
+            image: None,
+            env: Vec::new(),
+            extra_mounts: Vec::new(),
+            network_attachments: Vec::new(),
+            dns_config: None,
+            layout,
+            sources: Vec::new(),
+            options: AnsibleOptions::default(),
+            fact_variables: Vec::new(),
+            extra_vars: BTreeMap::new(),
+            template_vars: BTreeMap::new(),
+            deployed: DeploymentOptions::default(),
+        }
+    }
+}
+
 /// Options that only the runs of deployments use.
 #[derive(Clone, Debug, Default)]
 pub struct DeploymentOptions {
