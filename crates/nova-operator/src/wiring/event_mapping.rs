@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use api::ansibleee::AnsibleEe;
 use api::conditions::find;
+use api::dataplane::{Node, NodeSet};
 use api::nova::{Cell, CredentialKind, ExternalCompute, MappingReading};
 use kube::{Resource, ResourceExt};
 use nova_config::conditions::HOST_DISCOVERED;
 use operator_core::finalizers::is_terminating;
+use operator_core::node_set_host;
 use operator_core::object_key::Key;
-use operator_runtime::change_filter::ChangeFilter;
 use operator_runtime::event_mapping::EventMapping;
 
 use crate::caches::Caches;
@@ -28,13 +29,9 @@ use crate::shared_caches::cleanup_runs;
 use crate::shared_caches::cleanup_runs::cleans_up_after;
 use crate::shared_caches::credential_keys::keys_of;
 use crate::shared_caches::discovery_jobs::cell_of;
-use crate::shared_caches::indexes::{
-    BY_CELL, BY_NODE, BY_OPEN_ADDRESS, BY_OWNER, cell_key, node_key,
-};
+use crate::shared_caches::indexes::{BY_CELL, BY_NODE, BY_OPEN_ADDRESS, BY_OWNER, cell_key};
 use crate::shared_caches::queues::Queues;
-use crate::wiring::relevant_fields::{
-    InheritedFields, RelevantFields, inherited_fields, relevant_fields, relevant_metadata,
-};
+use crate::wiring::relevant_fields::{relevant_fields, relevant_metadata};
 
 /// Delay before the computes of a cell or role are counted, or its hosts are looked at for an
 /// audit, so that a rollout over many causes few passes.
@@ -50,7 +47,7 @@ pub fn map_events(caches: &Arc<Caches>, queues: &Queues) {
         map_cell_readings(all, &EventMapping::new(&queues.cell_readings, caches));
     }
     map_rollouts(caches, queues);
-    let shared = Arc::new(all.watched());
+    let shared = Arc::new(all.shared.clone());
     map_groups(&shared, &EventMapping::new(&queues.groups, &shared).delayed(COUNT_PAUSE));
     map_audits(all, &EventMapping::new(&queues.audits, caches));
     map_held(all, &EventMapping::new(&queues.held_credentials, caches));
@@ -58,55 +55,51 @@ pub fn map_events(caches: &Arc<Caches>, queues: &Queues) {
     services.watches(&all.services, |_, service| [Key::of(service)]);
     all.sources.on_change(SERVICE_CONFIG, services.handler(|_, reader| [reader]));
     let cleanups = EventMapping::new(&queues.cleanups, caches);
-    cleanups.watches(&all.runs, |_, run| cleans_up_after(run).map(|_| Key::of(run)));
-    cleanups.watches(&all.computes, |caches, compute| {
-        let runs = caches.runs.indexed(BY_OWNER, &uid_key(compute));
+    cleanups.watches(&all.shared.runs, |_, run| cleans_up_after(run).map(|_| Key::of(run)));
+    cleanups.watches(&all.shared.computes, |caches, compute| {
+        let runs = caches.shared.runs.indexed(BY_OWNER, &uid_key(compute));
         Key::of_each(runs.into_iter().filter(|it| cleans_up_after(it).is_some()))
     });
 }
 
 fn map_nodes(all: &Caches, nodes: &EventMapping<Caches>) {
-    nodes.watches(&all.nodes, |_, node| [Key::of(node)]);
-    nodes.watches(&all.computes, |_, compute| [Key::of(compute)]);
+    nodes.watches(&all.shared.nodes, |_, node| [Key::of(node)]);
+    nodes.watches(&all.shared.computes, |_, compute| [Key::of(compute)]);
     map_inherited(all, nodes, |_, nodes| nodes);
     // A service of type nova decides which computes the nodes have that list it, and the cell whose files
     // it mounts is theirs.
     nodes.watches(&all.services, |caches, service| Key::of_each(caches.listing(service)));
-    let changes = ChangeFilter::default();
-    nodes.debounced().watches(&all.cells, move |caches, cell| {
-        let key = Key::of(cell);
-        let is_other = changes.changes(&key, || caches.cells.get(&key).map(|_| ()));
-        let nodes = if is_other { caches.nodes.all() } else { Vec::new() };
-        Key::of_each(nodes.into_iter().filter(|it| it.namespace() == cell.namespace()))
-    });
+    nodes.debounced().watches_changes(
+        &all.cells,
+        |_| (),
+        |caches, cell| {
+            let is_here = |it: &Arc<Node>| it.namespace() == cell.namespace();
+            Key::of_each(caches.shared.nodes.all().into_iter().filter(is_here))
+        },
+    );
 }
 
 fn map_computes(all: &Caches, computes: &EventMapping<Caches>) {
-    computes.watches(&all.computes, |_, compute| [Key::of(compute)]);
-    computes.watches(&all.nodes, |caches, node| computes_of(caches, [Key::of(node)]));
+    computes.watches(&all.shared.computes, |_, compute| [Key::of(compute)]);
+    computes.watches(&all.shared.nodes, |caches, node| computes_of(caches, [Key::of(node)]));
     map_inherited(all, computes, computes_of);
     computes.watches(&all.services, |caches, service| {
         computes_of(caches, Key::of_each(caches.listing(service)))
     });
-    computes.watches(&all.runs, |_, run| compute_of(run));
-    computes.watches(&all.runs, |caches, run| {
+    computes.watches(&all.shared.runs, |_, run| compute_of(run));
+    computes.watches(&all.shared.runs, |caches, run| {
         let nodes = if is_open(run) { Vec::new() } else { audited_nodes(run) };
         computes_of(caches, nodes)
     });
-    let changes = ChangeFilter::default();
-    computes.watches(&all.cells, move |caches, cell| {
-        let key = Key::of(cell);
-        let computes = || Key::of_each(caches.computes.indexed(BY_CELL, &key));
-        if is_relevant(caches, &changes, &key) { computes() } else { Vec::new() }
+    // Changes of counters alone enqueue nothing: otherwise each count would cause another.
+    computes.watches_changes(&all.cells, relevant_fields, |caches, cell| {
+        Key::of_each(caches.shared.computes.indexed(BY_CELL, &Key::of(cell)))
     });
     // Removals wait for what the cell has read of mappings, and for their places in its list.
-    let changes = ChangeFilter::default();
-    computes.watches(&all.cells, move |caches, cell| {
-        let key = Key::of(cell);
-        let now = || caches.cells.get(&key).map(|it| (readings(&it), on_record(&it)));
-        let is_changed = changes.changes(&key, now);
-        let all = if is_changed { caches.computes.indexed(BY_CELL, &key) } else { Vec::new() };
-        Key::of_each(all.into_iter().filter(|it| is_terminating(&**it)))
+    let of_removals = |it: &Cell| (readings(it), on_record(it));
+    computes.watches_changes(&all.cells, of_removals, |caches, cell| {
+        let all = caches.shared.computes.indexed(BY_CELL, &Key::of(cell)).into_iter();
+        Key::of_each(all.filter(|it| is_terminating(&**it)))
     });
     map_certificates(all, &computes.debounced());
     all.sources.on_change(COMPUTE, computes.handler(|_, reader| [reader]));
@@ -117,26 +110,19 @@ fn map_certificates(all: &Caches, computes: &EventMapping<Caches>) {
     computes.watches(cert_manager.certificates.cache(), |_, it| owning_compute(it));
     computes.watches(cert_manager.issuers.cache(), |caches, issuer| {
         let is_here = |it: &Arc<ExternalCompute>| it.namespace() == issuer.namespace();
-        Key::of_each(caches.computes.all().into_iter().filter(is_here))
+        Key::of_each(caches.shared.computes.all().into_iter().filter(is_here))
     });
 }
 
 fn map_cells(all: &Caches, cells: &EventMapping<Caches>) {
-    let changes = ChangeFilter::default();
-    cells.watches(&all.cells, move |caches, cell| {
-        Some(Key::of(cell)).filter(|it| is_relevant(caches, &changes, it))
-    });
-    cells.watches(&all.computes, |_, compute| {
+    cells.watches_changes(&all.cells, relevant_fields, |_, cell| [Key::of(cell)]);
+    cells.watches(&all.shared.computes, |_, compute| {
         compute.metadata.deletion_timestamp.as_ref().map(|_| cell_key(compute))
     });
     // A batch of new hosts has one discovery, and computes of another nova have one condition.
-    let changes = ChangeFilter::default();
-    cells.delayed(COUNT_PAUSE).watches(&all.computes, move |caches, compute| {
-        let key = Key::of(compute);
-        let told = |it: &ExternalCompute| (unmapped(it), reported(it).map(str::to_owned));
-        let now = || caches.computes.get(&key).map(|it| told(&it));
-        changes.changes(&key, now).then(|| cell_key(compute))
-    });
+    let of_cell = |it: &ExternalCompute| (unmapped(it), reported(it).map(str::to_owned));
+    let paused = cells.delayed(COUNT_PAUSE);
+    paused.watches_changes(&all.shared.computes, of_cell, |_, compute| [cell_key(compute)]);
     if let Some(jobs) = &all.discovery_jobs {
         cells.watches(jobs, |_, job| cell_of(job));
     }
@@ -147,7 +133,7 @@ fn map_cells(all: &Caches, cells: &EventMapping<Caches>) {
 /// which does not exist.
 fn map_cell_readings(all: &Caches, readings: &EventMapping<Caches>) {
     readings.watches(&all.cells, |_, cell| [Key::of(cell)]);
-    readings.watches(&all.computes, |caches, compute| {
+    readings.watches(&all.shared.computes, |caches, compute| {
         Some(cell_key(compute)).filter(|it| caches.cells.get(it).is_none())
     });
     all.sources.on_change(CELL_READINGS, readings.handler(|_, reader| [reader]));
@@ -158,7 +144,7 @@ fn map_held(all: &Caches, held: &EventMapping<Caches>) {
     const OF_SECRETS: &[CredentialKind] =
         &[CredentialKind::TransportSecret, CredentialKind::ApplicationCredential];
     // A rollout over many hosts changes each of them.
-    held.delayed(COUNT_PAUSE).watches(&all.computes, |_, compute| keys_of(compute));
+    held.delayed(COUNT_PAUSE).watches(&all.shared.computes, |_, compute| keys_of(compute));
     held.watches(&all.secrets, |_, secret| held_as(secret, OF_SECRETS));
     held.watches(all.rabbitmq_users.cache(), |_, user| {
         held_as(user, &[CredentialKind::RabbitMqUser])
@@ -168,38 +154,22 @@ fn map_held(all: &Caches, held: &EventMapping<Caches>) {
 /// Maps what audits depend on: who requests them, whether hosts are being deployed, and the runs on
 /// these hosts.
 fn map_audits(all: &Caches, audits: &EventMapping<Caches>) {
-    let changes = ChangeFilter::default();
-    audits.watches(&all.roles, move |caches, role| {
-        let key = Key::of(role);
-        let now = || caches.roles.get(&key).map(|it| relevant_metadata(&*it));
-        changes.changes(&key, now).then(|| GroupKey::Role(key.clone()).work_key())
+    let shared = &all.shared;
+    audits.watches_changes(&shared.roles, relevant_metadata, |_, role| {
+        [GroupKey::Role(Key::of(role)).work_key()]
     });
-    let changes = ChangeFilter::default();
-    audits.watches(&all.node_sets, move |caches, set| {
-        let key = Key::of(set);
-        let now = || caches.node_sets.get(&key).map(|it| relevant_metadata(&*it));
-        changes.changes(&key, now).then(|| GroupKey::NodeSet(key.clone()).work_key())
+    audits.watches_changes(&shared.node_sets, relevant_metadata, |_, set| {
+        [GroupKey::NodeSet(Key::of(set)).work_key()]
     });
-    let changes = ChangeFilter::default();
     // A rollout over many hosts changes each of them.
     let paused = audits.delayed(COUNT_PAUSE);
-    paused.watches(&all.nodes, move |caches, node| {
-        let key = Key::of(node);
-        let now =
-            || caches.nodes.get(&key).map(|it| (relevant_metadata(&*it), is_node_settled(&it)));
-        changes.changes(&key, now).then(|| Scope::of_node(node).key())
+    let of_node = |it: &Node| (relevant_metadata(it), is_node_settled(it));
+    paused.watches_changes(&shared.nodes, of_node, |_, node| [Scope::of_node(node).key()]);
+    let of_compute = |it: &ExternalCompute| (relevant_metadata(it), is_compute_settled(it));
+    paused.watches_changes(&shared.computes, of_compute, |caches, compute| {
+        caches.shared.node_of(compute).map(|it| Scope::of_node(&it).key())
     });
-    let changes = ChangeFilter::default();
-    paused.watches(&all.computes, move |caches, compute| {
-        let key = Key::of(compute);
-        let now = || {
-            let it = caches.computes.get(&key)?;
-            Some((relevant_metadata(&*it), is_compute_settled(&it)))
-        };
-        let node = changes.changes(&key, now).then(|| caches.nodes.get(&node_key(compute)));
-        node.flatten().map(|it| Scope::of_node(&it).key())
-    });
-    audits.watches(&all.runs, scopes_of);
+    audits.watches(&shared.runs, scopes_of);
 }
 
 /// Returns the scope of an audit; of another run those whose audits use its hosts now.
@@ -208,14 +178,13 @@ fn scopes_of(caches: &Caches, run: &AnsibleEe) -> Vec<Key> {
         return Scope::of_run(run).map(|it| it.key()).into_iter().collect();
     }
     let addresses = open_addresses(run).into_iter();
-    let beside = addresses.flat_map(|it| caches.runs.indexed(BY_OPEN_ADDRESS, &it));
+    let beside = addresses.flat_map(|it| caches.shared.runs.indexed(BY_OPEN_ADDRESS, &it));
     let audits = beside.filter(|it| is_audit(it));
     audits.filter_map(|it| Scope::of_run(&it)).map(|it| it.key()).collect()
 }
 
 fn on_record(cell: &Cell) -> Vec<String> {
-    let leftovers = cell.status.as_ref().map(|it| it.leftovers.as_slice()).unwrap_or_default();
-    leftovers.iter().map(|it| it.uid.clone()).collect()
+    cell.leftovers().iter().map(|it| it.uid.clone()).collect()
 }
 
 /// Returns what the removals of a cell's hosts depend on: what was read of mappings, or why none is.
@@ -230,20 +199,14 @@ fn readings(cell: &Cell) -> (Option<MappingReading>, Option<String>) {
 fn map_groups(all: &SharedCaches, groups: &EventMapping<SharedCaches>) {
     groups.watches(&all.roles, |_, role| [GroupKey::Role(Key::of(role)).work_key()]);
     groups.watches(&all.node_sets, |_, set| [GroupKey::NodeSet(Key::of(set)).work_key()]);
-    let changes = ChangeFilter::default();
-    groups.watches(&all.nodes, move |caches, node| {
+    groups.watches_changes(&all.nodes, group_key, |caches, node| {
         let now = caches.nodes.get(&Key::of(node)).and_then(|it| group_key(&it));
-        let is_moved = changes.changes(&Key::of(node), || now.clone());
         // Of a node that changes its group, both groups.
-        let both = group_key(node).into_iter().chain(now).filter(|_| is_moved);
+        let both = group_key(node).into_iter().chain(now);
         both.map(|it| it.work_key()).collect::<Vec<_>>()
     });
-    let changes = ChangeFilter::default();
-    groups.watches(&all.computes, move |caches, compute| {
-        let key = Key::of(compute);
-        let now = || caches.computes.get(&key).map(|it| service_up(&it));
-        let node = changes.changes(&key, now).then(|| caches.nodes.get(&node_key(compute)));
-        node.flatten().and_then(|it| group_key(&it)).map(|it| it.work_key())
+    groups.watches_changes(&all.computes, service_up, |caches, compute| {
+        caches.node_of(compute).and_then(|it| group_key(&it)).map(|it| it.work_key())
     });
 }
 
@@ -253,28 +216,16 @@ fn map_inherited(
     queue: &EventMapping<Caches>,
     concerned: fn(&Caches, Vec<Key>) -> Vec<Key>,
 ) {
-    let changes = ChangeFilter::default();
-    queue.watches(&all.roles, move |caches, role| {
-        let group = GroupKey::Role(Key::of(role));
-        concerned(caches, nodes_of_changed(caches, &changes, &group))
+    let of_group = move |caches: &Caches, group| {
+        concerned(caches, Key::of_each(caches.shared.nodes_of(&group)))
+    };
+    queue.watches_changes(&all.shared.roles, relevant_metadata, move |caches, role| {
+        of_group(caches, GroupKey::Role(Key::of(role)))
     });
-    let changes = ChangeFilter::default();
-    queue.watches(&all.node_sets, move |caches, set| {
-        let group = GroupKey::NodeSet(Key::of(set));
-        concerned(caches, nodes_of_changed(caches, &changes, &group))
+    let inherited = |it: &NodeSet| (relevant_metadata(it), node_set_host::dns_config(it));
+    queue.watches_changes(&all.shared.node_sets, inherited, move |caches, set| {
+        of_group(caches, GroupKey::NodeSet(Key::of(set)))
     });
-}
-
-/// Returns the nodes of a role or node set that has changed in something which a node has of it.
-fn nodes_of_changed(
-    caches: &Caches,
-    changes: &ChangeFilter<InheritedFields>,
-    group: &GroupKey,
-) -> Vec<Key> {
-    let caches = caches.watched();
-    let now = || caches.group(group).map(|it| inherited_fields(&it));
-    let is_changed = changes.changes(&group.work_key(), now);
-    if is_changed { Key::of_each(caches.nodes_of(group)) } else { Vec::new() }
 }
 
 /// Refreshes the rollout state of changed computes, and enqueues the computes and cells that
@@ -288,21 +239,14 @@ fn map_rollouts(all: &Arc<Caches>, queues: &Queues) {
         affected.cells.into_iter().for_each(|it| cells.push_in(it, COUNT_PAUSE));
     };
     let (caches, of_node) = (Arc::clone(all), refresh.clone());
-    all.nodes.on_change(move |node| {
+    all.shared.nodes.on_change(move |node| {
         computes_of(&caches, [Key::of(node)]).iter().for_each(&of_node);
     });
-    all.computes.on_change(move |compute| refresh(&Key::of(compute)));
-}
-
-/// Returns whether a cell has changed in a field that concerns others.
-///
-/// Changes of counters alone enqueue nothing: otherwise each count would cause another.
-fn is_relevant(caches: &Caches, changes: &ChangeFilter<RelevantFields>, cell: &Key) -> bool {
-    changes.changes(cell, || caches.cells.get(cell).map(|it| relevant_fields(&it)))
+    all.shared.computes.on_change(move |compute| refresh(&Key::of(compute)));
 }
 
 fn computes_of(caches: &Caches, nodes: impl IntoIterator<Item = Key>) -> Vec<Key> {
-    Key::of_each(nodes.into_iter().flat_map(|it| caches.computes.indexed(BY_NODE, &it)))
+    Key::of_each(nodes.into_iter().flat_map(|it| caches.shared.computes.indexed(BY_NODE, &it)))
 }
 
 /// Returns the key of an object in the index [`BY_OWNER`] of what it owns.

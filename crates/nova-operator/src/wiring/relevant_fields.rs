@@ -5,11 +5,9 @@ use std::collections::BTreeMap;
 
 use api::conditions::{ConditionStatus, READY, find};
 use api::nova::Cell;
-use k8s_openapi::api::core::v1::PodDNSConfig;
 use kube::Resource;
 
 use crate::cell_inputs::CREDENTIALS;
-use crate::group::Group;
 
 /// What changes of an object when something else than its status does.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,22 +27,6 @@ pub fn relevant_metadata<K: Resource>(object: &K) -> RelevantMetadata {
         annotations: meta.annotations.clone(),
         is_terminating: meta.deletion_timestamp.is_some(),
     }
-}
-
-/// What the nodes of a role or node set have of it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct InheritedFields {
-    metadata: RelevantMetadata,
-    dns_config: Option<PodDNSConfig>,
-}
-
-/// Returns what changes when a node has something else of its role or node set.
-pub fn inherited_fields(group: &Group) -> InheritedFields {
-    let metadata = match group {
-        Group::Role(role) => relevant_metadata(&**role),
-        Group::NodeSet(set) => relevant_metadata(&**set),
-    };
-    InheritedFields { metadata, dns_config: group.dns_config() }
 }
 
 /// The fields of a cell that its computes depend on.
