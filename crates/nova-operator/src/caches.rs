@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::ansibleee::AnsibleEe;
-use api::dataplane::{Node, NodeSet, Role, Service};
-use api::nova::{Cell, ExternalCompute};
+use api::dataplane::{Node, Service};
+use api::nova::Cell;
 use api::rabbitmq::RabbitMqUser;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
@@ -27,7 +26,7 @@ use crate::group::Group;
 use crate::group::conflicting_service::listed;
 use crate::nova::metrics::NovaMetrics;
 use crate::nova::monitor::objects::MonitoredObjects;
-use crate::nova::monitor::{ClientSettings, MonitorQueues, NovaMonitor};
+use crate::nova::monitor::{ClientSettings, NovaMonitor};
 use crate::requested::mounted_cell;
 use crate::requested::mounted_cell::NovaServices;
 use crate::rollout::RolloutCoordinator;
@@ -52,20 +51,12 @@ pub struct NovaApi<'a> {
 
 /// All caches of the operator.
 pub struct Caches {
-    /// All nodes, indexed [`BY_ROLE`] and [`BY_NODE_SET`].
-    pub nodes: Arc<Cache<Node>>,
-    /// All roles.
-    pub roles: Arc<Cache<Role>>,
-    /// All node sets.
-    pub node_sets: Arc<Cache<NodeSet>>,
+    /// Nodes, roles, node sets, computes and runs.
+    pub shared: SharedCaches,
     /// All services of phase 0.
     pub services: Arc<Cache<Service>>,
     /// All cells.
     pub cells: Arc<Cache<Cell>>,
-    /// All computes, indexed [`BY_NODE`] and [`BY_CELL`].
-    pub computes: Arc<Cache<ExternalCompute>>,
-    /// All runs, indexed [`BY_OWNER`].
-    pub runs: Arc<Cache<AnsibleEe>>,
     /// The metadata of all Secrets, indexed [`BY_APPLICATION_CREDENTIAL`].
     pub secrets: Arc<MetadataCache<Secret>>,
     /// All users of message buses; watched once the cluster serves the kind.
@@ -100,7 +91,7 @@ fn monitor(
         leadership: builder.leadership(),
         http: nova_api.http.clone(),
     };
-    NovaMonitor::new(nova_api.interval, settings, objects, MonitorQueues::of(nova_api.queues))
+    NovaMonitor::new(nova_api.interval, settings, objects, nova_api.queues.clone())
 }
 
 impl Caches {
@@ -132,16 +123,11 @@ impl Caches {
         });
         let rabbitmq_users = Arc::new(OptionalInformer::new(builder, registry));
         let cert_manager = CertManager::new(builder, registry);
-        let SharedCaches { nodes, roles, node_sets, computes, runs } = shared;
         let api = builder.api(registry);
         Arc::new(Self {
-            nodes,
-            roles,
-            node_sets,
+            shared,
             services,
             cells,
-            computes,
-            runs,
             secrets,
             rabbitmq_users,
             cert_manager,
@@ -153,17 +139,6 @@ impl Caches {
             nova,
             discovery_jobs,
         })
-    }
-
-    /// Returns the caches that the cell rules need.
-    pub fn watched(&self) -> SharedCaches {
-        SharedCaches {
-            nodes: Arc::clone(&self.nodes),
-            roles: Arc::clone(&self.roles),
-            node_sets: Arc::clone(&self.node_sets),
-            computes: Arc::clone(&self.computes),
-            runs: Arc::clone(&self.runs),
-        }
     }
 
     /// Returns the cells of a namespace.
@@ -186,14 +161,13 @@ impl Caches {
     /// Returns the nodes that list a service, or on whose hosts it was run.
     pub fn listing(&self, service: &Service) -> Vec<Arc<Node>> {
         let (name, namespace) = (service.name_any(), service.namespace());
-        let watched = self.watched();
         let lists = |node: &Arc<Node>| {
-            let group = watched.group_of(node);
+            let group = self.shared.group_of(node);
             let mut recorded = node.status.iter().flat_map(|it| &it.services);
             listed(group.as_ref(), node).contains(&name) || recorded.any(|it| it.name == name)
         };
         let here = |it: &Arc<Node>| it.namespace() == namespace;
-        self.nodes.all().into_iter().filter(|it| here(it) && lists(it)).collect()
+        self.shared.nodes.all().into_iter().filter(|it| here(it) && lists(it)).collect()
     }
 }
 

@@ -188,43 +188,42 @@ async fn work(
     map_events(&caches, &queues);
     registry.watch(manager.informers());
     manager.ready().await;
-    known.lead(caches.watched());
+    known.lead(caches.shared.clone());
     releases.learn(&caches.cells);
-    let api = || Arc::clone(&caches.api);
+    let (all, api) = (|| Arc::clone(&caches), || Arc::clone(&caches.api));
     if drives_computes {
         // A node and its compute have one name.
         let orders = orders(&caches, &[&queues.computes, &queues.nodes]);
-        let (all, images_of_new, of_nodes) = (Arc::clone(&caches), images.clone(), orders.clone());
-        let creation = ComputeLifecycle { caches: all, images: images_of_new, orders: of_nodes };
-        manager.run(creation, api(), Arc::clone(&queues.nodes)).await;
+        let creation =
+            ComputeLifecycle { caches: all(), images: images.clone(), orders: orders.clone() };
+        manager.run(creation, api(), queues.nodes).await;
         let release = releases.default_release();
-        let deployment = ComputeDeployment { caches: Arc::clone(&caches), images, release, orders };
-        manager.run(deployment, api(), Arc::clone(&queues.computes)).await;
-        let orphans = Orphans { caches: Arc::clone(&caches) };
-        manager.run(orphans, api(), Arc::clone(&queues.cleanups)).await;
-        let services = ServiceConfig { caches: Arc::clone(&caches) };
-        manager.run(services, api(), Arc::clone(&queues.services)).await;
-        let groups = GroupComputes { caches: Arc::clone(&caches) };
-        manager.run(groups, api(), Arc::clone(&queues.groups)).await;
-        let audits = AuditRuns { caches: Arc::clone(&caches) };
-        manager.run(audits, api(), Arc::clone(&queues.audits)).await;
-        let held = HeldCredentials { caches: Arc::clone(&caches) };
-        manager.run(held, api(), Arc::clone(&queues.held_credentials)).await;
+        let deployment = ComputeDeployment { caches: all(), images, release, orders };
+        manager.run(deployment, api(), queues.computes).await;
+        manager.run(Orphans { caches: all() }, api(), queues.cleanups).await;
+        manager.run(ServiceConfig { caches: all() }, api(), queues.services).await;
+        manager.run(GroupComputes { caches: all() }, api(), queues.groups).await;
+        manager.run(AuditRuns { caches: all() }, api(), queues.audits).await;
+        manager.run(HeldCredentials { caches: all() }, api(), queues.held_credentials).await;
         // Something may be held that no compute uses any more.
-        let (users, api) = (Arc::clone(&caches.rabbitmq_users), Arc::clone(&caches.api));
+        let (users, api) = (Arc::clone(&caches.rabbitmq_users), api());
         manager.spawn(async move {
             appears(|| users.open(&api), DEFINITION_POLL_INTERVAL).await;
             pending().await
         });
     }
-    if drives_computes || drives_cells {
-        read(&mut manager, &caches, &queues).await;
+    if (drives_computes || drives_cells)
+        && let Some(monitor) = &caches.nova
+    {
+        // Nova's API is read for each cell, of other operators too.
+        let readings = CellReadings::new(&caches, monitor);
+        manager.run(readings, api(), queues.cell_readings).await;
     }
     if drives_cells {
         let probes = Probes::new(http, Arc::clone(&queues.cells));
         let orders = orders(&caches, &[&queues.cells]);
-        let cells = CellHealth { caches: Arc::clone(&caches), probes, orders };
-        manager.run(cells, api(), Arc::clone(&queues.cells)).await;
+        let cells = CellHealth { caches: all(), probes, orders };
+        manager.run(cells, api(), queues.cells).await;
     }
     manager.finish().await
 }
@@ -233,11 +232,4 @@ async fn work(
 fn orders(caches: &Caches, queues: &[&Arc<WorkQueue>]) -> Option<Arc<NovaOrders>> {
     let (monitor, queues) = (caches.nova.as_ref()?, queues.iter().copied().cloned().collect());
     Some(NovaOrders::new(Arc::clone(monitor), queues))
-}
-
-/// Starts the controller that has nova's API read for each cell, of other operators too.
-async fn read(manager: &mut Manager, caches: &Arc<Caches>, queues: &Queues) {
-    let Some(monitor) = &caches.nova else { return };
-    let readings = CellReadings::new(caches, monitor);
-    manager.run(readings, Arc::clone(&caches.api), Arc::clone(&queues.cell_readings)).await;
 }

@@ -17,7 +17,6 @@ use openstack_client::{Compute, ComputeService, Fault, Hypervisor};
 use operator_core::object_key::Key;
 use operator_runtime::answer_memory::Held;
 use operator_runtime::clock;
-use operator_runtime::workqueue::WorkQueue;
 use parking_lot::Mutex;
 use tokio::time::{Instant, sleep_until};
 
@@ -50,47 +49,24 @@ pub enum CellInputs<'a> {
 /// What nova answers for services, and how many intervals it took to do so.
 type TimedServices = (Result<Held<ComputeService>, Fault>, u32);
 
-/// The queues of the objects to reconcile when a reading changes what is known of them.
-pub struct MonitorQueues {
-    /// The queue of computes.
-    pub computes: Arc<WorkQueue>,
-    /// The queue of cells, for their conditions.
-    pub cells: Arc<WorkQueue>,
-    /// The queue of cells, for what is reported of those of other operators.
-    pub cell_readings: Arc<WorkQueue>,
-    /// The queue of nodes, for what they say about deployments.
-    pub nodes: Arc<WorkQueue>,
-}
-
-impl MonitorQueues {
-    /// Returns those among all queues of the operator.
-    pub fn of(queues: &Queues) -> Self {
-        Self {
-            computes: Arc::clone(&queues.computes),
-            cells: Arc::clone(&queues.cells),
-            cell_readings: Arc::clone(&queues.cell_readings),
-            nodes: Arc::clone(&queues.nodes),
-        }
-    }
-}
-
 /// The readers of nova's APIs, which run as long as a cell uses them.
 pub struct NovaMonitor {
     interval: Duration,
     settings: ClientSettings,
     objects: MonitoredObjects,
-    queues: MonitorQueues,
+    queues: Queues,
     cells: Mutex<FollowedCells>,
     marks: Mutex<Marks>,
 }
 
 impl NovaMonitor {
-    /// Creates a monitor that reads nothing yet.
+    /// Creates a monitor that reads nothing yet; `queues` are those of the objects to reconcile when a
+    /// reading changes what is known of them.
     pub fn new(
         interval: Duration,
         settings: ClientSettings,
         objects: MonitoredObjects,
-        queues: MonitorQueues,
+        queues: Queues,
     ) -> Arc<Self> {
         let (cells, marks) = (Mutex::default(), Mutex::default());
         Arc::new(Self { interval, settings, objects, queues, cells, marks })

@@ -120,7 +120,8 @@ impl NovaOrders {
 
     /// Returns that nothing is done about a host whose service nova shows to be that of another compute.
     fn rival(&self, object: &Key, order: &OrderOfHost) -> Option<HostProgress> {
-        if !order.is_about_own_host() {
+        // The others are about hosts that a cell looks after.
+        if matches!(order.order, HostOrder::DeleteLeftover(_) | HostOrder::Inspect) {
             return None;
         }
         let confirmed = self.monitor.confirmed_on(&order.cell, &order.host);
@@ -133,7 +134,7 @@ impl NovaOrders {
         let cell = &order.cell;
         match self.monitor.shared(cell) {
             // The object learns of the other nova by its reading, and takes the order back.
-            Some(api) if order.meant_for.is_of_another(api.nova.as_ref()) => {
+            Some(api) if order.meant_for.is_elsewhere(api.nova.as_ref()) => {
                 Some(HostProgress::Pending)
             }
             Some(api) => {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use operator_runtime::workqueue::WorkQueue;
 
-/// The work queue of each controller.
-#[derive(Default)]
+/// The work queue of each controller; clones share them.
+#[derive(Clone, Default)]
 pub struct Queues {
     /// Keys of nodes.
     pub nodes: Arc<WorkQueue>,

@@ -79,10 +79,8 @@ impl MonitoredObjects {
     pub(crate) fn recorded_on(&self, cell: &Key, host: &str, service_id: &str) -> Vec<Key> {
         let mut all = self.caches.computes.indexed(BY_CELL, cell);
         all.retain(|it| {
-            it.status.as_ref().is_some_and(|it| {
-                it.host_name.as_deref() == Some(host)
-                    && it.service_id.as_deref() == Some(service_id)
-            })
+            let id = it.status.as_ref().and_then(|it| it.service_id.as_deref());
+            it.host_name() == Some(host) && id == Some(service_id)
         });
         Key::of_each(all)
     }

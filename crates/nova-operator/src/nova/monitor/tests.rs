@@ -8,6 +8,7 @@ use std::time::Duration;
 use api::dataplane::SeenDeployment;
 use operator_runtime::cache::WriteThrough as _;
 use operator_runtime::metrics::Metrics;
+use operator_runtime::workqueue::WorkQueue;
 use serde_json::{Value, json};
 use testkit::http_server::{Asked, server};
 
@@ -114,7 +115,7 @@ fn world_of(interval: Duration, cells_are_ours: bool) -> World {
     let (metrics, queues) = (Metrics::new("test"), Queues::default());
     let objects = MonitoredObjects { caches, cells_are_ours };
     let settings = settings(&metrics, leads());
-    let monitor = NovaMonitor::new(interval, settings, objects, MonitorQueues::of(&queues));
+    let monitor = NovaMonitor::new(interval, settings, objects, queues.clone());
     World { monitor, metrics, queues }
 }
 

@@ -20,8 +20,8 @@ use tokio::time::timeout;
 use super::*;
 use crate::nova::drain::order::{Drain, DrainMode, MARKER, Stop};
 use crate::nova::identity::Identity;
+use crate::nova::monitor::CellInputs;
 use crate::nova::monitor::objects::MonitoredObjects;
-use crate::nova::monitor::{CellInputs, MonitorQueues};
 use crate::shared_caches::SharedCaches;
 use crate::shared_caches::queues::Queues;
 use crate::test_cloud::{leads, settings, token, view};
@@ -115,7 +115,7 @@ fn world_with(
     let (queue, others) = (Arc::<WorkQueue>::default(), Queues::default());
     let interval = Duration::from_millis(20);
     let settings = settings(&Metrics::new("test"), leadership);
-    let monitor = NovaMonitor::new(interval, settings, objects, MonitorQueues::of(&others));
+    let monitor = NovaMonitor::new(interval, settings, objects, others.clone());
     monitor.follow(&cell(), complete(&view(address, "p")));
     let queues = vec![Arc::clone(&queue), Arc::clone(&others.nodes)];
     let orders = NovaOrders::new(Arc::clone(&monitor), queues);
