@@ -1,16 +1,18 @@
-//! The inputs that a cell gives to each of its computes, each with its digest.
+//! The inputs that a cell gives to each of its computes: as a view, and each with its digest.
 
 use std::collections::BTreeMap;
 
 use api::nova::Cell;
 use kube::ResourceExt;
 use nova_config::conf::{
-    AC_ID, AC_SECRET, CA_BUNDLE, NO_VNC_PROXY_URL, NOTIFICATION_TRANSPORT_URL, PROJECT_DOMAIN,
-    PROJECT_NAME, QUORUM_QUEUES, REGION_NAME, SERVICE_PASSWORD, TRANSPORT_URL, USER_DOMAIN, is_set,
+    AC_ID, AC_SECRET, CA_BUNDLE, CellFault, CellInput, CellView, NO_VNC_PROXY_URL,
+    NOTIFICATION_TRANSPORT_URL, PROJECT_DOMAIN, PROJECT_NAME, QUORUM_QUEUES, REGION_NAME,
+    SERVICE_PASSWORD, SecretView, TRANSPORT_URL, USER_DOMAIN, is_set,
 };
 use operator_core::hash;
 use operator_core::keyed::Inputs;
 use operator_runtime::source_cache::Content;
+use operator_runtime::tls_stream::CaTrust;
 
 /// Key in `status.hash` of a cell: the digest of the inputs of the last probes.
 pub const CREDENTIALS: &str = "credentials";
@@ -34,6 +36,27 @@ const CELL_KEYS: [&str; 8] = [
 
 /// The keys that are inputs only where they are set: operators of cells write them empty too.
 const OPTIONAL_KEYS: [&str; 3] = [AC_ID, AC_SECRET, NOTIFICATION_TRANSPORT_URL];
+
+/// Returns the cell as computes use it; `None` while a Secret is missing.
+pub fn view(
+    cell: &Cell,
+    secret: Option<&Content>,
+    message_bus: Option<&Content>,
+) -> Option<Result<CellView, Vec<CellFault>>> {
+    let spec = &cell.spec;
+    let namespace = cell.metadata.namespace.as_deref().unwrap_or_default();
+    Some(CellView::read(&CellInput {
+        is_ca_bundle: CaTrust::is_bundle,
+        keystone_auth_url: &spec.keystone_auth_url,
+        service_user: &spec.service_user,
+        secret: secret_view(namespace, &spec.secret, secret?),
+        message_bus: secret_view(namespace, &spec.cell_message_bus_secret_name, message_bus?),
+    }))
+}
+
+fn secret_view<'a>(namespace: &'a str, name: &'a str, content: &'a Content) -> SecretView<'a> {
+    SecretView { namespace, name, data: content.entries().collect() }
+}
 
 /// Returns the inputs of a cell: the addresses of its services and the credentials for them.
 pub fn of_cell(cell: &Cell, secret: Option<&Content>, message_bus: Option<&Content>) -> Inputs {

@@ -9,11 +9,11 @@ use crate::cell::credential_rotation;
 use crate::cell::credential_rotation::RotationProgress;
 use crate::cell::hosts::orders::orders;
 use crate::cell::hosts::release;
-use crate::cell::observed::{Observed, view};
+use crate::cell::observed::Observed;
 use crate::cell::{
     conductor, config, discovery, leftovers, mappings, nova_api, nova_matches, status,
 };
-use crate::cell_inputs::of_cell;
+use crate::cell_inputs::{of_cell, view};
 use crate::finalizers;
 use crate::nova::drain::order::OrderOfHost;
 
@@ -30,9 +30,10 @@ pub fn decide(
         plan.steps.extend(remove_finalizer(&**cell, finalizers::CELL, because));
         return plan;
     }
-    let view = view(cell, &seen.secret, &seen.message_bus);
+    let (secret, message_bus) = (seen.secret.as_ref(), seen.message_bus.as_ref());
+    let view = view(cell, secret, message_bus);
     let complete = view.as_ref().and_then(|it| it.as_ref().ok());
-    let present = of_cell(cell, seen.secret.content.as_ref(), seen.message_bus.content.as_ref());
+    let present = of_cell(cell, secret, message_bus);
     let config = config::render(seen, complete);
     let count = complete.map(|_| RotationProgress::of(&seen.computes, &present));
     let previous = cell.conditions();

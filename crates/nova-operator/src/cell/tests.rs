@@ -18,7 +18,7 @@ use operator_runtime::source_cache::Values;
 use serde_json::{Value, json};
 use testkit::golden::recorded;
 
-use super::observed::{Answers, NamedSecret, Rendered};
+use super::observed::{Answers, Rendered};
 use super::{Observed, decide};
 use crate::cell::probe::{HostOutcome, KeystoneFault, Login};
 use crate::cell_inputs::{CREDENTIALS, of_cell};
@@ -29,10 +29,10 @@ use crate::reasons;
 
 const PASSWORD: &str = "bus-password";
 
-fn secret(name: &str, entries: &[(&str, &str)]) -> NamedSecret {
+fn secret(entries: &[(&str, &str)]) -> Option<Content> {
     let entry = |(key, value): &(&str, &str)| ((*key).to_owned(), value.as_bytes().to_vec());
     let values: BTreeMap<_, _> = entries.iter().map(entry).collect();
-    NamedSecret { name: name.into(), content: Some(Content::from(Values::new("1", values))) }
+    Some(Content::from(Values::new("1", values)))
 }
 
 /// A deployed compute of the cell, without recorded inputs.
@@ -60,7 +60,7 @@ fn deployed(name: &str, inputs: &Inputs) -> Arc<ExternalCompute> {
 
 /// The current inputs that the cell gives to its computes.
 fn present(seen: &Observed) -> Inputs {
-    of_cell(&seen.cell, seen.secret.content.as_ref(), seen.message_bus.content.as_ref())
+    of_cell(&seen.cell, seen.secret.as_ref(), seen.message_bus.as_ref())
 }
 
 fn answer(address: &str, login: Login) -> HostOutcome {
@@ -91,8 +91,8 @@ fn seen() -> Observed {
     let url = format!("rabbit://nova:{PASSWORD}@192.0.2.2:5672,nova:{PASSWORD}@192.0.2.3:5672/v");
     Observed {
         cell: Arc::new(cell),
-        secret: secret("nova-cell1", &[("ServicePassword", "keystone-password")]),
-        message_bus: secret("bus", &[("transport_url", &url)]),
+        secret: secret(&[("ServicePassword", "keystone-password")]),
+        message_bus: secret(&[("transport_url", &url)]),
         is_probed: true,
         answers: Some(Answers {
             message_bus: vec![
@@ -239,7 +239,7 @@ fn a_keystone_that_does_not_answer_is_named_with_its_address() {
 #[test]
 fn a_missing_secret_and_a_missing_key_are_named_with_the_next_step() {
     let mut missing = seen();
-    missing.secret.content = None;
+    missing.secret = None;
     (missing.is_probed, missing.answers) = (false, None);
     let input = condition(&missing, "InputReady");
     assert_eq!(input.reason, "SecretNotFound");
@@ -247,7 +247,7 @@ fn a_missing_secret_and_a_missing_key_are_named_with_the_next_step() {
     assert_eq!(condition(&missing, "MessageBusReady").status, ConditionStatus::Unknown);
 
     let mut lacking = seen();
-    lacking.message_bus = secret("bus", &[("other", "x")]);
+    lacking.message_bus = secret(&[("other", "x")]);
     (lacking.is_probed, lacking.answers) = (false, None);
     let input = condition(&lacking, "Ready");
     assert_eq!(input.reason, "SecretIncomplete");
@@ -297,7 +297,7 @@ fn the_secret_is_written_again_when_it_is_changed_by_hand_or_its_inputs_change_a
         pass(&mut seen);
         assert_eq!(seen.rendered, Some(whole.clone()));
     }
-    seen.message_bus = secret("bus", &[("transport_url", "rabbit://nova:new@192.0.2.2/v")]);
+    seen.message_bus = secret(&[("transport_url", "rabbit://nova:new@192.0.2.2/v")]);
     assert!(pass(&mut seen));
     assert_ne!(seen.rendered, Some(whole));
     assert!(!pass(&mut seen));
@@ -324,7 +324,7 @@ fn nothing_is_rendered_for_a_cell0_nor_from_incomplete_inputs_nor_for_a_cell_tha
     type Change = fn(&mut Observed);
     let cases: [(Change, &str); 3] = [
         (|it| Arc::make_mut(&mut it.cell).spec.cell_name = "cell0".into(), "NotNeeded"),
-        (|it| it.message_bus = secret("bus", &[]), "InputMissing"),
+        (|it| it.message_bus = secret(&[]), "InputMissing"),
         (
             |it| {
                 let now = serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap();
@@ -467,7 +467,7 @@ fn a_conductor_that_did_not_answer_a_compute_is_told_by_the_cell() {
 #[test]
 fn without_complete_inputs_nobody_counts() {
     let mut seen = seen();
-    seen.secret.content = None;
+    seen.secret = None;
     (seen.is_probed, seen.answers) = (false, None);
     let found = status(&seen);
     assert_eq!((found.computes, found.up_to_date_computes), (Some(2), None));
@@ -486,7 +486,7 @@ fn a_rotation_is_told_in_one_write_for_each_change_of_the_count() {
     assert!(pass(&mut seen));
     let tried = |seen: &Observed| seen.cell.status.as_ref().unwrap().hash[CREDENTIALS].clone();
     let before = tried(&seen);
-    seen.message_bus = secret("bus", &[("transport_url", "rabbit://nova:new@192.0.2.2/v")]);
+    seen.message_bus = secret(&[("transport_url", "rabbit://nova:new@192.0.2.2/v")]);
     // Results with the old Secrets do not count for these.
     let answers = seen.answers.take();
     assert!(pass(&mut seen));

@@ -32,7 +32,7 @@ pub fn observe(
 ) -> Option<HostsSeen> {
     let monitor = caches.nova.as_deref().filter(|_| !is_cell_zero(cell))?;
     let from = Sources { caches, monitor, cell: key };
-    let leftovers = cell.status.as_ref().map(|it| it.leftovers.as_slice()).unwrap_or_default();
+    let leftovers = cell.leftovers();
     let is_releasing = is_terminating(cell) && computes.is_empty();
     Some(HostsSeen {
         leftovers: from.leftovers(leftovers),
@@ -47,7 +47,7 @@ impl Sources<'_> {
         if leftovers.is_empty() {
             return <_>::default();
         }
-        let mut computes = self.caches.computes.all();
+        let mut computes = self.caches.shared.computes.all();
         computes.retain(|it| it.metadata.namespace.as_ref() == Some(&self.cell.namespace));
         let is_there =
             |it: &&Leftover| computes.iter().any(|of| of.uid().as_ref() == Some(&it.uid));

@@ -28,7 +28,7 @@ pub fn is_free(seen: &Observed) -> bool {
 /// Returns the hosts in the list of leftovers of which UUIDs are still to be deleted: nothing else has
 /// these UUIDs.
 fn left_behind(seen: &Observed) -> Vec<&str> {
-    let all = seen.cell.status.iter().flat_map(|it| &it.leftovers);
+    let all = seen.cell.leftovers().iter();
     all.filter(|it| has_ids(it)).map(|it| it.host_name.as_str()).collect()
 }
 

@@ -1,12 +1,9 @@
 //! Builds the Job that reads which hosts nova maps.
 
 use api::nova::{Cell, MappingReading};
-use jiff::Timestamp;
-use operator_core::hash;
 use operator_core::plan::Step;
 
-use crate::cell::discovery::build::{CONFIG_FOLDER, Program, job, named};
-use crate::cell::observed::discovery::uid;
+use crate::cell::discovery::build::{CONFIG_FOLDER, Program, job};
 use crate::cell::observed::mappings::MAPPINGS_LABEL;
 use crate::requested::host_discovery::Settings;
 
@@ -16,13 +13,6 @@ const DEADLINE_SECONDS: i64 = 300;
 const RESULT: &str = "/dev/termination-log";
 /// The program of the container.
 pub(crate) const SCRIPT: &str = include_str!("list-hosts.sh");
-
-/// Returns the name of a reading's Job, derived from the cell, the hosts, the number of the attempt
-/// and the time of its record.
-pub fn job_name(cell: &Cell, hosts: &[String], attempt: i64, since: Timestamp) -> String {
-    let identity = hash::short(&(uid(cell), hosts, attempt, since.as_second()));
-    named(cell, "host-mappings", &identity)
-}
 
 /// Returns the step that creates the Job of a reading.
 pub fn mappings_job(cell: &Cell, settings: &Settings, reading: &MappingReading) -> Step {

@@ -9,7 +9,7 @@ use k8s_openapi::api::batch::v1::Job;
 use kube::ResourceExt;
 use nova_config::conditions::HOST_MAPPED;
 use operator_core::finalizers::is_terminating;
-use operator_core::object_key::Key;
+use operator_core::plan::{Step, Target};
 
 /// The Jobs of a cell, and its Secret.
 #[derive(Clone, Debug, Default)]
@@ -53,6 +53,13 @@ pub fn end(job: &Job) -> Option<End> {
         "Failed" => Some(End::Failed(it.message.clone().unwrap_or_default())),
         _ => None,
     })
+}
+
+/// Returns the steps that delete Jobs which have ended, but those that are kept.
+pub fn deletions(jobs: &[Arc<Job>], is_kept: impl Fn(&Job) -> bool) -> Vec<Step> {
+    let has_ended = |it: &Job| end(it).is_some() && !is_terminating(it);
+    let not_needed = jobs.iter().filter(|it| has_ended(it) && !is_kept(it));
+    not_needed.map(|it| Step::delete(Target::of(&**it), "its result is recorded")).collect()
 }
 
 /// A host that nova reports as not mapped, and since when.

@@ -35,8 +35,8 @@ pub enum LeftoverSeen {
 /// A compute that has no host name yet counts by its own name.
 pub fn user(leftover: &Leftover, computes: &[Arc<ExternalCompute>]) -> Option<String> {
     let has_host = |it: &&Arc<ExternalCompute>| {
-        let host = it.status.as_ref().and_then(|it| it.host_name.as_deref());
-        host.map_or_else(|| it.name_any() == leftover.compute, |it| it == leftover.host_name)
+        it.host_name()
+            .map_or_else(|| it.name_any() == leftover.compute, |it| it == leftover.host_name)
     };
     let compute = computes.iter().find(has_host);
     compute.map(|it| format!("NovaExternalCompute {}", it.name_any()))

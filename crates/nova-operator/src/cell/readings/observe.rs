@@ -15,10 +15,9 @@ use operator_runtime::source_cache::SourceCache;
 use parking_lot::Mutex;
 
 use crate::cell::nova_api::{fails, not_listed, unread};
-use crate::cell::observe::named;
-use crate::cell::observed::view;
 use crate::cell::readings::observed::Observed;
 use crate::cell::status::input;
+use crate::cell_inputs::view;
 use crate::controller_names::CELL_READINGS;
 use crate::nova::health::ApiHealth;
 use crate::nova::monitor::{CellInputs, NovaMonitor};
@@ -71,12 +70,13 @@ pub async fn observe(
     // Registered before reading, so that a change in between enqueues the cell again.
     let both = [secret.clone(), message_bus.clone()];
     sources.secrets.depends(CELL_READINGS, key, both.into());
-    let secret = named(&sources.secrets, &sources.api, secret).await?;
-    let message_bus = named(&sources.secrets, &sources.api, message_bus).await?;
-    let view = view(&cell, &secret, &message_bus);
-    let input = input(&cell, &secret, &message_bus, view.as_ref());
+    let secret = sources.secrets.content(&sources.api, &secret).await?;
+    let message_bus = sources.secrets.content(&sources.api, &message_bus).await?;
+    let (secret, message_bus) = (secret.as_ref(), message_bus.as_ref());
+    let view = view(&cell, secret, message_bus);
+    let input = input(&cell, secret, message_bus, view.as_ref());
     let inputs = match &view {
-        Some(Ok(view)) => CellInputs::Complete { view, secret: &secret.name },
+        Some(Ok(view)) => CellInputs::Complete { view, secret: &cell.spec.secret },
         Some(Err(_)) | None => CellInputs::Missing(&input.message),
     };
     monitor.follow(key, inputs);

@@ -19,7 +19,6 @@ use testkit::http_server::server;
 
 use super::*;
 use crate::nova::health::ApiHealth;
-use crate::nova::monitor::MonitorQueues;
 use crate::nova::monitor::objects::MonitoredObjects;
 use crate::shared_caches::SharedCaches;
 use crate::shared_caches::queues::Queues;
@@ -52,8 +51,7 @@ impl World {
         let (queues, cells) = (Queues::default(), Cache::new(vec![]));
         let objects = MonitoredObjects { caches: SharedCaches::default(), cells_are_ours };
         let settings = settings(&Metrics::new("test"), leads());
-        let of = MonitorQueues::of(&queues);
-        let monitor = NovaMonitor::new(Duration::from_millis(5), settings, objects, of);
+        let monitor = NovaMonitor::new(Duration::from_millis(5), settings, objects, queues.clone());
         let sources = Sources {
             cells,
             secrets: SourceCache::new(&[], &Keys::default(), &secrets, &config_maps),
