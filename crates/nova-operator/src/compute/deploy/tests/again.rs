@@ -20,21 +20,17 @@ fn a_failure_takes_ready_from_a_deployed_compute_until_a_changed_input_runs() {
     let n_runs = world.n_runs();
     world.configure(Some("[libvirt]\ncpu_mode = host-passthrough\n")).settle();
     assert_eq!(world.n_runs(), n_runs + 1);
-    for result in ["Ok", "Ok"] {
-        world.end(result).settle();
-    }
+    world.end_well(2);
     assert_eq!(world.condition("Ready").status, ConditionStatus::True);
 }
 
 #[test]
 fn a_compute_is_deployed_once_its_node_is_ready() {
     let mut world = World::new();
-    world.node().status.as_mut().unwrap().conditions =
-        serde_json::from_value(ready("False")).unwrap();
+    world.set_node_ready("False");
     world.settle();
     assert_eq!((world.n_runs(), world.reason("NodeReady").as_str()), (0, "NodeNotReady"));
-    world.node().status.as_mut().unwrap().conditions =
-        serde_json::from_value(ready("True")).unwrap();
+    world.set_node_ready("True");
     assert!(world.settle().contains(&"run libvirt".to_owned()));
 }
 
@@ -91,10 +87,7 @@ fn what_the_node_passes_on_reaches_every_run() {
         "mounts": [{ "name": "ceph", "mountPath": "/etc/ceph" }],
     }]))
     .unwrap();
-    for _ in 0..3 {
-        world.settle();
-        world.end("Ok");
-    }
+    world.run_all();
     assert_eq!(world.seen.runs.len(), 3);
     for run in &world.seen.runs {
         let spec = &run.spec;

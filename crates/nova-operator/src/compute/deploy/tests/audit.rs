@@ -37,15 +37,9 @@ fn differs() -> Verdict {
 
 #[track_caller]
 fn check(world: &World, status: ConditionStatus, reason: &str, part: &str) {
-    let found = world.condition("ConfigurationInSync");
-    assert_eq!((found.status, found.reason.as_str()), (status, reason));
-    assert!(found.message.contains(part), "{}", found.message);
+    assert_eq!(world.condition("ConfigurationInSync").status, status);
+    world.says("ConfigurationInSync", reason, &[part]);
     assert_eq!(world.reason("Ready"), "Ready", "an audit changes no Ready");
-}
-
-fn has_condition(world: &World, type_: &str) -> bool {
-    let status = world.seen.compute.status.as_ref().unwrap();
-    find(&status.conditions, type_).is_some()
 }
 
 /// Lets every run succeed; returns how many there were.
@@ -91,7 +85,7 @@ fn the_condition_says_what_the_last_audit_found_and_is_written_once_for_each_res
     assert_eq!(world.settle(), [""; 0], "the run of the last audit is gone, its result is not");
     world.seen.audited.request = AuditRequest::Absent;
     assert_eq!(world.settle(), ["status"]);
-    assert!(!has_condition(&world, "ConfigurationInSync"));
+    assert!(!world.has_condition("ConfigurationInSync"));
 }
 
 #[test]
@@ -101,9 +95,11 @@ fn a_deployment_that_fails_after_an_audit_leaves_it_unknown_whether_the_host_is_
     world.configure(Some("[DEFAULT]\nmax_concurrent_builds = 7\n")).settle();
     world.now += SignedDuration::from_mins(1);
     world.end("Failed").settle();
-    let found = world.condition("ConfigurationInSync");
-    assert_eq!((found.status, &*found.reason), (ConditionStatus::Unknown, "DeploymentFailedSince"));
-    assert!(found.message.contains("on host n0 since its last audit"), "{}", found.message);
+    world.says(
+        "ConfigurationInSync",
+        "DeploymentFailedSince",
+        &["on host n0 since its last audit"],
+    );
     world.configure(Some("[DEFAULT]\nmax_concurrent_builds = 8\n")).settle();
     assert!(world.seen.runs.iter().any(is_open), "it is tried again");
     assert_eq!(world.condition("ConfigurationInSync").reason, "DeploymentFailedSince");
@@ -223,12 +219,7 @@ fn what_a_deployment_did_not_mend_waits_for_the_next_audit() {
 /// A deployed compute of a node whose services of phase 0 are audited too.
 fn beside_phase_zero(repairs: bool) -> World {
     let mut world = world(repairs);
-    let owner = json!({
-        "apiVersion": "dataplane.openstack.org/v1beta1", "kind": "OpenStackDataPlaneNode",
-        "name": "n0", "uid": "uid-n0", "controller": true,
-    });
-    let owners = Some(vec![serde_json::from_value(owner).unwrap()]);
-    world.compute().metadata.owner_references = owners;
+    world.own();
     world.node().annotations_mut().insert(CELL.into(), "nova-cell1".into());
     world.seen.audited.playbooks = vec!["example.site.motd_audit".to_owned()];
     world.settle();
@@ -238,13 +229,11 @@ fn beside_phase_zero(repairs: bool) -> World {
 
 /// The node's services run once more, as another instance of the host; then those of the compute.
 fn deploy_node(world: &mut World, instance: &str) -> usize {
-    let status = world.node().status.as_mut().unwrap();
-    status.host_instance = Some(instance.to_owned());
-    status.conditions = serde_json::from_value(ready("False")).unwrap();
+    world.node().status.as_mut().unwrap().host_instance = Some(instance.to_owned());
+    world.set_node_ready("False");
     world.settle();
     assert!(!world.seen.runs.iter().any(is_open), "the node is not ready");
-    let status = world.node().status.as_mut().unwrap();
-    status.conditions = serde_json::from_value(ready("True")).unwrap();
+    world.set_node_ready("True");
     world.settle();
     deploy(world)
 }
@@ -271,7 +260,7 @@ fn a_repair_beside_audited_services_requests_the_nodes_deployment_once_for_each_
         messages.push(found.message);
         assert_eq!(world.settle(), [""; 0]);
         assert_eq!(deploy_node(&mut world, instance), 3);
-        assert!(!has_condition(&world, REQUESTED), "it is served");
+        assert!(!world.has_condition(REQUESTED), "it is served");
         check(&world, ConditionStatus::Unknown, "DeployedSince", "audited once more");
         assert_eq!(world.settle(), [""; 0]);
     }
@@ -285,7 +274,7 @@ fn a_node_that_is_not_deployed_is_not_requested_although_its_compute_is() {
     for (deploy, is_requested) in [(Some(false), false), (Some(true), true), (None, true)] {
         world.node().status.as_mut().unwrap().deploy = deploy;
         audited(&mut world, differs());
-        assert_eq!(has_condition(&world, REQUESTED), is_requested, "{deploy:?}");
+        assert_eq!(world.has_condition(REQUESTED), is_requested, "{deploy:?}");
     }
 }
 
@@ -307,11 +296,11 @@ fn what_a_deployment_of_the_node_did_not_mend_waits_for_the_next_audit() {
     assert_eq!(deploy_node(&mut world, "q1"), 3);
     end(&mut world, true, differs());
     check(&world, ConditionStatus::False, "OutOfSync", "did not mend that");
-    assert!(!has_condition(&world, REQUESTED), "it is deployed without end");
+    assert!(!world.has_condition(REQUESTED), "it is deployed without end");
     audited(&mut world, differs());
-    assert!(has_condition(&world, REQUESTED));
+    assert!(world.has_condition(REQUESTED));
     audited(&mut world, Verdict::InSync);
-    assert!(!has_condition(&world, REQUESTED), "nothing is left to repair");
+    assert!(!world.has_condition(REQUESTED), "nothing is left to repair");
     assert!(!world.seen.runs.iter().any(is_open));
 }
 
@@ -322,7 +311,7 @@ fn without_a_repair_the_command_deploys_what_is_audited() {
     let mut world = beside_phase_zero(false);
     audited(&mut world, differs());
     check(&world, ConditionStatus::False, "OutOfSync", of_node);
-    assert!(!has_condition(&world, REQUESTED));
+    assert!(!world.has_condition(REQUESTED));
     world.seen.audited.playbooks.clear();
     world.settle();
     check(&world, ConditionStatus::False, "OutOfSync", of_compute);
@@ -333,10 +322,10 @@ fn nothing_is_requested_of_a_node_that_is_not_deployed_or_does_not_own_the_compu
     let mut world = beside_phase_zero(true);
     world.compute().spec.deploy = Some(false);
     audited(&mut world, differs());
-    assert!(!has_condition(&world, REQUESTED));
+    assert!(!world.has_condition(REQUESTED));
     let mut world = beside_phase_zero(true);
     world.compute().metadata.owner_references = None;
     audited(&mut world, differs());
-    assert!(!has_condition(&world, REQUESTED));
+    assert!(!world.has_condition(REQUESTED));
     assert_eq!(deploy(&mut world), 3, "it is repaired alone");
 }

@@ -7,12 +7,7 @@ use super::*;
 /// A deployed compute that its node owns, with that annotation on the node.
 fn asked(cell: Option<&str>) -> World {
     let mut world = World::deployed();
-    let owner = json!({
-        "apiVersion": "dataplane.openstack.org/v1beta1", "kind": "OpenStackDataPlaneNode",
-        "name": "n0", "uid": "uid-n0", "controller": true,
-    });
-    let owners = Some(vec![serde_json::from_value(owner).unwrap()]);
-    world.compute().metadata.owner_references = owners;
+    world.own();
     world.node().annotations_mut().extend(cell.map(|it| (CELL.to_owned(), it.to_owned())));
     world
 }
@@ -29,9 +24,7 @@ fn a_mismatch_is_told_deploys_nothing_and_goes_with_its_cause() {
     ] {
         let mut world = asked(cell);
         assert_eq!(world.settle(), ["status"], "{cell:?}");
-        let told = world.condition("CellMatches");
-        assert_eq!((told.status, told.reason.as_str()), (ConditionStatus::False, "CellMismatch"));
-        assert!(told.message.contains(words), "{}", told.message);
+        world.says("CellMatches", "CellMismatch", &[words]);
         assert_eq!(world.condition("Ready").status, ConditionStatus::True);
 
         world.node().annotations_mut().insert(CELL.into(), "nova-cell1".into());
@@ -74,11 +67,7 @@ fn a_role_that_is_deleted_undoes_nothing_although_it_named_the_configuration() {
     let defaults = content(&[("02-nova-default.conf", "[DEFAULT]\ndebug = True\n")]);
     world.seen.default_config =
         Some(DefaultConfig { name: "defaults".into(), content: Some(defaults) });
-    for _ in 0..3 {
-        world.settle();
-        world.end("Ok");
-    }
-    world.settle();
+    world.run_all().settle();
     let files = world.files.clone();
     assert!(files.contains_key("02-nova-default.conf"));
 

@@ -56,11 +56,6 @@ fn is_drain_for(world: &mut World, target: Option<&DisruptionTarget>) -> bool {
     matches!(ordered(world), Some((HostOrder::DrainForChange(_), of)) if of.as_ref() == target)
 }
 
-fn has_drained(world: &World) -> bool {
-    let status = world.seen.compute.status.as_ref().unwrap();
-    find(&status.conditions, "Drained").is_some()
-}
-
 #[test]
 fn a_host_is_drained_for_the_deployment_that_waits_for_it_and_given_back_when_it_has_succeeded() {
     let (mut world, target) = awaited("true");
@@ -85,7 +80,7 @@ fn a_host_is_drained_for_the_deployment_that_waits_for_it_and_given_back_when_it
     assert_eq!(ordered(&mut world), Some((HostOrder::EnableOnceUp, None)));
     disabled(&mut world, None);
     found(&mut world, HostProgress::Released);
-    assert_eq!((ordered(&mut world), has_drained(&world)), (None, false));
+    assert_eq!((ordered(&mut world), world.has_condition("Drained")), (None, false));
 }
 
 #[test]
@@ -118,13 +113,11 @@ fn without_the_annotation_nothing_is_drained_and_another_value_is_refused_with_t
     for drain_before in ["false", ""] {
         let (mut world, _) = awaited(drain_before);
         if drain_before == "false" {
-            assert_eq!((ordered(&mut world), has_drained(&world)), (None, false));
+            assert_eq!((ordered(&mut world), world.has_condition("Drained")), (None, false));
             continue;
         }
         assert_eq!(ordered(&mut world), None);
-        let said = world.condition("Drained");
-        assert_eq!(said.reason, "DrainInvalid");
-        assert!(said.message.contains("OpenStackDataPlaneNodeSet edpm"), "{}", said.message);
+        world.says("Drained", "DrainInvalid", &["OpenStackDataPlaneNodeSet edpm"]);
     }
     // The user's drain is no permission by itself, and names the deployment too.
     let (mut world, target) = awaited("true");
@@ -141,11 +134,11 @@ fn a_host_that_nova_does_not_list_or_no_deployment_has_proved_is_not_empty_and_t
     read(&mut world, None, None);
     found(&mut world, HostProgress::NotFound);
     assert!(is_drain_for(&mut world, Some(&target)));
-    let said = world.condition("Drained");
-    assert_eq!((said.status, &*said.reason), (ConditionStatus::Unknown, "ServiceNotFound"));
-    for part in ["does not list host n0.example.org", "OpenStackDataPlaneNode n0 to false"] {
-        assert!(said.message.contains(part), "{}", said.message);
-    }
+    world.says(
+        "Drained",
+        "ServiceNotFound",
+        &["does not list host n0.example.org", "OpenStackDataPlaneNode n0 to false"],
+    );
     // Its records are lost, as after a restore without status.
     world.compute().status = None;
     world.node().status.as_mut().unwrap().services.clear();
@@ -205,8 +198,7 @@ fn a_host_that_stays_after_all_has_the_service_enabled_that_its_removal_disabled
     disabled(&mut world, Some(&format!("{REMOVAL_MARKER}: it leaves")));
     world.settle();
     assert_eq!(ordered(&mut world), Some((HostOrder::Enable, None)));
-    let types = world.seen.compute.status.iter().flat_map(|it| &it.conditions);
-    assert!(types.into_iter().all(|it| it.type_ != "HostCleaned"));
+    assert!(!world.has_condition("HostCleaned"));
     assert_eq!(world.reason("Ready"), "Ready");
     disabled(&mut world, Some(MARKER));
     assert_eq!(ordered(&mut world), Some((HostOrder::Enable, None)));

@@ -73,6 +73,5 @@ fn without_a_learned_key_known_hosts_decide() {
     world.settle();
     assert_eq!(world.host().get("scanHostKey"), None);
     world.end("HostKeyMismatch").settle();
-    let message = world.condition("Ready").message;
-    assert!(message.contains("correct known_hosts of the ssh Secret"), "{message}");
+    world.mentions("Ready", &["correct known_hosts of the ssh Secret"]);
 }

@@ -9,7 +9,7 @@ use crate::nova::drain::progress::{HostProgress, IdentityUse, Occupied};
 use crate::nova::health::{HostHealth, MappingHealth, ServiceHealth};
 
 const ID: &str = "0a3c8b1e-5f0d-4c59-9d5c-7d1b8c0d2e11";
-const ROLE: &str = "/usr/share/ansible/collections/ansible_collections/osp/edpm/roles/edpm_nova/tasks/identity.yml:3";
+pub(super) const ROLE: &str = "/usr/share/ansible/collections/ansible_collections/osp/edpm/roles/edpm_nova/tasks/identity.yml:3";
 
 /// A deployed compute whose identity nova has.
 fn world() -> World {
@@ -24,7 +24,7 @@ fn world() -> World {
 }
 
 /// Fails the running run in this task.
-fn fail(world: &mut World, path: &str, task: &str) {
+pub(super) fn fail(world: &mut World, path: &str, task: &str) {
     let run = world.seen.runs.iter().position(is_open).unwrap();
     let status = json!({
         "JobStatus": "Failed",
@@ -49,10 +49,9 @@ fn reinstalled() -> World {
 }
 
 /// What the last run of nova was given: the recorded identity, and whether it may be restored.
-fn given(world: &World) -> (Value, Value) {
-    let is_nova = |it: &&Arc<AnsibleEe>| it.labels()["edpm.openstack.org/service"] == "nova";
-    let run = world.seen.runs.iter().rfind(is_nova).unwrap();
-    let variable = |name: &str| run.spec.extra_vars.get(name).cloned().unwrap_or_default();
+pub(super) fn given(world: &World) -> (Value, Value) {
+    let vars = &world.run_of_nova().spec.extra_vars;
+    let variable = |name: &str| vars.get(name).cloned().unwrap_or_default();
     (variable("edpm_nova_compute_id"), variable("edpm_nova_restore_compute_id"))
 }
 
@@ -70,9 +69,8 @@ fn free() -> HostProgress {
 #[track_caller]
 fn says(world: &World, reason: &str, part: &str) {
     for type_ in ["Ready", "DeploymentReady"] {
-        let found = world.condition(type_);
-        assert_eq!((found.status, &*found.reason), (ConditionStatus::False, reason), "{found:?}");
-        assert!(found.message.contains(part), "{}", found.message);
+        assert_eq!(world.condition(type_).status, ConditionStatus::False);
+        world.says(type_, reason, &[part]);
     }
 }
 
@@ -99,9 +97,7 @@ fn what_nova_had_under_the_name_before_the_compute_registered_is_given_to_no_run
     assert_eq!(given(&world), (Value::Null, Value::Null));
     let recorded = |it: &World| it.seen.compute.status.as_ref().unwrap().compute_id.clone();
     assert_eq!(recorded(&world), None);
-    for _ in 0..2 {
-        world.end("Ok").settle();
-    }
+    world.end_well(2);
     assert_eq!(recorded(&world).as_deref(), Some(ID), "the compute has registered");
 }
 
@@ -116,8 +112,7 @@ fn a_host_without_its_identity_gets_it_back_once_nova_has_nothing_there() {
     assert_eq!(world.n_runs(), 0, "nothing runs before nova was asked");
     found(&mut world, free());
     assert_eq!((world.n_runs(), given(&world)), (1, (json!(ID), json!(true))));
-    world.end("Ok").settle();
-    world.end("Ok").settle();
+    world.end_well(2);
     assert_eq!(world.condition("Ready").status, ConditionStatus::True);
     assert_eq!(host_order(&world.seen), None);
 }

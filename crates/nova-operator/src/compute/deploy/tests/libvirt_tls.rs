@@ -30,6 +30,14 @@ impl World {
         world
     }
 
+    /// The same, deployed with its certificate.
+    pub(super) fn deployed_with_tls() -> Self {
+        let mut world = Self::with_tls();
+        world.ask();
+        world.issue("1");
+        world.deploy()
+    }
+
     fn switch_tls_on(&mut self) {
         let tls = json!({ "names": { "ctlplane": "n0.example.org" },
             "addresses": { "ctlplane": "192.0.2.7", "tenant": "172.19.0.7" } });
@@ -120,20 +128,14 @@ fn the_certificate_of_libvirt_is_asked_for_with_names_and_addresses_and_waited_f
 
 #[test]
 fn a_renewed_certificate_is_an_input_of_libvirt_alone() {
-    let mut world = World::with_tls();
-    world.ask();
-    world.issue("1");
-    let mut world = world.deploy();
+    let mut world = World::deployed_with_tls();
     assert_eq!(world.ask(), [format!("own {SECRET}")], "it goes with its certificate");
     let owner = world.seen.certificate.metadata.owner_references.as_ref().unwrap()[0].clone();
     assert_eq!((owner.kind.as_str(), owner.uid.as_str()), ("Certificate", CERTIFICATE));
     assert_eq!(world.ask(), [""; 0]);
     world.issue("2").settle();
-    let told = world.condition("UpToDate").message;
-    assert!(told.contains(&format!("Secret {SECRET}")), "{told}");
-    for _ in 0..2 {
-        world.end("Ok").settle();
-    }
+    world.mentions("UpToDate", &[&format!("Secret {SECRET}")]);
+    world.end_well(2);
     assert_eq!(world.runs(), ["libvirt", "nova-registered"]);
     assert_eq!(world.reason("UpToDate"), "UpToDate");
 }
@@ -144,11 +146,10 @@ fn what_keeps_the_certificate_from_being_issued_is_told_with_the_way_on() {
     world.seen.certificate.issued.issuers.clear();
     assert_eq!(world.ask(), [""; 0]);
     assert_eq!(world.reason("InputReady"), "IssuerNotFound");
-    let told = world.condition("InputReady").message;
-    for words in ["osp-rootca-issuer-libvirt", "or set tlsEnabled: false in the role of the node."]
-    {
-        assert!(told.contains(words), "{told}");
-    }
+    world.mentions(
+        "InputReady",
+        &["osp-rootca-issuer-libvirt", "or set tlsEnabled: false in the role of the node."],
+    );
     world.seen.certificate = SeenCertificate::default();
     let plan = world.pass();
     assert_eq!(world.reason("InputReady"), "CertManagerNotFound");
@@ -173,10 +174,7 @@ fn switching_tls_on_deploys_libvirt_and_nova_and_off_takes_the_certificate_back(
 
 #[test]
 fn a_certificate_stays_while_the_node_does_not_say_what_holds() {
-    let mut world = World::with_tls();
-    world.ask();
-    world.issue("1");
-    let mut world = world.deploy();
+    let mut world = World::deployed_with_tls();
     world.ask();
     world.node().status.as_mut().unwrap().tls = None;
     world.node().metadata.generation = Some(2);
@@ -198,10 +196,7 @@ fn a_certificate_stays_while_a_run_may_mount_it() {
 
 #[test]
 fn the_certificate_goes_before_its_compute() {
-    let mut world = World::with_tls();
-    world.ask();
-    world.issue("1");
-    let world = world.deploy();
+    let world = World::deployed_with_tls();
     let leaving = cleanup::Observed { namespace_goes: true, ..leaving(&world.seen) };
     let plan = recorded(cleanup::decide(&leaving, None, world.now));
     let (last, before) = plan.steps.split_last().unwrap();

@@ -12,21 +12,11 @@ fn key(version: &str) -> Digests {
 impl World {
     /// Whether the last run of nova-compute mounts the key.
     fn mounts_key(&self) -> bool {
-        let is_nova = |it: &&Arc<AnsibleEe>| it.labels()["edpm.openstack.org/service"] == "nova";
-        let run = self.seen.runs.iter().rfind(is_nova).unwrap();
-        let text = serde_json::to_string(&run.spec).unwrap();
+        let text = serde_json::to_string(&self.run_of_nova().spec).unwrap();
         let paths = ["ssh-privatekey", "ssh-publickey"]
             .map(|it| text.contains(&format!("/var/lib/openstack/configs/nova/{it}")));
         assert_eq!(paths[0], paths[1]);
         paths[0]
-    }
-
-    /// Ends the runs of a deployment that has begun.
-    fn finish(&mut self, n_runs: usize) {
-        for _ in 0..n_runs {
-            self.end("Ok").settle();
-        }
-        assert_eq!(self.reason("Ready"), "Ready");
     }
 }
 
@@ -41,9 +31,9 @@ fn a_host_gets_the_key_with_its_first_deployment_and_each_further_one() {
     // Another key is another input, of nova-compute alone.
     world.seen.migration_key = Some(key("2"));
     assert_eq!(world.settle(), ["files", "status", "run nova", "status"]);
-    let told = world.condition("UpToDate").message;
-    assert!(told.contains(SECRET) && world.mounts_key(), "{told}");
-    world.finish(2);
+    world.mentions("UpToDate", &[SECRET]);
+    assert!(world.mounts_key());
+    assert_eq!(world.end_well(2).reason("Ready"), "Ready");
 }
 
 #[test]
@@ -62,7 +52,7 @@ fn a_key_that_a_deployed_host_lacks_runs_nothing_and_comes_with_the_next_deploym
     world.configure(Some("[libvirt]\ncpu_mode = host-model\n"));
     assert!(world.settle().contains(&"run nova".to_owned()));
     assert!(world.mounts_key());
-    world.finish(2);
+    assert_eq!(world.end_well(2).reason("Ready"), "Ready");
     assert_eq!(world.reason("UpToDate"), "UpToDate");
     assert_eq!(world.settle(), Vec::<String>::new());
 }
@@ -108,15 +98,15 @@ fn a_host_without_a_certificate_and_a_key_says_that_no_guest_can_move_and_is_rea
     let mut world = World::new();
     world.compute().spec.custom_service_config = None;
     let mut world = world.deploy();
-    let told = world.condition("ConfigWarnings");
-    assert_eq!((told.status, told.reason.as_str()), (ConditionStatus::True, "GuestsCannotMove"));
-    for words in [
-        "spec.tlsEnabled of OpenStackDataPlaneRole compute",
-        "-n ns nova-migration-ssh-key",
-        "list the service ssh-known-hosts",
-    ] {
-        assert!(told.message.contains(words), "{}", told.message);
-    }
+    world.says(
+        "ConfigWarnings",
+        "GuestsCannotMove",
+        &[
+            "spec.tlsEnabled of OpenStackDataPlaneRole compute",
+            "-n ns nova-migration-ssh-key",
+            "list the service ssh-known-hosts",
+        ],
+    );
     for can_move in [(|it| it.seen.migration_key = Some(key("1"))) as fn(&mut World), |it| {
         it.seen.migration_key = None;
         it.seen.group.as_mut().unwrap().role_mut().spec.tls_enabled = Some(true);

@@ -4,6 +4,7 @@ use api::nova::RegisteredNova;
 use nova_config::annotations::{ACCEPT_NOVA, DRAIN};
 use operator_core::host_identity::MISSING;
 
+use super::identity::{ROLE, fail, given};
 use super::*;
 use crate::compute::deploy::host_order::host_order;
 use crate::compute::deploy::nova_matches::held;
@@ -78,11 +79,8 @@ fn is_held(world: &World, parts: &[&str]) {
     assert_eq!(host_order(&world.seen), None);
     assert_eq!(recorded(world), first());
     for type_ in ["NovaMatches", "Ready"] {
-        let found = world.condition(type_);
-        assert_eq!((found.status, &*found.reason), (ConditionStatus::False, "OtherIdentity"));
-        for part in parts {
-            assert!(found.message.contains(part), "{part}: {}", found.message);
-        }
+        assert_eq!(world.condition(type_).status, ConditionStatus::False);
+        world.says(type_, "OtherIdentity", parts);
     }
     assert_eq!(world.condition("ServiceUp").status, ConditionStatus::Unknown);
     assert_eq!(world.condition("Drained").reason, "OtherIdentity");
@@ -94,8 +92,7 @@ fn goes_on(world: &World, expected: &(Option<String>, Option<String>, Option<Str
     assert_eq!(&recorded(world), expected);
     assert!(matches!(host_order(&world.seen), Some(HostOrder::Drain(_))));
     assert_eq!(world.condition("Ready").status, ConditionStatus::True);
-    let status = world.seen.compute.status.as_ref().unwrap();
-    assert!(find(&status.conditions, "NovaMatches").is_none());
+    assert!(!world.has_condition("NovaMatches"));
 }
 
 #[test]
@@ -246,20 +243,8 @@ fn a_host_that_has_lost_its_identity_is_never_given_that_of_another_nova() {
     world.compute().annotations_mut().insert(REDEPLOY.into(), "1".into());
     world.settle();
     world.end("Ok").settle();
-    let run = world.seen.runs.iter().position(is_open).unwrap();
-    let given = world.seen.runs[run].spec.extra_vars["edpm_nova_compute_id"].clone();
-    assert_eq!(given, json!("c1"));
-    let role = "/usr/share/ansible/collections/ansible_collections/osp/edpm/roles/edpm_nova/tasks/identity.yml:3";
-    let status = json!({
-        "JobStatus": "Failed", "completionTime": world.now.to_string(),
-        "hosts": [{ "name": "n0", "result": "Failed" }],
-        "failures": [{
-            "host": "n0", "task": format!("osp.edpm.edpm_nova : {MISSING}"), "path": role,
-            "message": "it is gone",
-        }],
-    });
-    Arc::make_mut(&mut world.seen.runs[run]).status = Some(serde_json::from_value(status).unwrap());
-    world.settle();
+    assert_eq!(given(&world).0, json!("c1"));
+    fail(&mut world, ROLE, &format!("osp.edpm.edpm_nova : {MISSING}"));
     world.writes.clear();
     world.now += SignedDuration::from_hours(1);
     read(&mut world, reading(URL, "two", Some(("s2", "c2"))));
@@ -271,8 +256,7 @@ fn a_host_that_has_lost_its_identity_is_never_given_that_of_another_nova() {
     let Some(HostOrder::Identity(order)) = host_order(&world.seen) else { panic!("no order") };
     assert_eq!(order.compute_id, "c1");
     world.settle();
-    let run = world.seen.runs.iter().find(|it| is_open(it)).unwrap();
-    assert_eq!(run.spec.extra_vars["edpm_nova_compute_id"], json!("c1"));
+    assert_eq!(given(&world).0, json!("c1"));
 }
 
 #[test]
@@ -298,7 +282,5 @@ fn a_service_that_is_not_the_recorded_one_is_named_where_it_keeps_a_drain_from_g
     let mut world = world();
     world.seen.drain = Some(HostProgress::OtherService { id: "s9".to_owned() });
     world.settle();
-    let found = world.condition("Drained");
-    assert_eq!((found.status, &*found.reason), (ConditionStatus::Unknown, "OtherIdentity"));
-    assert!(found.message.contains("service s9"), "{}", found.message);
+    world.says("Drained", "OtherIdentity", &["service s9"]);
 }

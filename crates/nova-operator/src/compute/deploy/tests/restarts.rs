@@ -4,18 +4,7 @@ use super::*;
 
 /// Whether the last run of nova restarts it.
 fn restarts(world: &World) -> bool {
-    let is_nova = |it: &&Arc<AnsibleEe>| it.labels()["edpm.openstack.org/service"] == "nova";
-    let run = world.seen.runs.iter().rfind(is_nova).unwrap();
-    run.spec.extra_vars["edpm_nova_restart"] == json!(true)
-}
-
-/// Runs libvirt and nova, and nova-registered with that result.
-fn run_all(world: &mut World, last: &str) {
-    for result in ["Ok", "Ok", last] {
-        world.settle();
-        world.end(result);
-    }
-    world.settle();
+    world.run_of_nova().spec.extra_vars["edpm_nova_restart"] == json!(true)
 }
 
 fn ask(world: &mut World, value: &str) {
@@ -26,12 +15,11 @@ fn ask(world: &mut World, value: &str) {
 fn a_redeploy_that_was_asked_for_starts_nova_again_and_a_change_afterwards_does_not() {
     let mut world = World::deployed();
     ask(&mut world, "1");
-    run_all(&mut world, "Ok");
+    world.run_all().settle();
     assert!(restarts(&world));
     world.configure(None).settle();
     assert!(!restarts(&world), "the changed file does that");
-    world.end("Ok").settle();
-    world.end("Ok").settle();
+    world.end_well(2);
 }
 
 #[test]
@@ -47,7 +35,7 @@ fn a_redeploy_of_the_node_alone_leaves_nova_running() {
 fn a_redeploy_of_the_node_leaves_nova_running_after_an_earlier_one_of_the_compute() {
     let mut world = World::deployed();
     ask(&mut world, "1");
-    run_all(&mut world, "Ok");
+    world.run_all().settle();
     world.node().status.as_mut().unwrap().host_instance = Some("another".into());
     world.settle();
     world.end("Ok").settle();

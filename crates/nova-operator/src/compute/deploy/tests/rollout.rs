@@ -217,11 +217,11 @@ async fn a_compute_that_waits_for_its_turn_stays_ready_and_says_so() {
     fleet.rotate("second").settle(1).await;
     assert_eq!(fleet.not_ready(), ["n000"]);
     let waiting = &fleet.worlds["n002"];
-    let told = waiting.condition("UpToDate");
-    assert_eq!((told.status, told.reason.as_str()), (ConditionStatus::False, "InputsChanged"));
-    for words in ["Secret bus transport_url", "waits for its turn", "maxUnavailable"] {
-        assert!(told.message.contains(words), "{}", told.message);
-    }
+    waiting.says(
+        "UpToDate",
+        "InputsChanged",
+        &["Secret bus transport_url", "waits for its turn", "maxUnavailable"],
+    );
     assert_eq!(waiting.reason("DeploymentReady"), "Deployed");
     // Its files are rendered, and no run has copied them to the host yet.
     assert!(waiting.files["01-nova.conf"].contains("second"));
@@ -344,12 +344,10 @@ fn credentials_reach_no_host_before_the_cell_has_logged_in_with_them() {
     assert_eq!(world.settle(), Vec::<String>::new(), "all stays as it was");
     // It has, and the message bus rejects them.
     tell(&mut world);
-    world.cell().status.as_mut().unwrap().conditions =
-        serde_json::from_value(ready("False")).unwrap();
+    world.set_cell_ready("False");
     world.settle();
     assert_eq!((world.n_runs(), world.reason("NovaCellReady").as_str()), (0, "NovaCellNotReady"));
-    world.cell().status.as_mut().unwrap().conditions =
-        serde_json::from_value(ready("True")).unwrap();
+    world.set_cell_ready("True");
     world.settle();
     assert_eq!(world.n_runs(), 1);
 }
@@ -406,8 +404,7 @@ async fn a_compute_that_cannot_begin_what_is_recorded_holds_no_place() {
     // removed.
     fleet.pass("n000", false).await;
     let world = fleet.worlds.get_mut("n000").unwrap();
-    world.node().status.as_mut().unwrap().conditions =
-        serde_json::from_value(ready("False")).unwrap();
+    world.set_node_ready("False");
     let node = Arc::clone(world.seen.node.as_ref().unwrap());
     absorb(&*fleet.shared_caches.nodes, &*node);
     fleet.written("n000");

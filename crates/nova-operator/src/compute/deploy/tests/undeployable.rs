@@ -35,8 +35,7 @@ fn an_edit_that_cannot_be_deployed_is_never_ready_and_what_went_missing_before_i
         world.seen = Observed { compute, rendered, runs, ..whole };
         assert_eq!(world.n_runs(), 0, "{reason}");
         world.settle();
-        world.end("Ok").settle();
-        world.end("Ok").settle();
+        world.end_well(2);
         assert_eq!((world.reason("Ready").as_str(), world.n_runs()), ("Ready", 2), "{reason}");
     }
 }

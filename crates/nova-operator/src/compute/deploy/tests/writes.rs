@@ -64,8 +64,7 @@ fn a_run_that_is_refused_is_told_once_and_heals() {
         assert_eq!(world.writes, Vec::<String>::new(), "told once");
     }
     world.settle();
-    let status = world.seen.compute.status.as_ref().unwrap();
-    assert_eq!(find(&status.conditions, "WritesAccepted"), None);
+    assert!(!world.has_condition("WritesAccepted"));
     assert_eq!(world.reason("Ready"), "Deploying");
 }
 
