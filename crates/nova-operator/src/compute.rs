@@ -83,7 +83,7 @@ impl Controller<OrderOfHost> for ComputeDeployment {
 
     async fn observe(&self, key: &Key) -> Result<Option<WithFindings<Seen>>> {
         let caches = &self.caches;
-        let Some(compute) = caches.computes.get(key) else {
+        let Some(compute) = caches.shared.computes.get(key) else {
             caches.sources.depends(COMPUTE, key, BTreeSet::new());
             return Ok(None);
         };

@@ -21,7 +21,6 @@ use api::rollout_limits::Limits;
 use operator_core::object_key::Key;
 use operator_core::run_engine::rollout::RolloutState;
 use parking_lot::Mutex;
-use tokio::sync::OwnedMutexGuard;
 
 use crate::nova::drain::before::{DrainBefore, drain_before};
 use crate::shared_caches::SharedCaches;

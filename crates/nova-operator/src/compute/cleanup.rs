@@ -20,6 +20,7 @@ pub mod nova_steps;
 pub mod observe;
 pub mod observed;
 pub mod orphans;
+pub mod resolve;
 pub mod status;
 
 #[cfg(test)]

@@ -8,7 +8,6 @@
 pub mod build;
 pub mod decide;
 pub mod ignored_annotations;
-pub mod node_decision;
 pub mod node_status;
 pub mod observe;
 pub mod observed;

@@ -4,7 +4,7 @@
 //! the compute, of that service, whose record the compute repeats from its node.
 
 use api::dataplane::ServiceRun;
-use api::nova::{ExternalCompute, ExternalComputeStatus};
+use api::nova::ExternalCompute;
 use jiff::Timestamp;
 use nova_config::services::{NOVA_CLEANUP, NOVA_REGISTERED, NOVA_RESTORE};
 
@@ -19,7 +19,7 @@ pub fn proof<'a>(compute: &ExternalCompute, services: &'a [ServiceRun]) -> Optio
 
 /// Returns the same record as it is written.
 pub fn recorded_proof(compute: &ExternalCompute) -> Option<&ServiceRun> {
-    proof(compute, &compute.status.as_ref()?.services)
+    proof(compute, compute.services())
 }
 
 /// Returns whether every service of the compute has succeeded once.
@@ -33,21 +33,20 @@ pub fn was_deployed(compute: &ExternalCompute) -> bool {
 /// Returns whether the compute is known to have registered: only then is what nova has under its
 /// host's name its own.
 pub fn has_registered(compute: &ExternalCompute) -> bool {
-    let is_known =
-        |it: &ExternalComputeStatus| it.compute_id.is_some() || is_recorded(compute, &it.services);
-    was_deployed(compute) || compute.status.as_ref().is_some_and(is_known)
+    let has_node = compute.status.as_ref().is_some_and(|it| it.compute_id.is_some());
+    was_deployed(compute) || has_node || is_recorded(compute, compute.services())
 }
 
 /// Returns the host under which a compute is registered; `None` unless it is known to have
 /// registered.
 pub fn registered_host(compute: &ExternalCompute) -> Option<&str> {
-    compute.status.as_ref().filter(|_| has_registered(compute))?.host_name.as_deref()
+    compute.host_name().filter(|_| has_registered(compute))
 }
 
 /// Returns when a compute has last registered, by the clock of this operator; `None` where no record
 /// says it.
 pub fn registered_at(compute: &ExternalCompute) -> Option<Timestamp> {
-    recorded_at(compute, &compute.status.as_ref()?.services)
+    recorded_at(compute, compute.services())
 }
 
 /// Returns the same of records that are not written yet. Those of a service that another operator runs

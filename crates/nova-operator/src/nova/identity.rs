@@ -93,13 +93,8 @@ impl Identity {
         Self { nova, service_id, compute_id }
     }
 
-    /// Whether a reading is of a nova of another URL or region.
-    pub fn is_elsewhere(&self, health: &HostHealth) -> bool {
-        self.is_of_another(health.nova.as_ref())
-    }
-
     /// Whether a nova has another URL or region than the recorded one.
-    pub fn is_of_another(&self, nova: Option<&RegisteredNova>) -> bool {
+    pub fn is_elsewhere(&self, nova: Option<&RegisteredNova>) -> bool {
         differ(self.nova.as_ref(), nova)
     }
 
@@ -110,7 +105,7 @@ impl Identity {
             || differ(self.compute_id.as_ref(), found.compute_id.as_ref());
         match health.service {
             _ if is_other => Agreement::Other,
-            _ if !self.is_elsewhere(health) => Agreement::Same,
+            _ if !self.is_elsewhere(health.nova.as_ref()) => Agreement::Same,
             _ if self.is_shown_by(&found) => Agreement::Moved,
             _ if found.has_ids() && !self.has_ids() => Agreement::Other,
             ServiceHealth::NotFound => Agreement::Other,
@@ -138,7 +133,7 @@ impl Identity {
     #[must_use]
     pub fn after(&self, health: &HostHealth, consent: Consent) -> Self {
         let found = Self::read(health);
-        let is_elsewhere = self.is_elsewhere(health);
+        let is_elsewhere = self.is_elsewhere(health.nova.as_ref());
         let takes = match consent {
             Consent::None => false,
             Consent::Registration => self.nova.is_some() && !is_elsewhere,

@@ -63,9 +63,7 @@ fn is_given_back(compute: &ExternalCompute, node: Option<&Node>) -> bool {
 
 /// Returns the rollout state of a compute as far as its runs decide it.
 pub fn deployment_state(compute: &ExternalCompute, node: Option<&Node>) -> RolloutState {
-    let status = compute.status.as_ref();
-    let recorded = status.map(|it| it.services.as_slice()).unwrap_or_default();
-    let state = RolloutState::of(recorded, was_deployed(compute));
+    let state = RolloutState::of(compute.services(), was_deployed(compute));
     let holds_back = matches!(state, RolloutState::Corrected | RolloutState::Disturbed);
     if !holds_back || is_at_work(compute) || may_run(compute, node) {
         return state;
@@ -77,7 +75,7 @@ pub fn deployment_state(compute: &ExternalCompute, node: Option<&Node>) -> Rollo
 
 /// Returns whether one of its runs has started and its attempt has not ended.
 pub fn is_at_work(compute: &ExternalCompute) -> bool {
-    compute.status.as_ref().is_some_and(|it| has_begun(&it.services))
+    has_begun(compute.services())
 }
 
 /// Whether no condition in its status keeps it from a run.
@@ -120,8 +118,7 @@ pub(super) fn is_trying(
 
 /// Returns whether an attempt is recorded that has neither succeeded nor failed.
 pub fn is_under_way(compute: &ExternalCompute) -> bool {
-    let services = compute.status.iter().flat_map(|it| &it.services);
     // The first service that has not succeeded decides; later ones are recorded together with it.
-    let due = services.map(|it| it.state).find(|it| *it != RunState::Succeeded);
+    let due = compute.services().iter().map(|it| it.state).find(|it| *it != RunState::Succeeded);
     matches!(due, Some(RunState::Pending | RunState::Running))
 }

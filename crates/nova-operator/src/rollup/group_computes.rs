@@ -38,6 +38,6 @@ impl Controller for GroupComputes {
     async fn observe(&self, key: &Key) -> Result<Option<Observed>> {
         let are_counted = self.caches.nova.is_some();
         let group = GroupKey::of_work_key(key);
-        Ok(group.and_then(|it| observe::observe(&self.caches.watched(), &it, are_counted)))
+        Ok(group.and_then(|it| observe::observe(&self.caches.shared, &it, are_counted)))
     }
 }

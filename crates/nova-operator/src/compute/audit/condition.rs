@@ -133,8 +133,7 @@ pub fn is_out_of_sync(compute: &ExternalCompute, last: &LastAudit) -> bool {
 /// Whether a deployment of the compute has failed since an audit began, and none has ended well after
 /// it: failures count until then, also while it is tried again.
 fn has_failed_since(compute: &ExternalCompute, last: &LastAudit) -> bool {
-    let services = compute.status.as_ref().map(|it| it.services.as_slice()).unwrap_or_default();
-    services.iter().any(|it| {
+    compute.services().iter().any(|it| {
         let has_failed = it.state == RunState::Failed || it.failures > 0;
         has_failed && it.since.0 > last.created
     })

@@ -20,7 +20,7 @@ pub fn audited(caches: &Caches, group: Option<&Group>, node: &Node) -> Audited {
         return Audited::default();
     }
     let key = Key::of(node);
-    let runs = caches.runs.indexed(BY_AUDITED_NODE, &key);
+    let runs = caches.shared.runs.indexed(BY_AUDITED_NODE, &key);
     Audited { request, last: last(&runs, &key.name), playbooks: playbooks(caches, group, node) }
 }
 

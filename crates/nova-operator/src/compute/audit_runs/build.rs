@@ -23,7 +23,7 @@ use operator_core::run_engine::run_template::{
 use serde_json::{Value, json};
 
 use crate::compute::audit_runs::observed::AuditedHost;
-use crate::compute::deploy::build::{host_connection, host_run_template};
+use crate::compute::deploy::build::{self, plain_run_template};
 use crate::compute::deploy::migration_key;
 use crate::compute::host_layout;
 use crate::shared_caches::audit_runs::LABEL;
@@ -110,7 +110,7 @@ pub fn run(owner: &Target, hosts: &[&AuditedHost], kind: &str, now: Timestamp) -
 fn template(owner: &Target, hosts: &[&AuditedHost]) -> Option<RunTemplate> {
     let first = hosts.first()?;
     let play = play(&first.audited.playbooks);
-    let mut template = host_run_template(&first.compute, layout(first), play, NOVA_TYPE);
+    let mut template = plain_run_template(&first.compute, layout(first), play, NOVA_TYPE);
     template.parent = owner.clone();
     if first.compute.is_observed() {
         // The files are those of the service, and the images stand in the inventory.
@@ -193,10 +193,8 @@ fn items<'a>(host: &AuditedHost, names: impl IntoIterator<Item = &'a str>) -> Ve
 }
 
 fn connection(host: &AuditedHost) -> HostConnection {
-    let secret = host.compute.spec.ssh_key_secret_name.clone().unwrap_or_default();
-    HostConnection {
-        // Keys are learned by deployments alone.
-        scan: None,
-        ..host_connection(Some(&host.node), &secret, host.ssh.as_ref(), false)
-    }
+    // Keys are learned by deployments alone.
+    let of_deployment =
+        build::connection(&host.compute, Some(&host.node), host.ssh.as_ref(), false);
+    HostConnection { scan: None, ..of_deployment }
 }

@@ -39,24 +39,23 @@ impl Controller for AuditRuns {
     const DECIDE: Decide<Observed> = decide;
 
     async fn observe(&self, key: &Key) -> Result<Option<Observed>> {
-        let caches = &self.caches;
-        let shared = caches.watched();
-        let Some((owner, group, nodes)) = members(&shared, &Scope::of_key(key)) else {
+        let (caches, shared) = (&self.caches, &self.caches.shared);
+        let Some((owner, group, nodes)) = members(shared, &Scope::of_key(key)) else {
             return Ok(None);
         };
         let mut hosts = Vec::new();
         for node in nodes {
-            hosts.extend(host(caches, &shared, group.as_ref(), node).await?);
+            hosts.extend(host(caches, group.as_ref(), node).await?);
         }
         hosts.sort_by_key(|it| it.node.name_any());
         let owner_key = Key::new(&owner.namespace, owner.uid.clone().unwrap_or_default());
         let audits = shared.runs.indexed(BY_OWNER, &owner_key).into_iter();
         let audits = audits.filter(|it| is_audit(it)).map(|run| {
             let is_in_the_way =
-                is_open(&run) && run.spec.hosts.iter().any(|it| is_busy(&shared, &it.address));
+                is_open(&run) && run.spec.hosts.iter().any(|it| is_busy(shared, &it.address));
             Audit { run, is_in_the_way }
         });
-        let n_open = open_by_namespace(&shared);
+        let n_open = open_by_namespace(shared);
         Ok(Some(Observed {
             owner,
             hosts,
@@ -109,7 +108,6 @@ fn members(caches: &SharedCaches, scope: &Scope) -> Option<Members> {
 /// Returns a node's host; `None` where it has no compute, or no audits are requested.
 async fn host(
     caches: &Caches,
-    shared: &SharedCaches,
     group: Option<&Group>,
     node: Arc<Node>,
 ) -> Result<Option<AuditedHost>> {
@@ -117,7 +115,7 @@ async fn host(
     if audited.request == AuditRequest::Absent {
         return Ok(None);
     }
-    let Some((compute, _)) = shared.compute_of(&node) else { return Ok(None) };
+    let Some((compute, _)) = caches.shared.compute_of(&node) else { return Ok(None) };
     let secret = compute.spec.ssh_key_secret_name.as_deref();
     let secret = secret.map(|it| SourceRef::secret(&node.namespace().unwrap_or_default(), it));
     let ssh = match secret {
@@ -127,7 +125,7 @@ async fn host(
     let sources =
         if compute.is_observed() { sources(caches, group, &node).await? } else { Some(vec![]) };
     let address = node.status.as_ref().and_then(|it| it.address.as_deref());
-    let is_busy = address.is_some_and(|it| is_busy(shared, it));
+    let is_busy = address.is_some_and(|it| is_busy(&caches.shared, it));
     Ok(Some(AuditedHost { node, compute, audited, ssh, sources, is_busy }))
 }
 

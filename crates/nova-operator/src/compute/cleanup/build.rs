@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use crate::compute::cleanup::observed::Observed;
 use crate::compute::deploy::build::plain_run_template;
+use crate::compute::host_layout::layout;
 use crate::shared_caches::cleanup_runs::{CLEANUP_OF, COMPUTE_NAME};
 
 /// The operator's own play, which looks for guests first.
@@ -48,7 +49,8 @@ pub fn cleanup(
     extent: Extent,
 ) -> Option<Step> {
     let compute = &seen.compute;
-    let mut template = plain_run_template(compute, seen.node.as_deref(), play(), NOVA_TYPE);
+    let layout = layout(compute, seen.node.as_deref(), vec![]);
+    let mut template = plain_run_template(compute, layout, play(), NOVA_TYPE);
     template.extra_vars.extend(extent.variables());
     let host = &compute.spec.dataplane_node_name;
     let mut step = last_run::step(&template, host, need, connection)?;

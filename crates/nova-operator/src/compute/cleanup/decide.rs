@@ -12,20 +12,22 @@ use nova_config::services::{LIBVIRT, NOVA_CLEANUP};
 use operator_core::finalizers::{has_finalizer, is_terminating, remove_finalizer};
 use operator_core::plan::{Order, Plan, Step, Target};
 use operator_core::rejected_write::RejectedWrite;
+use operator_core::run_engine::last_run::{self, Holds, LastRun};
 use operator_core::run_engine::run_template::HostConnection;
 use operator_core::run_engine::service_sequence::NeededRun;
 use operator_core::run_engine::ssh_secret::PRIVATE_KEY;
-use operator_core::run_engine::{Run, last_run, run_gc};
+use operator_core::run_engine::{Run, run_gc};
 
-use crate::compute::cleanup::attempts::{Evaluation, HostCleanup, Next, identity};
+use crate::compute::cleanup::attempts::{self, Evaluation, Next, identity};
 use crate::compute::cleanup::build::{Extent, cleanup};
 use crate::compute::cleanup::inspection;
 use crate::compute::cleanup::kept_options;
 use crate::compute::cleanup::leftover_places;
 use crate::compute::cleanup::messages;
 use crate::compute::cleanup::nova_removal;
-use crate::compute::cleanup::nova_steps::is_done;
+use crate::compute::cleanup::nova_steps::NovaSteps;
 use crate::compute::cleanup::observed::Observed;
+use crate::compute::cleanup::resolve::{Resolved, Way};
 use crate::compute::cleanup::status;
 use crate::compute::deploy::build;
 use crate::compute::deploy::host_order::of_host;
@@ -35,13 +37,12 @@ use crate::compute::deploy::nova_matches;
 use crate::compute_status::host_cleaned::concluded;
 use crate::compute_status::registration::was_deployed;
 use crate::finalizers;
-use crate::group::inherited_annotation::annotation;
 use crate::nova::drain::findings::Findings;
 use crate::nova::drain::order::{HostOrder, OrderOfHost};
-use crate::nova::drain::progress::HostProgress;
+use crate::nova::drain::progress::{HostProgress, Removal};
+use crate::nova::health::ServiceHealth;
 use crate::reasons;
 use crate::requested::cell_immutability::{has_run, owns};
-use crate::shared_caches::cleanup_runs::cleans_up_after;
 
 /// Returns the plan for a compute that is being deleted, with the order about its host. One whose host
 /// leaves is deleted once nova has shown that the host is empty, and stays if the host stays before that.
@@ -61,78 +62,79 @@ pub fn decide(
     rejected: Option<&RejectedWrite>,
     now: Timestamp,
 ) -> Plan<OrderOfHost> {
+    let resolved = &Resolved::of(seen);
     let mut plan = if let Some(rejected) = rejected {
-        report_rejection(seen, rejected, now)
+        report_rejection(resolved, rejected, now)
     } else {
-        let mut plan = removal(seen, now);
+        let mut plan = removal(resolved, now);
         kept_options::keep(seen, &mut plan);
         plan
     };
-    plan.orders.extend(order(seen));
+    plan.orders.extend(order(resolved));
     plan
 }
 
 /// Returns the order about the host, or `None` without one; it does not follow from what passes have
 /// found.
-fn order(seen: &Observed) -> Option<Order<OrderOfHost>> {
-    of_host(&seen.compute, host_order(seen)?, "the compute is being deleted")
+fn order(resolved: &Resolved<'_>) -> Option<Order<OrderOfHost>> {
+    let because = "the compute is being deleted";
+    of_host(&resolved.seen.compute, host_order(resolved)?, because)
 }
 
 /// Returns what was observed with how far the order is that follows from it.
 pub fn with_progress(seen: &Observed, found: &Findings) -> Observed {
-    let progress = found.of(order(seen).as_ref());
+    let progress = found.of(order(&Resolved::of(seen)).as_ref());
     let progress = nova_matches::held(seen.identity_sources()).unwrap_or(progress);
     Observed { drain: seen.drain.as_ref().map(|_| progress), ..seen.clone() }
 }
 
-fn removal(seen: &Observed, now: Timestamp) -> Plan<OrderOfHost> {
+fn removal(resolved: &Resolved<'_>, now: Timestamp) -> Plan<OrderOfHost> {
     let mut plan = Plan::with_resync();
-    let compute = &*seen.compute;
-    if !has_finalizer(compute, finalizers::COMPUTE) {
+    let seen = resolved.seen;
+    if !has_finalizer(&*seen.compute, finalizers::COMPUTE) {
         plan.steps.extend(seen.is_revocable().then(|| deletion(seen)));
         return plan;
     }
-    if let Some(because) = needs_nothing(seen) {
+    if let Some(because) = needs_nothing(resolved) {
         plan.steps.extend(release(seen, because));
         return plan;
     }
-    let is_by_api = nova_removal::is_by_api(seen, is_skipped(seen));
-    let is_held = !is_by_api && is_held(seen);
-    let evaluated = if is_by_api { in_order(seen, now) } else { unregistered(seen, is_held, now) };
+    let evaluated = evaluate_unless_held(resolved, now);
     // Nothing is stopped on the host before the compute is deleted, which cannot be taken back.
     if seen.is_revocable() && !matches!(evaluated.next, Next::Wait(_)) {
         plan.steps.push(deletion(seen));
         return plan;
     }
-    let steps = if is_by_api {
-        conditions(seen, &evaluated)
-    } else {
-        held_conditions(seen, is_held, &evaluated)
-    };
+    let steps = conditions(resolved, &evaluated);
     plan.steps.extend(status_step(seen, &steps, &evaluated.services, now));
-    plan.steps.extend(unneeded_runs(seen, is_by_api, is_held));
+    plan.steps.extend(unneeded_runs(resolved));
     match evaluated.next {
-        Next::Conclude if is_by_api && is_done(seen.drain.as_ref()) => {
-            let because = "its host is done with, and nova has nothing of it";
-            plan.steps.extend(release(seen, because));
+        Next::Conclude => {
+            plan.steps.extend(done(resolved).into_iter().flat_map(|it| release(seen, it)));
         }
-        Next::Conclude if !is_by_api && is_inspected_last(seen) && is_reported(seen) => {
-            let because = "its host is done with, and what is left in nova is reported";
-            plan.steps.extend(release(seen, because));
-        }
-        Next::Conclude | Next::Wait(None) => {}
+        Next::Wait(None) => {}
         Next::Wait(Some(at)) => plan.requeue_at(at, now),
         Next::Run { need, was_key_refused } => {
-            let (node, ssh) = (seen.node.as_deref(), seen.ssh.as_ref());
-            let (secret, _) = build::ssh(&seen.compute, ssh);
-            let connection = build::host_connection(node, &secret, ssh, was_key_refused);
-            // Without an address no attempt is evaluated.
-            let at = address(seen).map(|address| HostConnection { address, ..connection });
-            let extent = extent(seen, is_by_api);
-            plan.steps.extend(at.into_iter().flat_map(|it| runs(seen, need.clone(), it, extent)));
+            plan.steps.extend(runs(resolved, &need, was_key_refused));
         }
     }
     plan
+}
+
+/// Returns why the compute can go after its host is done with; `None` while something holds it.
+fn done(resolved: &Resolved<'_>) -> Option<&'static str> {
+    let seen = resolved.seen;
+    if resolved.is_by_api() {
+        let removal = seen.drain.as_ref().and_then(HostProgress::removal);
+        return removal
+            .is_some_and(Removal::is_done)
+            .then_some("its host is done with, and nova has nothing of it");
+    }
+    // Nova has shown that the host is empty since its stop was recorded.
+    let is_inspected =
+        resolved.way != Way::Inspected || !resolved.is_held && concluded(&seen.compute).is_some();
+    (is_inspected && is_reported(seen))
+        .then_some("its host is done with, and what is left in nova is reported")
 }
 
 /// Returns the step that deletes a compute whose host leaves.
@@ -151,130 +153,98 @@ fn release(seen: &Observed, because: &str) -> Vec<Step> {
 }
 
 /// Returns the steps that take back runs which must not begin, and delete those that are superseded.
-fn unneeded_runs(seen: &Observed, is_by_api: bool, is_held: bool) -> Vec<Step> {
-    let (cleanups, others) = parted(seen);
+fn unneeded_runs(resolved: &Resolved<'_>) -> Vec<Step> {
+    let Resolved { seen, is_held, cleanups, others, .. } = resolved;
     let mut steps = Vec::new();
-    if is_held {
+    if *is_held {
         // A run that has not begun would start nova-compute.
-        steps.extend(run_gc::withdrawn(&others, |_, _| false));
+        steps.extend(run_gc::withdrawn(others, |_, _| false));
     }
-    if (is_by_api || is_held) && seen.drain.as_ref().is_some_and(HostProgress::forbids_runs) {
-        steps.extend(run_gc::withdrawn(&cleanups, |_, _| false));
+    let is_forbidden = seen.drain.as_ref().is_some_and(HostProgress::forbids_runs);
+    if (resolved.is_by_api() || *is_held) && is_forbidden {
+        steps.extend(run_gc::withdrawn(cleanups, |_, _| false));
     }
-    steps.extend(last_run::superseded(&cleanups, &seen.compute.spec.dataplane_node_name));
+    steps.extend(last_run::superseded(cleanups, &seen.compute.spec.dataplane_node_name));
     steps
 }
 
 /// Returns what is to be done in nova about the host of a compute that is being deleted, or `None`
 /// for nothing, also where nova has the host under another identity than the recorded one.
-pub fn host_order(seen: &Observed) -> Option<HostOrder> {
+pub fn host_order(resolved: &Resolved<'_>) -> Option<HostOrder> {
+    let seen = resolved.seen;
     let is_held = has_finalizer(&*seen.compute, finalizers::COMPUTE);
     let is_another = nova_matches::held(seen.identity_sources()).is_some();
-    if is_another || !is_held || needs_nothing(seen).is_some() {
+    if is_another || !is_held || needs_nothing(resolved).is_some() {
         return None;
     }
-    let is_skipped = is_skipped(seen);
-    if nova_removal::is_by_api(seen, is_skipped) {
-        return Some(nova_removal::order(seen));
+    match resolved.way {
+        Way::ByHand => None,
+        Way::Inspected => Some(nova_removal::inspection(&seen.compute)),
+        Way::ByApi => Some(nova_removal::order(seen)),
     }
-    nova_removal::is_inspected(seen, is_skipped).then(|| nova_removal::inspection(&seen.compute))
 }
 
-/// Whether a compute that is not known to have registered is held, because nova has not shown that
-/// its host is empty.
-fn is_held(seen: &Observed) -> bool {
-    let is_empty = seen.drain.as_ref().is_some_and(HostProgress::is_empty);
-    let is_unknown = !is_empty || nova_removal::is_unread(seen);
-    is_unknown && nova_removal::is_inspected(seen, is_skipped(seen))
-}
-
-/// Whether nothing holds a compute that is not known to have registered: nova has shown that its
-/// host is empty since its stop was recorded.
-fn is_inspected_last(seen: &Observed) -> bool {
-    let is_inspected = nova_removal::is_inspected(seen, is_skipped(seen));
-    !is_inspected || (!is_held(seen) && concluded(&seen.compute).is_some())
-}
-
-/// Returns the evaluation, in which no attempt to stop the host begins unless it is empty now.
-fn in_order(seen: &Observed, now: Timestamp) -> Evaluation {
-    let evaluated = evaluate(seen, true, now);
-    let text = "nova-compute is stopped once the host has no servers; see Drained.";
-    unless_held(seen, evaluated, !nova_removal::may_stop(seen), text)
-}
-
-/// Returns the evaluation where nothing is changed in nova; no attempt begins while the compute is
-/// held.
-fn unregistered(seen: &Observed, is_held: bool, now: Timestamp) -> Evaluation {
-    let evaluated = evaluate(seen, false, now);
-    let text = "nova-compute is stopped once nova has shown that the host is empty; see Drained.";
-    unless_held(seen, evaluated, is_held, text)
-}
-
-/// Returns the evaluation; while the compute is held, without an attempt that has not begun, and
-/// `text` says why.
-fn unless_held(seen: &Observed, evaluated: Evaluation, is_held: bool, text: &str) -> Evaluation {
-    if !is_held || concluded(&seen.compute).is_some() {
+/// Returns the evaluation; while the compute is held, without an attempt that has not begun: none begins
+/// unless the host is empty now.
+fn evaluate_unless_held(resolved: &Resolved<'_>, now: Timestamp) -> Evaluation {
+    let (seen, evaluated) = (resolved.seen, evaluate(resolved, now));
+    let (is_held, once) = if resolved.is_by_api() {
+        (!nova_removal::may_stop(seen), "the host has no servers")
+    } else {
+        (resolved.is_held, "nova has shown that the host is empty")
+    };
+    let has_begun = seen.compute.services().iter().any(|it| it.name == NOVA_CLEANUP);
+    let goes_on = has_begun && !matches!(evaluated.next, Next::Run { .. });
+    if !is_held || goes_on || concluded(&seen.compute).is_some() {
         return evaluated;
     }
-    let status = seen.compute.status.as_ref();
-    let services = status.map(|it| it.services.clone()).unwrap_or_default();
-    let has_begun = services.iter().any(|it| it.name == NOVA_CLEANUP);
-    match evaluated.next {
-        Next::Conclude | Next::Wait(_) if has_begun => evaluated,
-        Next::Conclude | Next::Wait(_) | Next::Run { .. } => {
-            let condition = reasons::removal::WAITING_FOR_DRAIN.condition(HOST_CLEANED, text);
-            Evaluation { condition, services, next: Next::Wait(None) }
-        }
-    }
+    let text = format!("nova-compute is stopped once {once}; see Drained.");
+    let condition = reasons::removal::WAITING_FOR_DRAIN.condition(HOST_CLEANED, text);
+    let services = seen.compute.services().to_vec();
+    Evaluation { condition, services, next: Next::Wait(None) }
 }
 
 /// Returns the conditions of all steps, in their order; what holds the stop of an empty host comes
 /// before what is unknown of its drain.
-fn conditions(seen: &Observed, evaluated: &Evaluation) -> Vec<ConditionDraft> {
-    let (drained, steps) = nova_removal::conditions(seen);
-    let mut first: Vec<_> = drained.into_iter().chain([evaluated.condition.clone()]).collect();
+fn conditions(resolved: &Resolved<'_>, evaluated: &Evaluation) -> Vec<ConditionDraft> {
+    let (seen, of_host) = (resolved.seen, evaluated.condition.clone());
+    if !resolved.is_by_api() {
+        let is_over = !resolved.is_held && matches!(evaluated.next, Next::Conclude);
+        let unrecorded = unrecorded(seen).filter(|_| is_over);
+        return unrecorded.into_iter().chain(drained_and_cleaned(resolved, of_host)).collect();
+    }
+    let steps = NovaSteps::of(seen);
+    // Once the host is stopped, `Drained` has nothing to say any more.
+    let drained = concluded(&seen.compute).is_none().then(|| steps.drained());
+    let mut first: Vec<_> = drained.into_iter().chain([of_host]).collect();
     if nova_removal::may_stop(seen) {
         first.reverse();
     }
-    first.into_iter().chain(steps).collect()
+    first.into_iter().chain(steps.after_stop()).collect()
 }
 
-/// Returns the conditions of a removal without nova's API, or of one that nova is only asked about.
-fn held_conditions(seen: &Observed, is_held: bool, evaluated: &Evaluation) -> Vec<ConditionDraft> {
-    let is_over = !is_held && matches!(evaluated.next, Next::Conclude);
-    let unrecorded = unrecorded(seen).filter(|_| is_over);
-    let all = drained_and_cleaned(seen, is_held, evaluated.condition.clone());
-    unrecorded.into_iter().chain(all).collect()
-}
-
-/// Returns the condition of the host, after what holds its stop.
-fn drained_and_cleaned(
-    seen: &Observed,
-    is_held: bool,
-    of_host: ConditionDraft,
-) -> Vec<ConditionDraft> {
-    let drained = is_held.then(|| inspection::drained(seen, &of_host)).flatten();
+/// Returns the condition of the host, after what holds its stop, where nova is at most asked about it.
+fn drained_and_cleaned(resolved: &Resolved<'_>, of_host: ConditionDraft) -> Vec<ConditionDraft> {
+    let drained = resolved.is_held.then(|| inspection::drained(resolved.seen, &of_host)).flatten();
     drained.into_iter().chain([of_host]).collect()
 }
 
 /// Returns the status writes after a rejected write; a final result is never changed.
 fn report_rejection(
-    seen: &Observed,
+    resolved: &Resolved<'_>,
     rejected: &RejectedWrite,
     now: Timestamp,
 ) -> Plan<OrderOfHost> {
-    let compute = &*seen.compute;
+    let (seen, compute) = (resolved.seen, &*resolved.seen.compute);
     if concluded(compute).is_some() {
         return Plan::default();
     }
-    let before = compute.status.as_ref();
     let condition = rejected.condition(HOST_CLEANED, compute.conditions());
-    let services = before.map(|it| it.services.clone()).unwrap_or_default();
-    let mut steps = drained_and_cleaned(seen, is_held(seen), condition);
+    let mut steps = drained_and_cleaned(resolved, condition);
     if nova_removal::has_begun(compute) {
-        steps.extend(nova_removal::conditions(seen).1);
+        steps.extend(NovaSteps::of(seen).after_stop());
     }
-    let steps = status_step(seen, &steps, &services, now).into_iter().collect();
+    let steps = status_step(seen, &steps, compute.services(), now).into_iter().collect();
     Plan { steps, ..Plan::default() }
 }
 
@@ -291,7 +261,8 @@ fn status_step(
 }
 
 /// Returns why the finalizer can be removed at once, or `None` when a cleanup is needed.
-fn needs_nothing(seen: &Observed) -> Option<&'static str> {
+fn needs_nothing(resolved: &Resolved<'_>) -> Option<&'static str> {
+    let seen = resolved.seen;
     if seen.namespace_goes {
         return Some("its namespace is being deleted");
     }
@@ -299,18 +270,24 @@ fn needs_nothing(seen: &Observed) -> Option<&'static str> {
         return Some("nova's API is not read, so the compute is not looked after");
     }
     if !has_run(&seen.compute, !seen.runs.is_empty()) {
-        let may_have_registered = nova_removal::may_have_registered(seen) && !is_skipped(seen);
-        return (!may_have_registered).then_some("it has never touched its host");
+        return (!may_have_registered(resolved)).then_some("it has never touched its host");
     }
     (!may_have_started(seen)).then_some("nova-compute was never started on its host")
+}
+
+/// Whether a compute without any record of a run may have registered all the same, as one that was
+/// restored without its status has: nova has not shown that it has no service of its host's name. In a
+/// cell that does not exist none can have.
+fn may_have_registered(resolved: &Resolved<'_>) -> bool {
+    let health = resolved.seen.health.as_ref();
+    let is_absent = health.is_some_and(|it| it.service == ServiceHealth::NotFound);
+    resolved.way == Way::Inspected && resolved.seen.cell.is_some() && !is_absent
 }
 
 /// Whether nova-compute may have been started on the host, and so be registered in nova.
 ///
 /// The record of the cleanup replaces all other records, and is made only when this holds.
 fn may_have_started(seen: &Observed) -> bool {
-    let status = seen.compute.status.as_ref();
-    let records = status.map(|it| it.services.as_slice()).unwrap_or_default();
     let waits = |it: &ServiceRun| {
         it.state == RunState::Pending && it.attempt <= 1 && it.deployed_hash.is_none()
     };
@@ -323,16 +300,17 @@ fn may_have_started(seen: &Observed) -> bool {
         _ => !waits(it),
     };
     was_deployed(&seen.compute)
-        || records.iter().any(shows_start)
+        || seen.compute.services().iter().any(shows_start)
         || seen.runs.iter().filter_map(|it| Run::of(it)).any(|it| it.service != LIBVIRT)
 }
 
-/// Returns the evaluation; `by_api` is whether the removal goes through nova's API.
-fn evaluate(seen: &Observed, by_api: bool, now: Timestamp) -> Evaluation {
+fn evaluate(resolved: &Resolved<'_>, now: Timestamp) -> Evaluation {
+    let (seen, by_api) = (resolved.seen, resolved.is_by_api());
     let compute = &*seen.compute;
-    let recorded = compute.status.as_ref().map(|it| it.services.clone()).unwrap_or_default();
-    let conclude =
-        |condition| Evaluation { condition, services: recorded.clone(), next: Next::Conclude };
+    let conclude = |condition| {
+        let services = compute.services().to_vec();
+        Evaluation { condition, services, next: Next::Conclude }
+    };
     if let Some(before) = concluded(compute) {
         let is_cleaned = before.reason == reasons::cleanup::HOST_CLEANED.word;
         if by_api || !nova_removal::has_begun(compute) {
@@ -345,13 +323,13 @@ fn evaluate(seen: &Observed, by_api: bool, now: Timestamp) -> Evaluation {
             return conclude(reasons::cleanup::HOST_CLEANED.condition(HOST_CLEANED, text));
         }
     }
-    if is_skipped(seen) {
+    if resolved.is_skipped {
         let cause = format!("annotation {SKIP_CLEANUP} says so");
         let text = not_cleaned(compute, &cause, false);
         return conclude(reasons::cleanup::CLEANUP_SKIPPED.condition(HOST_CLEANED, text));
     }
     match address(seen) {
-        Ok(_) => attempt(seen, by_api, now),
+        Ok(_) => attempt(resolved, now),
         Err(cause) => {
             let text = not_cleaned(compute, &cause, by_api);
             conclude(reasons::cleanup::HOST_NOT_CLEANED.condition(HOST_CLEANED, text))
@@ -362,14 +340,6 @@ fn evaluate(seen: &Observed, by_api: bool, now: Timestamp) -> Evaluation {
 fn not_cleaned(compute: &ExternalCompute, cause: &str, by_api: bool) -> String {
     let left = messages::left_in_nova(compute, by_api);
     messages::not_cleaned(&messages::host(compute), cause, &left)
-}
-
-/// The user may set the annotation on the compute, on its node, or on what the node belongs to.
-fn is_skipped(seen: &Observed) -> bool {
-    let node = seen.node.as_deref().filter(|it| owns(it, &seen.compute));
-    let inherited = node.and_then(|it| annotation(seen.group.as_ref(), it, SKIP_CLEANUP));
-    let own = seen.compute.annotations().get(SKIP_CLEANUP).map(String::as_str);
-    [own, inherited.map(|it| it.0)].contains(&Some("true"))
 }
 
 /// Returns the address of the host as the compute recorded it: a node of the same name may be
@@ -401,44 +371,44 @@ fn address(seen: &Observed) -> Result<String, String> {
     }
 }
 
-/// Returns the cleanup runs and all other runs.
-fn parted(seen: &Observed) -> (Vec<Run<'_>>, Vec<Run<'_>>) {
-    let all = seen.runs.iter().filter_map(|it| Run::of(it));
-    all.partition(|it| cleans_up_after(it.object).is_some())
-}
-
-fn attempt(seen: &Observed, by_api: bool, now: Timestamp) -> Evaluation {
+fn attempt(resolved: &Resolved<'_>, now: Timestamp) -> Evaluation {
+    let (seen, by_api) = (resolved.seen, resolved.is_by_api());
     let compute = &*seen.compute;
-    let (runs, _) = parted(seen);
     let (ssh_secret, ssh_version) = build::ssh(compute, seen.ssh.as_ref());
-    let cleanup = HostCleanup {
+    let last = LastRun {
+        service: NOVA_CLEANUP,
         name: &compute.spec.dataplane_node_name,
-        host: &messages::host(compute),
-        identity: identity(&compute.uid(), extent(seen, by_api)),
-        recorded: compute.status.as_ref().map(|it| it.services.as_slice()).unwrap_or_default(),
+        identity: &identity(compute, extent(resolved)),
+        recorded: compute.services(),
         ssh: (&ssh_secret, &ssh_version),
         trust: &build::trust(seen.node.as_deref()),
-        skip: &messages::skip(compute),
-        left: &messages::left_in_nova(compute, by_api),
-        deletes_service: by_api,
+        // The service that is deleted may be that of another owner which the host records.
+        holds: if by_api { Holds::GuestsAndOwner } else { Holds::Guests },
     };
-    cleanup.evaluate(&runs, now)
+    let left = messages::left_in_nova(compute, by_api);
+    attempts::evaluate(compute, &last, &left, &resolved.cleanups, now)
 }
 
 /// Returns what a cleanup run takes away from the host.
-fn extent(seen: &Observed, by_api: bool) -> Extent {
-    if by_api { nova_removal::extent(seen, &parted(seen).0) } else { Extent::Units }
+fn extent(resolved: &Resolved<'_>) -> Extent {
+    let Resolved { seen, cleanups, .. } = resolved;
+    if resolved.is_by_api() { nova_removal::extent(seen, cleanups) } else { Extent::Units }
 }
 
 /// Returns the steps that create the run and delete those that are no longer needed: these use the
 /// same host, so the new run waits for their pods.
-fn runs(seen: &Observed, need: NeededRun, connection: HostConnection, extent: Extent) -> Vec<Step> {
-    let (_, earlier) = parted(seen);
-    let unneeded = earlier
+fn runs(resolved: &Resolved<'_>, need: &NeededRun, was_key_refused: bool) -> Vec<Step> {
+    let Resolved { seen, others, .. } = resolved;
+    // Without an address no attempt is evaluated.
+    let Ok(address) = address(seen) else { return Vec::new() };
+    let (node, ssh) = (seen.node.as_deref(), seen.ssh.as_ref());
+    let of_node = build::connection(&seen.compute, node, ssh, was_key_refused);
+    let connection = HostConnection { address, ..of_node };
+    let unneeded = others
         .iter()
         .filter(|it| !it.is_finished() && !is_terminating(it.object))
         .map(|it| Step::delete(Target::of(it.object), "its compute is being deleted"));
-    unneeded.chain(cleanup(seen, need, connection, extent)).collect()
+    unneeded.chain(cleanup(seen, need.clone(), connection, extent(resolved))).collect()
 }
 
 /// Whether the remaining work is reported where a user finds it after the compute is gone.
@@ -468,6 +438,5 @@ fn is_on_node(seen: &Observed) -> bool {
 
 fn is_in_cell(seen: &Observed) -> bool {
     let Some(cell) = &seen.cell else { return true };
-    let leftovers = cell.status.as_ref().map(|it| it.leftovers.as_slice()).unwrap_or_default();
-    leftovers.iter().any(|it| Some(&it.uid) == seen.compute.metadata.uid.as_ref())
+    cell.leftovers().iter().any(|it| Some(&it.uid) == seen.compute.metadata.uid.as_ref())
 }

@@ -19,8 +19,14 @@ pub fn drained(seen: &Observed, of_host: &ConditionDraft) -> Option<ConditionDra
     if let Some(HostProgress::Occupied(found)) = &seen.drain {
         return Some(occupied(&host, found, of_host, &skip));
     }
-    if let Some(held) = seen.drain.as_ref().and_then(|it| still_up(&host, it, &skip)) {
-        return Some(held);
+    let removal = seen.drain.as_ref().and_then(HostProgress::removal);
+    if removal.is_some_and(|it| it.service == ServiceRemoval::StillUp) {
+        let text = format!(
+            "Nova may schedule servers to host {host}, because a nova-compute still reports under that \
+             name: if it is this host's, stop it there with `systemctl disable --now \
+             edpm_nova_compute`. {skip}"
+        );
+        return Some(reasons::removal::STILL_UP.condition(DRAINED, text));
     }
     let cause = if let Some(cell) = &seen.cell {
         seen.drain.as_ref().and_then(|it| unknown(it, &cell.spec.secret))
@@ -40,36 +46,21 @@ pub fn drained(seen: &Observed, of_host: &ConditionDraft) -> Option<ConditionDra
     waits.then(|| reasons::drain::NOT_READ.condition(DRAINED, text))
 }
 
-/// Returns that a host is held whose nova-compute could not be stopped and still reports; `None`
-/// where it is down. `skip` is the command to proceed without the host.
-pub fn still_up(host: &str, progress: &HostProgress, skip: &str) -> Option<ConditionDraft> {
-    let text = format!(
-        "Nova may schedule servers to host {host}, because a nova-compute still reports under that \
-         name: if it is this host's, stop it there with `systemctl disable --now \
-         edpm_nova_compute`. {skip}"
-    );
-    let is_up = progress.removal().is_some_and(|it| it.service == ServiceRemoval::StillUp);
-    is_up.then(|| reasons::removal::STILL_UP.condition(DRAINED, text))
-}
-
 fn occupied(host: &str, found: &Occupied, of_host: &ConditionDraft, skip: &str) -> ConditionDraft {
     let way_on = if of_host.holds() {
         "nova-compute is stopped there: delete or evacuate them, or start it again with `systemctl \
          enable --now edpm_nova_compute` to migrate them"
     } else {
-        MIGRATE
+        "Migrate or delete them"
     };
     let held = held_by(host, found, way_on);
     let text = format!("The compute is not known to have registered, but {held} {skip}");
     reasons::drain::WAITING.condition(DRAINED, text)
 }
 
-/// What to do about servers on a host whose nova-compute may run.
-pub const MIGRATE: &str = "Migrate or delete them";
-
 /// Returns what nova has on a host, in a clause, and what to do about it, in a sentence that begins
 /// with `way_on` where there are servers.
-pub fn held_by(host: &str, found: &Occupied, way_on: &str) -> String {
+fn held_by(host: &str, found: &Occupied, way_on: &str) -> String {
     let n_servers = found.servers.len() + found.stuck.len();
     let next = if n_servers == 0 {
         unnamed_migrations(host, found)
@@ -97,7 +88,7 @@ mod tests {
             migrations: 1,
             ..Occupied::default()
         };
-        held_by("h1", &found, MIGRATE)
+        held_by("h1", &found, "Migrate or delete them")
     }
 
     #[test]

@@ -5,8 +5,7 @@ use api::nova::{Cell, Leftover};
 
 /// Whether a cell has no place for a further leftover: each entry has UUIDs that are to be deleted.
 pub fn is_full(cell: &Cell) -> bool {
-    let all = cell.status.as_ref().map(|it| it.leftovers.as_slice()).unwrap_or_default();
-    all.iter().filter(|it| has_ids(it)).count() >= LEFTOVERS
+    cell.leftovers().iter().filter(|it| has_ids(it)).count() >= LEFTOVERS
 }
 
 /// Returns that a host is held because its cell has no place for what is left of it, and what to do

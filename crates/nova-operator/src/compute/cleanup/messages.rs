@@ -12,8 +12,7 @@ const CAUSE_LIMIT: usize = 300;
 
 /// Returns the name under which nova knows the host.
 pub fn host(compute: &ExternalCompute) -> String {
-    let recorded = compute.status.as_ref().and_then(|it| it.host_name.clone());
-    recorded.unwrap_or_else(|| compute.spec.dataplane_node_name.clone())
+    compute.host_name().unwrap_or(&compute.spec.dataplane_node_name).to_owned()
 }
 
 /// Returns the message while a host is being cleaned up.

@@ -1,15 +1,18 @@
 //! The conditions on the steps of a removal in nova, placement and neutron, before and after
 //! nova-compute was stopped on the host.
 
-use api::conditions::{Condition, ConditionDraft, Reason, find};
+use api::conditions::{ConditionDraft, Reason, find};
 use nova_config::conditions::{
     AGENTS_DELETED, DRAINED, HOST_UNMAPPED, PLACEMENT_CLEAN, SERVICE_DELETED,
 };
 
 use crate::compute::cleanup::known_mappings::Mapping;
+use crate::compute::cleanup::messages;
+use crate::compute::cleanup::nova_removal::{drain, mapping, was_listed};
+use crate::compute::cleanup::observed::Observed;
+use crate::compute_status::host_cleaned::concluded;
 use crate::nova::drain::condition::Drained;
 use crate::nova::drain::held;
-use crate::nova::drain::order::Drain;
 use crate::nova::drain::progress::{
     AgentsRemoval, HostProgress, PlacementRemoval, Removal, ServiceRemoval,
 };
@@ -19,57 +22,33 @@ use crate::reasons;
 
 /// What the conditions follow from.
 pub struct NovaSteps<'a> {
+    seen: &'a Observed,
     /// The host, named as its service is registered.
-    pub host: &'a str,
+    host: String,
     /// The command to proceed without the host, in a sentence.
-    pub skip: &'a str,
+    skip: String,
     /// The name of the cell's Secret.
-    pub secret: &'a str,
-    /// The name of the cell.
-    pub cell: &'a str,
-    /// What the last pass found, or `None` where nova's API is not used.
-    pub progress: Option<&'a HostProgress>,
-    /// What is known of the mapping of the host.
-    pub mapping: &'a Mapping,
-    /// The conditions that were reported before.
-    pub previous: &'a [Condition],
-    /// Whether nova has ever listed the host.
-    pub was_listed: bool,
-    /// Whether nova-compute was stopped on the host, or is not going to be.
-    pub is_concluded: bool,
+    secret: &'a str,
 }
 
-/// Returns that nova-compute was deployed on a host and nova has never listed it, in sentences.
-pub fn never_listed(host: &str) -> String {
-    format!(
-        "Nova is not known to have ever listed a compute service of host {host}, although nova-compute \
-         was deployed there, so it may run under another name (option host of [DEFAULT], or variable \
-         canonical_hostname) and have servers: nothing is stopped. `openstack compute service list \
-         --service nova-compute` shows the names. It is read again automatically; once no server is \
-         left there, let it go."
-    )
-}
+impl<'a> NovaSteps<'a> {
+    /// Returns the steps of the removal of a compute through nova's API.
+    pub fn of(seen: &'a Observed) -> Self {
+        let (host, skip) = (messages::host(&seen.compute), messages::skip(&seen.compute));
+        let secret = seen.cell.as_ref().map(|it| it.spec.secret.as_str()).unwrap_or_default();
+        Self { seen, host, skip, secret }
+    }
 
-/// Returns whether nova has nothing on a host any more that stopping it would end.
-pub fn is_empty(progress: Option<&HostProgress>) -> bool {
-    matches!(progress, Some(HostProgress::Drained | HostProgress::NotFound))
-}
-
-/// Returns whether nothing of a host is left in nova, placement and neutron.
-pub fn is_done(progress: Option<&HostProgress>) -> bool {
-    progress.and_then(HostProgress::removal).is_some_and(Removal::is_done)
-}
-
-impl NovaSteps<'_> {
     /// Returns the condition `Drained`, while the host is not stopped yet.
-    pub fn drained(&self, drain: Drain) -> ConditionDraft {
-        match self.progress {
+    pub fn drained(&self) -> ConditionDraft {
+        let (host, skip) = (&self.host, &self.skip);
+        let progress = self.seen.drain.as_ref();
+        match progress {
             Some(HostProgress::Drained) => {
-                let text = format!("Host {} has no servers and no open migrations.", self.host);
+                let text = format!("Host {host} has no servers and no open migrations.");
                 return reasons::drain::DRAINED.condition(DRAINED, text);
             }
             Some(HostProgress::OtherHost { compute_id, host: other }) => {
-                let (host, skip) = (self.host, self.skip);
                 let text = format!(
                     "Nova has no compute service of host {host}, and the compute node {compute_id} of \
                      this host on host {other}: it runs under that name and may have servers, so \
@@ -77,57 +56,63 @@ impl NovaSteps<'_> {
                 );
                 return reasons::removal::OTHER_HOST.condition(DRAINED, text);
             }
-            Some(HostProgress::NotFound) if !self.was_listed => {
-                let text = format!("{} {}", never_listed(self.host), self.skip);
+            Some(HostProgress::NotFound) if !was_listed(&self.seen.compute) => {
+                let text = format!(
+                    "Nova is not known to have ever listed a compute service of host {host}, although \
+                     nova-compute was deployed there, so it may run under another name (option host of \
+                     [DEFAULT], or variable canonical_hostname) and have servers: nothing is stopped. \
+                     `openstack compute service list --service nova-compute` shows the names. It is read \
+                     again automatically; once no server is left there, let it go. {skip}"
+                );
                 return reasons::removal::NEVER_LISTED.condition(DRAINED, text);
             }
             // Its cell has not answered for this host, but nova has nothing to keep on it either.
             Some(HostProgress::NotFound) => {
                 let text = format!(
-                    "Nova has no compute service of host {}, and lists no servers and no open \
-                     migrations on it, so nova-compute is stopped there.",
-                    self.host
+                    "Nova has no compute service of host {host}, and lists no servers and no open \
+                     migrations on it, so nova-compute is stopped there."
                 );
                 return reasons::drain::SERVICE_NOT_FOUND.condition(DRAINED, text);
             }
             _ => {}
         }
         let drained = Drained {
-            request: &DrainRequest::Drain(drain),
-            progress: self.progress,
+            request: &DrainRequest::Drain(drain(self.seen)),
+            progress,
             is_marked: true,
-            host: Some(self.host),
+            host: Some(host),
             secret: self.secret,
-            previous: self.previous,
+            previous: self.seen.compute.conditions(),
         };
         let draft = drained.condition().unwrap_or_else(|| self.previous(DRAINED));
         // What was reported before has the command already.
-        if draft.message.ends_with(self.skip) {
+        if draft.message.ends_with(skip) {
             return draft;
         }
-        let text = format!("{} {}", draft.message, self.skip);
+        let text = format!("{} {skip}", draft.message);
         draft.with_message(text)
     }
 
     /// Returns what was reported before, or that the step waits for the one before it.
     fn previous(&self, type_: &str) -> ConditionDraft {
-        let before = find(self.previous, type_).map(ConditionDraft::repeated);
+        let before = find(self.seen.compute.conditions(), type_).map(ConditionDraft::repeated);
         before.unwrap_or_else(|| waiting(type_))
     }
 
     /// Returns the conditions of the steps after the host was stopped, in their order.
-    pub fn steps(&self) -> [ConditionDraft; 4] {
-        let [service, placement, agents] = match self.progress.and_then(HostProgress::removal) {
+    pub fn after_stop(&self) -> [ConditionDraft; 4] {
+        let progress = self.seen.drain.as_ref();
+        let [service, placement, agents] = match progress.and_then(HostProgress::removal) {
             Some(it) => [self.of_service(it), self.of_placement(it), self.of_agents(it)],
             None => [SERVICE_DELETED, PLACEMENT_CLEAN, AGENTS_DELETED].map(|it| self.previous(it)),
         };
         let is_out_of_nova = service.holds() && placement.holds();
         let mapping = if is_out_of_nova { self.of_mapping() } else { waiting(HOST_UNMAPPED) };
         let mut steps = [service, placement, mapping, agents];
-        if let Some(HostProgress::OtherService { id }) = self.progress {
+        if let Some(HostProgress::OtherService { id }) = progress {
             steps[0] = self.of_other_service(id);
         }
-        let progress = self.progress.filter(|_| self.is_concluded);
+        let progress = progress.filter(|_| concluded(&self.seen.compute).is_some());
         match progress.and_then(|it| unknown(it, self.secret)) {
             Some((reason, cause)) => self.stopped_at(steps, reason, &cause),
             None => steps,
@@ -144,7 +129,7 @@ impl NovaSteps<'_> {
     ) -> [ConditionDraft; 4] {
         let first = steps.iter_mut().find(|it| !it.holds());
         if let Some(first) = first.filter(|it| it.type_ != HOST_UNMAPPED) {
-            let (host, skip) = (self.host, self.skip);
+            let (host, skip) = (&self.host, &self.skip);
             let text =
                 format!("What is left of host {host} cannot be removed, because {cause} {skip}");
             *first = reason.condition(&first.type_, text);
@@ -153,12 +138,13 @@ impl NovaSteps<'_> {
     }
 
     fn of_mapping(&self) -> ConditionDraft {
-        let (host, cell) = (self.host, self.cell);
-        let before = find(self.previous, HOST_UNMAPPED).map(ConditionDraft::repeated);
+        let (host, cell) = (&self.host, &self.seen.compute.spec.cell_name);
+        let before = find(self.seen.compute.conditions(), HOST_UNMAPPED);
+        let before = before.map(ConditionDraft::repeated);
         if let Some(before) = before.filter(ConditionDraft::holds) {
             return before;
         }
-        let (reason, text) = match self.mapping {
+        let (reason, text) = match mapping(self.seen) {
             Mapping::Unread => (
                 &reasons::removal::READING_MAPPINGS,
                 format!(
@@ -189,7 +175,7 @@ impl NovaSteps<'_> {
     /// `failure` is why it could not be read again, in sentences with a space after them; empty
     /// where it could.
     fn still_mapped(&self, failure: &str) -> String {
-        let (host, skip) = (self.host, self.skip);
+        let (host, skip) = (&self.host, &self.skip);
         format!(
             "Nova still maps host {host}, although its service is deleted: nova-manage cell_v2 \
              delete_host --cell_uuid UUID --host {host}, with the UUID that nova-manage cell_v2 \
@@ -198,7 +184,7 @@ impl NovaSteps<'_> {
     }
 
     fn of_service(&self, removal: &Removal) -> ConditionDraft {
-        let host = self.host;
+        let host = &self.host;
         let Some(held) = held::service(host, &removal.service) else {
             let text = format!("Nova has no service of host {host} any more.");
             return reasons::removal::SERVICE_DELETED.condition(SERVICE_DELETED, text);
@@ -211,7 +197,7 @@ impl NovaSteps<'_> {
     }
 
     fn of_other_service(&self, id: &str) -> ConditionDraft {
-        let (host, skip) = (self.host, self.skip);
+        let (host, skip) = (&self.host, &self.skip);
         let text = format!(
             "Nova has service {id} of host {host}, which is not known to be the one that the host had \
              when its removal began, so it is not deleted. If nova-compute still runs on the host, stop it \
@@ -223,7 +209,7 @@ impl NovaSteps<'_> {
     }
 
     fn of_placement(&self, removal: &Removal) -> ConditionDraft {
-        let host = self.host;
+        let host = &self.host;
         let reason = match removal.placement {
             PlacementRemoval::Pending => return self.previous(PLACEMENT_CLEAN),
             PlacementRemoval::Done => &reasons::removal::PLACEMENT_CLEAN,
@@ -240,7 +226,7 @@ impl NovaSteps<'_> {
     }
 
     fn of_agents(&self, removal: &Removal) -> ConditionDraft {
-        let host = self.host;
+        let host = &self.host;
         let Some(found) = &removal.agents else { return self.previous(AGENTS_DELETED) };
         let text = match found {
             AgentsRemoval::Reporting(programs) => {

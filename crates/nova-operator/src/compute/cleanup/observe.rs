@@ -24,7 +24,7 @@ use crate::shared_caches::indexes::BY_OWNER;
 
 /// Whether the host of a compute leaves: its entry in the node set is gone, and may be there again.
 pub fn is_leaving(caches: &Caches, compute: &ExternalCompute) -> bool {
-    let node = caches.watched().node_of(compute);
+    let node = caches.shared.node_of(compute);
     node.is_some_and(|it| it.spec.leaving == Some(true) && owns(&it, compute))
 }
 
@@ -32,7 +32,7 @@ pub fn is_leaving(caches: &Caches, compute: &ExternalCompute) -> bool {
 pub async fn observe(caches: &Caches, compute: Arc<ExternalCompute>) -> Result<Observed> {
     let key = Key::of(&*compute);
     let at = |name: &str| Key::new(&key.namespace, name);
-    let node = caches.nodes.try_get(&at(&compute.spec.dataplane_node_name))?;
+    let node = caches.shared.nodes.try_get(&at(&compute.spec.dataplane_node_name))?;
     let cell = caches.cells.try_get(&at(&compute.spec.cell_name))?;
     let secret = |name: &str| SourceRef::secret(&key.namespace, name);
     let ssh = compute.spec.ssh_key_secret_name.as_deref().map(secret);
@@ -50,7 +50,6 @@ pub async fn observe(caches: &Caches, compute: Arc<ExternalCompute>) -> Result<O
         && caches.api.is_namespace_terminating(&key.namespace).await?;
     let group = group_of(caches, node.as_deref())?;
     let nova = services_of(caches, group.as_ref(), node.as_deref());
-    let host = compute.status.as_ref().and_then(|it| it.host_name.as_deref());
     Ok(Observed {
         read_since_deployment: read_since_deployment(caches, &compute, node.as_deref(), &nova),
         group,
@@ -61,9 +60,9 @@ pub async fn observe(caches: &Caches, compute: Arc<ExternalCompute>) -> Result<O
         has_inventory: inventory.is_some_and(|it| caches.sources.version(&it).is_some()),
         ssh,
         issued,
-        runs: caches.runs.indexed(BY_OWNER, &at(&compute.uid().unwrap_or_default())),
+        runs: caches.shared.runs.indexed(BY_OWNER, &at(&compute.uid().unwrap_or_default())),
         // Also of one that has lost its record, which is not to go unseen.
-        health: health(caches, &compute, host),
+        health: health(caches, &compute, compute.host_name()),
         drain: caches.nova.as_ref().map(|_| HostProgress::Pending),
         compute,
     })

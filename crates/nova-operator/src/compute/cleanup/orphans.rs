@@ -37,9 +37,10 @@ impl Controller for Orphans {
     const DECIDE: Decide<Arc<AnsibleEe>> = |seen, _, _| decide(seen);
 
     async fn observe(&self, key: &Key) -> Result<Option<Arc<AnsibleEe>>> {
-        let Some(run) = self.caches.runs.get(key) else { return Ok(None) };
+        let Some(run) = self.caches.shared.runs.get(key) else { return Ok(None) };
         let Some(uid) = cleans_up_after(&run) else { return Ok(None) };
-        let compute = compute_of(&run).map(|it| self.caches.computes.try_get(&it)).transpose()?;
+        let compute =
+            compute_of(&run).map(|it| self.caches.shared.computes.try_get(&it)).transpose()?;
         let is_there = compute.flatten().is_some_and(|it| it.uid().as_ref() == Some(uid));
         Ok((!is_there).then_some(run))
     }

@@ -1,13 +1,10 @@
 //! The conditions and the status of a compute that is being deleted.
 
-use api::conditions::{
-    self, Condition, ConditionDraft, ConditionStatus, READY, Severity, find, merge_conditions,
-};
+use api::conditions::{self, ConditionDraft, READY, Severity, merge_conditions};
 use api::dataplane::ServiceRun;
 use api::nova::ExternalCompute;
 use jiff::Timestamp;
 use nova_config::conditions::HOST_CLEANED;
-use operator_core::finalizers::is_terminating;
 use operator_core::plan::{EventDraft, Step, Target, Write, status_step};
 
 use crate::nova::identity::Identity;

@@ -24,7 +24,6 @@ use testkit::golden::recorded;
 
 use super::orphans;
 use crate::cell;
-use crate::cell::observed::NamedSecret;
 use crate::cell::observed::discovery::Seen;
 use crate::compute::deploy::nova_matches::held;
 use crate::compute::{cleanup, lifecycle};
@@ -119,10 +118,6 @@ fn deployed(mut compute: ExternalCompute) -> ExternalCompute {
     compute
 }
 
-fn secret(name: &str) -> NamedSecret {
-    NamedSecret { name: name.into(), content: None }
-}
-
 impl World {
     /// A settled node with a deployed compute in a cell of this operator.
     fn new() -> Self {
@@ -209,8 +204,8 @@ impl World {
         let cell = self.cell.clone().filter(|_| self.cells_are_ours)?;
         Some(cell::Observed {
             cell: Arc::new(cell),
-            secret: secret("nova-cell1"),
-            message_bus: secret("bus"),
+            secret: None,
+            message_bus: None,
             is_probed: false,
             answers: None,
             nova_api: None,

@@ -36,8 +36,8 @@ impl Controller for HeldCredentials {
         let object = credential.and_then(|it| lookup::object(caches, &key.namespace, &it));
         let Some(object) = object.filter(HeldObject::is_held) else { return Ok(None) };
         // One that cannot be read may use it too.
-        caches.computes.check_readable(&key.namespace)?;
-        let mut computes = caches.computes.indexed(BY_CREDENTIAL, key);
+        caches.shared.computes.check_readable(&key.namespace)?;
+        let mut computes = caches.shared.computes.indexed(BY_CREDENTIAL, key);
         computes.retain(|it| !is_terminating(&**it));
         let cells = computes.iter().filter_map(|it| {
             let key = cell_key(it);

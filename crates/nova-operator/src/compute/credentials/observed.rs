@@ -6,9 +6,7 @@ use api::nova::{Cell, Credential, CredentialKind, ExternalCompute};
 use api::rabbitmq::{RabbitMqUser, RabbitMqUserSpec};
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::ResourceExt;
-use operator_core::finalizers::{add_finalizer, has_finalizer, remove_finalizer};
-use operator_core::object_key::Key;
+use operator_core::finalizers::{add_finalizer, remove_finalizer};
 use operator_core::plan::Step;
 
 use crate::finalizers;
@@ -46,12 +44,7 @@ impl HeldObject {
     /// Returns whether the object has our finalizer.
     pub fn is_held(&self) -> bool {
         let finalizer = finalizer(self.credential.kind);
-        match self.credential.kind {
-            CredentialKind::RabbitMqUser => has_finalizer(&self.user(), finalizer),
-            CredentialKind::TransportSecret | CredentialKind::ApplicationCredential => {
-                has_finalizer(&self.secret(), finalizer)
-            }
-        }
+        self.metadata.finalizers.iter().flatten().any(|it| it == finalizer)
     }
 
     /// Returns the step that holds it; `None` when it is held, or already being deleted.

@@ -11,9 +11,7 @@ use nova_config::services::{LIBVIRT, NOVA, NOVA_TYPE};
 use operator_core::plan::Target;
 use operator_core::run_engine::host_key::{self, HostKeyTrust};
 use operator_core::run_engine::layout::Layout;
-use operator_core::run_engine::run_template::{
-    AnsibleOptions, DeploymentOptions, HostConnection, MountedSource, Play, RunTemplate,
-};
+use operator_core::run_engine::run_template::{HostConnection, MountedSource, Play, RunTemplate};
 use operator_runtime::source_cache::Digests;
 use serde_json::{Value, json};
 
@@ -46,26 +44,17 @@ pub fn run_template(
         _ => (Play::Contents(REGISTERED_PLAY.to_owned()), NOVA_TYPE),
     };
     let tls = if service == LIBVIRT { libvirt_tls::mounts(seen) } else { vec![] };
+    let layout = layout(&seen.compute, seen.node.as_deref(), tls);
     RunTemplate {
-        layout: layout(&seen.compute, seen.node.as_deref(), tls),
         sources: sources(seen, service, evaluated),
         extra_vars: extra_vars(seen, service, restarts),
-        ..plain_run_template(&seen.compute, seen.node.as_deref(), play, service_type)
+        ..plain_run_template(&seen.compute, layout, play, service_type)
     }
 }
 
-/// Returns the run template for the compute's host as in its spec, without files or variables.
+/// Returns the run template for hosts with the pods of this compute's spec, which owns the runs; without
+/// files or variables.
 pub fn plain_run_template(
-    compute: &ExternalCompute,
-    node: Option<&Node>,
-    play: Play,
-    service_type: &str,
-) -> RunTemplate {
-    host_run_template(compute, layout(compute, node, vec![]), play, service_type)
-}
-
-/// Returns the run template for hosts with the pods of this compute's spec, which owns the runs.
-pub fn host_run_template(
     compute: &ExternalCompute,
     layout: Layout,
     play: Play,
@@ -73,21 +62,12 @@ pub fn host_run_template(
 ) -> RunTemplate {
     let spec = &compute.spec;
     RunTemplate {
-        parent: Target::of(compute),
-        play,
-        service_type: service_type.to_owned(),
         image: spec.ansible_ee_container_image.clone().filter(|it| !it.is_empty()),
         env: spec.env.clone(),
         extra_mounts: spec.extra_mounts.clone(),
         network_attachments: spec.network_attachments.clone(),
         dns_config: spec.dns_config.clone(),
-        layout,
-        sources: vec![],
-        options: AnsibleOptions::default(),
-        fact_variables: Vec::new(),
-        extra_vars: BTreeMap::new(),
-        template_vars: BTreeMap::new(),
-        deployed: DeploymentOptions::default(),
+        ..RunTemplate::of(Target::of(compute), play, service_type, layout)
     }
 }
 
@@ -132,22 +112,17 @@ fn identity_vars(seen: &Observed) -> Vec<(&'static str, Value)> {
     vec![(identity::COMPUTE_ID, json!(id)), (identity::RESTORES, restores)]
 }
 
-/// Returns the host connection; `was_key_refused` says whether the last attempt failed because of
-/// the host key.
-pub fn connection(seen: &Observed, was_key_refused: bool) -> HostConnection {
-    let (ssh_secret, _) = ssh(&seen.compute, seen.ssh.as_ref());
-    host_connection(seen.node.as_deref(), &ssh_secret, seen.ssh.as_ref(), was_key_refused)
-}
-
-/// Returns the connection to the host of a node, with the ssh Secret of that name and its digests.
-pub fn host_connection(
+/// Returns the connection to the host of a compute, with the digests of its ssh Secret;
+/// `was_key_refused` says whether the last attempt failed because of the host key.
+pub fn connection(
+    compute: &ExternalCompute,
     node: Option<&Node>,
-    ssh_secret: &str,
-    ssh: Option<&Digests>,
+    digests: Option<&Digests>,
     was_key_refused: bool,
 ) -> HostConnection {
     let address = node.and_then(|it| it.status.as_ref()?.address.clone()).unwrap_or_default();
-    let secret = Digests::ssh_secret(ssh_secret, ssh);
+    let (name, _) = ssh(compute, digests);
+    let secret = Digests::ssh_secret(&name, digests);
     HostConnection::new(address, secret, &trust(node), was_key_refused)
 }
 

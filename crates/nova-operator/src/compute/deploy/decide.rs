@@ -30,6 +30,7 @@ use crate::compute::deploy::inputs;
 use crate::compute::deploy::inputs::{INSTANCE_INPUT, REDEPLOY_INPUT};
 use crate::compute::deploy::messages::way_to_deploy;
 use crate::compute::deploy::observed::Observed;
+use crate::compute::deploy::preconditions::{is_cell_usable, is_node_usable};
 use crate::compute::deploy::{
     config, host_drain, host_order, identity, libvirt_tls, nova_matches, preconditions, repair,
     status, warnings,
@@ -65,8 +66,11 @@ pub fn decide(
     later.extend(after_status(seen, &evaluated, &runs));
     evaluated.rejection =
         rejected_write::condition(rejected, seen.compute.conditions(), !later.is_empty());
-    plan.independent.extend(libvirt_tls::steps(seen, preconditions::is_node_usable(seen)));
-    plan.steps.extend(withdrawn(seen, &evaluated, &runs));
+    let is_usable = is_node_usable(seen, &evaluated.node);
+    plan.independent.extend(libvirt_tls::steps(seen, is_usable));
+    // Its deployment may be disabled, or its host not drained any more.
+    let may_run = evaluated.deploy && !host_drain::forbids_runs(seen);
+    plan.steps.extend(withdrawn(seen, &evaluated.sequence, may_run, &runs));
     plan.steps.extend(finalizer_step(seen, evaluated.sequence.needed_run().is_some()));
     plan.steps.extend(rendering);
     if let Some(status) = status::step(seen, &evaluated, now) {
@@ -110,15 +114,18 @@ pub fn finalizer_step(seen: &Observed, will_run: bool) -> Option<Step> {
         .then(|| add_finalizer(&*seen.compute, finalizers::COMPUTE, because))?
 }
 
-/// Deletes queued runs whose inputs have changed, whose deployment was disabled, whose host is not
-/// drained any more, or that may not restore the identity of the host any more.
-fn withdrawn(seen: &Observed, evaluated: &Evaluation, runs: &[Run<'_>]) -> Vec<Step> {
+/// Deletes queued runs whose inputs have changed, that may not run any more, or that may not restore the
+/// identity of the host any more.
+pub fn withdrawn(
+    seen: &Observed,
+    sequence: &ServiceSequence,
+    may_run: bool,
+    runs: &[Run<'_>],
+) -> Vec<Step> {
     let host = &seen.compute.spec.dataplane_node_name;
     let needs = |run: &Run<'_>, name: &str| {
-        let is_wanted = evaluated.sequence.wants(run, name);
-        let is_forbidden =
-            identity::is_forbidden(seen, run.object) || host_drain::forbids_runs(seen);
-        name == host && evaluated.deploy && is_wanted && !is_forbidden
+        let is_wanted = may_run && name == host && sequence.wants(run, name);
+        is_wanted && !identity::is_forbidden(seen, run.object)
     };
     run_gc::withdrawn(runs, needs)
 }
@@ -127,15 +134,14 @@ fn withdrawn(seen: &Observed, evaluated: &Evaluation, runs: &[Run<'_>]) -> Vec<S
 fn after_status(seen: &Observed, evaluated: &Evaluation, runs: &[Run<'_>]) -> Vec<Step> {
     let need = evaluated.sequence.needed_run().filter(|_| !evaluated.waits_for_drain);
     let mut steps = need.map(|it| new_run(seen, it, evaluated)).unwrap_or_default();
-    let recorded = seen.compute.status.as_ref().map(|it| it.services.as_slice());
     let host = seen.compute.spec.dataplane_node_name.as_str();
-    let recorded = BTreeMap::from([(host, recorded.unwrap_or_default())]);
-    steps.extend(run_gc::superseded(runs, &recorded));
+    steps.extend(run_gc::superseded(runs, &BTreeMap::from([(host, seen.compute.services())])));
     steps
 }
 
 fn evaluate(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Evaluation, Option<Step>) {
     let (input, complete) = preconditions::input(seen);
+    let (node, cell) = (preconditions::node(seen), preconditions::cell(seen));
     let mut config = config::condition(&seen.compute, complete.as_ref());
     let is_untried = preconditions::is_untried(seen);
     let usable = complete.filter(|_| config.holds() && !is_untried);
@@ -149,9 +155,9 @@ fn evaluate(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Evaluation, O
         None => unknown(seen, config.severity == Some(Severity::Error)),
     };
     let is_complete = usable.is_some() && config.holds() && input.holds();
-    let may_run = deploy && is_complete && is_possible(seen, &desired);
-    let recorded = seen.compute.status.as_ref().map(|it| it.services.as_slice());
-    let sequence = sequence(seen, runs, (recorded.unwrap_or_default(), &desired), now);
+    let is_usable = is_node_usable(seen, &node) && is_cell_usable(seen, &cell);
+    let may_run = deploy && is_complete && is_usable && !identity::is_held(seen, &desired);
+    let sequence = sequence(seen, runs, (seen.compute.services(), &desired), now);
     let sequence = if may_run { sequence } else { sequence.held() };
     // Why a run that is possible now has to wait.
     let blocked = sequence.needed_run().and_then(|_| seen.slot.blocked()).cloned();
@@ -171,8 +177,8 @@ fn evaluate(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Evaluation, O
     };
     let evaluated = Evaluation {
         input,
-        node: preconditions::node(seen),
-        cell: preconditions::cell(seen),
+        node,
+        cell,
         config,
         warnings: warnings::condition(seen),
         rejection: None,
@@ -201,13 +207,6 @@ fn brings_files(sequence: &ServiceSequence) -> bool {
     is_due && [LIBVIRT, NOVA].contains(&need.service.as_str())
 }
 
-/// Whether node, cell and the identity of the host allow a run.
-fn is_possible(seen: &Observed, desired: &[DesiredService]) -> bool {
-    !identity::is_held(seen, desired)
-        && preconditions::is_node_usable(seen)
-        && preconditions::is_cell_usable(seen)
-}
-
 fn recorded_files(seen: &Observed) -> Vec<ConfigFile> {
     seen.compute.status.as_ref().map(|it| it.config_files.clone()).unwrap_or_default()
 }
@@ -220,35 +219,27 @@ fn desired_services(inputs: &inputs::OfServices) -> Vec<DesiredService> {
         (NOVA, inputs::hash(NOVA, &[&inputs.nova])),
         (NOVA_REGISTERED, inputs::hash(NOVA_REGISTERED, &[&inputs.libvirt, &inputs.nova])),
     ];
-    hashes
-        .into_iter()
-        .map(|(service, hash)| DesiredService {
-            service: service.to_owned(),
-            run_hash: hash.clone(),
-            hash,
-            group: String::new(),
-        })
-        .collect()
+    hashes.into_iter().map(|(service, hash)| desired_service(service, hash)).collect()
+}
+
+/// Returns a service with the hash that it is to have on the host.
+pub fn desired_service(service: &str, hash: Digest) -> DesiredService {
+    let (service, run_hash, group) = (service.to_owned(), hash.clone(), String::new());
+    DesiredService { service, run_hash, hash, group }
 }
 
 /// Assumes recorded hashes while inputs are unknown: a Secret or a cell that is missing does not
 /// outdate a deployment. An invalid configuration is a pending change.
 fn unknown(seen: &Observed, has_bad_config: bool) -> Vec<DesiredService> {
-    let recorded = seen.compute.status.as_ref().map(|it| it.services.as_slice());
     [LIBVIRT, NOVA, NOVA_REGISTERED]
         .into_iter()
         .map(|service| {
-            let record = recorded.unwrap_or_default().iter().find(|it| it.name == service);
+            let record = seen.compute.services().iter().find(|it| it.name == service);
             let hash = Digest::from(match record {
                 Some(record) if !has_bad_config || service == LIBVIRT => record.hash.clone(),
                 _ => UNKNOWN.to_owned(),
             });
-            DesiredService {
-                service: service.to_owned(),
-                run_hash: hash.clone(),
-                hash,
-                group: String::new(),
-            }
+            desired_service(service, hash)
         })
         .collect()
 }
@@ -297,10 +288,12 @@ fn restarts(seen: &Observed, evaluated: &Evaluation) -> bool {
 }
 
 fn new_run(seen: &Observed, need: &NeededRun, evaluated: &Evaluation) -> Vec<Step> {
-    let host = seen.compute.spec.dataplane_node_name.clone();
+    let (compute, node) = (&seen.compute, seen.node.as_deref());
+    let host = compute.spec.dataplane_node_name.clone();
     let template = run_template(seen, &need.service, evaluated, restarts(seen, evaluated));
-    let connection =
-        BTreeMap::from([(host.clone(), connection(seen, evaluated.sequence.was_key_refused()))]);
+    let was_key_refused = evaluated.sequence.was_key_refused();
+    let connection = connection(compute, node, seen.ssh.as_ref(), was_key_refused);
+    let connection = BTreeMap::from([(host.clone(), connection)]);
     let needs = BTreeMap::from([(host, need.clone())]);
     batches(needs, 1, &BTreeSet::new())
         .iter()

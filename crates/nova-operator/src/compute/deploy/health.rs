@@ -189,7 +189,7 @@ fn as_before(seen: &Observed, type_: &str) -> ConditionDraft {
 }
 
 fn host(seen: &Observed) -> &str {
-    seen.compute.status.as_ref().and_then(|it| it.host_name.as_deref()).unwrap_or_default()
+    seen.compute.host_name().unwrap_or_default()
 }
 
 /// Returns that something is unknown because nova's API is not read, and the cause or where it is.

@@ -13,6 +13,7 @@ use crate::compute_status::registration::has_registered;
 use crate::nova::drain::findings::Findings;
 use crate::nova::drain::order::{HostOrder, IdentityGoal, IdentityOrder, OrderOfHost};
 use crate::nova::drain::progress::HostProgress;
+use crate::nova::drain::request::DrainRequest;
 use crate::nova::identity::Identity;
 use crate::shared_caches::indexes::cell_key;
 
@@ -37,7 +38,7 @@ pub fn of_host(
     order: HostOrder,
     reason: &str,
 ) -> Option<Order<OrderOfHost>> {
-    let host = compute.status.as_ref()?.host_name.clone()?;
+    let host = compute.host_name()?.to_owned();
     let (cell, meant_for) = (cell_key(compute), Identity::recorded(compute));
     let what = OrderOfHost { cell, host, meant_for, order, target: None };
     Some(Order { what, reason: reason.to_owned() })
@@ -78,15 +79,20 @@ fn with_drain(seen: &Observed, progress: HostProgress) -> Observed {
 /// A node that does not exist requests nothing, so nothing is enabled because of it. Nothing is done
 /// where nova has the host under another identity than the recorded one.
 pub fn host_order(seen: &Observed) -> Option<HostOrder> {
-    if nova_matches::held(seen.identity_sources()).is_some() {
-        return None;
-    }
-    if !has_registered(&seen.compute) {
+    let is_held = nova_matches::held(seen.identity_sources()).is_some();
+    if is_held || !has_registered(&seen.compute) {
         return None;
     }
     let request = request(seen)?;
-    let enabling = may_be_disabled(seen).then(|| enabling(seen));
-    let order = request.order(enabling, belongs_to_rollout(seen));
+    let order = match &request {
+        DrainRequest::Drain(drain) if belongs_to_rollout(seen) => {
+            Some(HostOrder::DrainForChange(drain.clone()))
+        }
+        DrainRequest::Drain(drain) => Some(HostOrder::Drain(drain.clone())),
+        DrainRequest::Absent => may_be_disabled(seen).then(|| enabling(seen)),
+        // A request that is not valid changes nothing.
+        DrainRequest::Invalid(_) => None,
+    };
     let is_released = matches!(order, Some(HostOrder::Enable | HostOrder::EnableOnceUp));
     // A nova-compute that has lost its identity does not report before that is restored.
     let identity = identity::order(seen, &request)

@@ -52,9 +52,9 @@ pub fn lost(compute: &ExternalCompute) -> Option<String> {
 /// Whether a run of the operator has restored the identity that a host had lost, which is to be deployed
 /// since then.
 fn is_restored(compute: &ExternalCompute) -> bool {
-    let (services, lost) = (compute.status.iter().flat_map(|it| &it.services), lost(compute));
-    let mut restored =
-        services.filter(|it| it.name == NOVA_RESTORE && it.state == RunState::Succeeded);
+    let lost = lost(compute);
+    let is_restored = |it: &ServiceRun| it.name == NOVA_RESTORE && it.state == RunState::Succeeded;
+    let mut restored = compute.services().iter().filter(|it| is_restored(it));
     restored.any(|it| Some(&it.hash) == lost.as_ref())
 }
 
@@ -64,9 +64,8 @@ fn goal(compute: &ExternalCompute) -> Option<IdentityGoal> {
         let is_due = lost(compute).is_some() && !is_restored(compute);
         return is_due.then_some(IdentityGoal::Restore);
     }
-    let services = &compute.status.as_ref()?.services;
     let has_failed = |service: &str, reason: FailureReason| {
-        let mut found = services.iter().filter(|it| it.name == service);
+        let mut found = compute.services().iter().filter(|it| it.name == service);
         found.any(|it| it.reason.as_deref() == Some(reason.as_str()))
     };
     if has_failed(NOVA, FailureReason::IdentityMissing) {
@@ -119,8 +118,7 @@ pub fn is_forbidden(seen: &Observed, run: &AnsibleEe) -> bool {
 /// inputs may: it finds out whether the host has its identity by now.
 pub fn is_held(seen: &Observed, desired: &[DesiredService]) -> bool {
     let is_same = |it: &DesiredService| {
-        let services = seen.compute.status.as_ref().map(|it| it.services.as_slice());
-        let mut records = services.unwrap_or_default().iter().filter(|seen| seen.name == NOVA);
+        let mut records = seen.compute.services().iter().filter(|seen| seen.name == NOVA);
         it.service == NOVA && records.any(|record| it.run_hash.is(&record.hash))
     };
     goal(&seen.compute) == Some(IdentityGoal::Restore)
@@ -142,8 +140,8 @@ pub fn condition(seen: &Observed) -> Option<ConditionDraft> {
     } else if let HostProgress::Identity(found) = progress {
         used(seen, found)?
     } else if let Some((_, cause)) = unknown(progress, secret) {
-        let text =
-            format!("It is unknown whether host {} has servers, because {cause}", host(seen));
+        let host = seen.compute.host_name().unwrap_or_default();
+        let text = format!("It is unknown whether host {host} has servers, because {cause}");
         (&reasons::identity::NOT_CHECKED, text)
     } else {
         return previous(seen, DEPLOYMENT_READY).filter(is_of_identity);
@@ -161,12 +159,8 @@ fn is_of_identity(draft: &ConditionDraft) -> bool {
     all.iter().any(|it| it.word == draft.reason)
 }
 
-fn host(seen: &Observed) -> &str {
-    seen.compute.status.as_ref().and_then(|it| it.host_name.as_deref()).unwrap_or_default()
-}
-
 fn occupied(seen: &Observed, goal: IdentityGoal, found: &Occupied) -> String {
-    let host = host(seen);
+    let host = seen.compute.host_name().unwrap_or_default();
     let names = [found.all_servers().names(NAMED), found.unconfirmed.names(NAMED)];
     let what = match names {
         [servers, unconfirmed] if servers.is_empty() && unconfirmed.is_empty() => {
@@ -193,7 +187,8 @@ fn occupied(seen: &Observed, goal: IdentityGoal, found: &Occupied) -> String {
 }
 
 fn used(seen: &Observed, found: &IdentityUse) -> Option<(&'static Reason, String)> {
-    let (this, reason) = (host(seen), &reasons::identity::IN_USE);
+    let this = seen.compute.host_name().unwrap_or_default();
+    let reason = &reasons::identity::IN_USE;
     match found {
         IdentityUse::Free => None,
         IdentityUse::Reporting => Some((

@@ -27,8 +27,7 @@ pub const KEYS: [&str; 2] = [PRIVATE_KEY, "ssh-publickey"];
 /// release that knows of no key runs nothing, nor does the key alone.
 pub fn input(seen: &Observed, without: &Digest) -> Option<Digest> {
     let digests = seen.migration_key.as_ref()?;
-    let status = seen.compute.status.as_ref();
-    let last = status.and_then(|it| deployed_files::nova(&it.services));
+    let last = deployed_files::nova(seen.compute.services());
     let is_on_host = |it: RunState| matches!(it, RunState::Running | RunState::Succeeded);
     if last.is_some_and(|it| is_on_host(it.state) && without.is(&it.hash)) {
         return None;

@@ -74,7 +74,8 @@ pub fn held(of: IdentitySources<'_>) -> Option<HostProgress> {
         return Some(HostProgress::CellUnknown);
     }
     let recorded = Identity::recorded(of.compute);
-    let is_stopped = concluded(of.compute).is_some() && !recorded.is_elsewhere(health);
+    let is_stopped =
+        concluded(of.compute).is_some() && !recorded.is_elsewhere(health.nova.as_ref());
     match recorded.compare(health) {
         Agreement::Same => None,
         // Another service that appears after the stop is found and named by its removal.
@@ -109,8 +110,7 @@ pub fn condition(seen: &Observed, recorded: &Identity) -> Option<ConditionDraft>
 /// Returns both identities and the ways on, in sentences that begin with a small letter.
 fn cause(of: IdentitySources<'_>, recorded: &Identity, health: &HostHealth) -> String {
     let (compute, cell) = (of.compute, &of.compute.spec.cell_name);
-    let status = compute.status.as_ref();
-    let host = status.and_then(|it| it.host_name.as_deref()).unwrap_or_default();
+    let host = compute.host_name().unwrap_or_default();
     let found = Identity::read(health);
     let has = match found.words() {
         ids if !ids.is_empty() => format!("has host {host} as {ids}"),
@@ -122,7 +122,7 @@ fn cause(of: IdentitySources<'_>, recorded: &Identity, health: &HostHealth) -> S
         ids => format!("the compute has registered as {ids}"),
     };
     let here = place(&found).map(|it| format!(" ({it})")).unwrap_or_default();
-    let before = place(recorded).filter(|_| recorded.is_elsewhere(health));
+    let before = place(recorded).filter(|_| recorded.is_elsewhere(health.nova.as_ref()));
     let there = before.map(|it| format!(" in {it}")).unwrap_or_default();
     let ways_on = ways_on(of, recorded, health);
     format!("nova of NovaCell {cell}{here} {has}, and {was}{there}. {ways_on}")
@@ -137,7 +137,7 @@ fn place(identity: &Identity) -> Option<String> {
 /// Returns what a user does: correct the cell, deploy the compute, or take what nova has.
 fn ways_on(of: IdentitySources<'_>, recorded: &Identity, health: &HostHealth) -> String {
     let IdentitySources { compute, node, cell, .. } = of;
-    let is_same_nova = recorded.nova.is_some() && !recorded.is_elsewhere(health);
+    let is_same_nova = recorded.nova.is_some() && !recorded.is_elsewhere(health.nova.as_ref());
     let secret = cell.map(|it| it.spec.secret.as_str()).unwrap_or_default();
     let first = if !is_same_nova {
         format!(

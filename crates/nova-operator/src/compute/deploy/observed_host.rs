@@ -21,12 +21,13 @@ use operator_core::run_engine::{DesiredService, Run, SequenceState, last_run, ru
 use serde_json::json;
 
 use crate::compute::deploy::build::{connection, plain_run_template};
-use crate::compute::deploy::decide::{finalizer_step, sequence};
+use crate::compute::deploy::decide::{desired_service, finalizer_step, sequence, withdrawn};
 use crate::compute::deploy::health::Health;
 use crate::compute::deploy::messages::{in_service, way_to_deploy};
 use crate::compute::deploy::observed::Observed;
 use crate::compute::deploy::status::cell_matches;
 use crate::compute::deploy::{host_order, identity, nova_matches, preconditions, repair};
+use crate::compute::host_layout::layout;
 use crate::compute_status::registration::{proof, recorded_proof};
 use crate::nova::drain::order::OrderOfHost;
 use crate::nova::identity::Identity;
@@ -67,7 +68,7 @@ pub fn decide(
     let later = after_status(seen, &evaluated, &runs);
     evaluated.rejection =
         rejected_write::condition(rejected, seen.compute.conditions(), !later.is_empty());
-    plan.steps.extend(withdrawn(seen, &evaluated, &runs));
+    plan.steps.extend(withdrawn(seen, &evaluated.restoration, true, &runs));
     // A compute that is let go, because nova's API is not read, is held by nothing.
     let will_run = evaluated.restoration.needed_run().is_some();
     plan.steps.extend(seen.drain.as_ref().and_then(|_| finalizer_step(seen, will_run)));
@@ -114,36 +115,19 @@ fn evaluate(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> Evaluation {
 /// Returns how far the restoration of the identity is, which is due once nova has nothing that uses it.
 fn restoration(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> ServiceSequence {
     let lost = identity::lost(&seen.compute).filter(|_| identity::recorded(seen).is_some());
-    let desired = lost.map(|it| DesiredService {
-        service: NOVA_RESTORE.to_owned(),
-        run_hash: Digest::from(it.clone()),
-        hash: Digest::from(it),
-        group: String::new(),
-    });
+    let desired = lost.map(|it| desired_service(NOVA_RESTORE, Digest::from(it)));
     let desired: Vec<DesiredService> = desired.into_iter().collect();
-    let recorded = seen.compute.status.iter().flat_map(|it| &it.services);
-    let recorded: Vec<ServiceRun> =
-        recorded.filter(|it| it.name == NOVA_RESTORE).cloned().collect();
+    let recorded = seen.compute.services().iter().filter(|it| it.name == NOVA_RESTORE);
+    let recorded: Vec<ServiceRun> = recorded.cloned().collect();
     let sequence = sequence(seen, runs, (&recorded, &desired), now);
     let may_run = identity::restores(seen) && seen.ssh.is_some();
     if may_run { sequence } else { sequence.held() }
 }
 
-/// Deletes queued runs that are not wanted any more, or whose identity something uses by now.
-fn withdrawn(seen: &Observed, evaluated: &Evaluation, runs: &[Run<'_>]) -> Vec<Step> {
-    let host = &seen.compute.spec.dataplane_node_name;
-    let needs = |run: &Run<'_>, name: &str| {
-        let is_wanted = evaluated.restoration.wants(run, name);
-        name == host && is_wanted && !identity::is_forbidden(seen, run.object)
-    };
-    run_gc::withdrawn(runs, needs)
-}
-
 /// Returns the steps for the run that is needed now, and those that delete superseded runs.
 fn after_status(seen: &Observed, evaluated: &Evaluation, runs: &[Run<'_>]) -> Vec<Step> {
     let host = seen.compute.spec.dataplane_node_name.as_str();
-    let recorded = seen.compute.status.as_ref().map(|it| it.services.as_slice());
-    let recorded = BTreeMap::from([(host, recorded.unwrap_or_default())]);
+    let recorded = BTreeMap::from([(host, seen.compute.services())]);
     let need = evaluated.restoration.needed_run();
     let run = need.and_then(|it| new_run(seen, it.clone(), &evaluated.restoration));
     run.into_iter().chain(run_gc::superseded(runs, &recorded)).collect()
@@ -159,9 +143,10 @@ fn new_run(seen: &Observed, need: NeededRun, restoration: &ServiceSequence) -> O
     ];
     let template = RunTemplate {
         extra_vars: vars.into_iter().collect(),
-        ..plain_run_template(compute, node, play, NOVA_TYPE)
+        ..plain_run_template(compute, layout(compute, node, vec![]), play, NOVA_TYPE)
     };
-    let connection = connection(seen, restoration.was_key_refused());
+    let was_key_refused = restoration.was_key_refused();
+    let connection = connection(compute, node, seen.ssh.as_ref(), was_key_refused);
     last_run::step(&template, &compute.spec.dataplane_node_name, need, connection)
 }
 

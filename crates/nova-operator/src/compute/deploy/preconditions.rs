@@ -9,16 +9,13 @@ use api::problem::Problem;
 use kube::ResourceExt;
 use nova_config::annotations::{CELL, DEFAULT_CONFIG, DRAIN_BEFORE};
 use nova_config::conditions::{INPUT_READY, NODE_READY, NOVA_CELL_READY};
-use nova_config::conf::{
-    CellInput, CellView, HostView, SERVICE_PASSWORD, SecretView, TRANSPORT_URL,
-};
+use nova_config::conf::{CellFault, CellView, HostView, SERVICE_PASSWORD, TRANSPORT_URL};
 use nova_config::oslo::{Value, nearest};
 use operator_core::keyed::short;
 use operator_core::run_engine::inventory::INVENTORY_KEY;
 use operator_core::run_engine::ssh_secret::PRIVATE_KEY;
-use operator_runtime::tls_stream::CaTrust;
 
-use crate::cell_inputs::{CREDENTIALS, of_cell};
+use crate::cell_inputs::{CREDENTIALS, of_cell, view};
 use crate::compute::deploy::config_inputs;
 use crate::compute::deploy::config_inputs::Complete;
 use crate::compute::deploy::observed::{Inventory, Observed};
@@ -77,7 +74,6 @@ fn incomplete(faults: &[Problem]) -> ConditionDraft {
 /// Returns the cell as computes use it; a cell that does not exist has a condition of its own.
 fn cell_view(seen: &Observed, faults: &mut Vec<Problem>) -> Option<CellView> {
     let cell = seen.cell.as_deref()?;
-    let namespace = cell.namespace().unwrap_or_default();
     let spec = &cell.spec;
     let secrets = [
         (&spec.secret, "spec.secret", SERVICE_PASSWORD, &seen.cell_secret),
@@ -98,30 +94,21 @@ fn cell_view(seen: &Observed, faults: &mut Vec<Problem>) -> Option<CellView> {
             faults.push(Problem::new(&reasons::compute::SECRET_NOT_FOUND, text));
         }
     }
-    let (secret, bus) = (seen.cell_secret.as_ref()?, seen.message_bus.as_ref()?);
-    let view = |name, content| SecretView { namespace: &namespace, name, data: content };
-    let input = CellInput {
-        is_ca_bundle: CaTrust::is_bundle,
-        keystone_auth_url: &spec.keystone_auth_url,
-        service_user: &spec.service_user,
-        secret: view(&spec.secret, secret.entries().collect()),
-        message_bus: view(&spec.cell_message_bus_secret_name, bus.entries().collect()),
-    };
-    let report = |found: Vec<nova_config::conf::CellFault>| {
-        let problem = |it: nova_config::conf::CellFault| {
+    let report = |found: Vec<CellFault>| {
+        let problem = |it: CellFault| {
             Problem::new(&reasons::compute::SECRET_INCOMPLETE, format!("{}.", it.message))
         };
         faults.extend(found.into_iter().map(problem));
     };
-    CellView::read(&input).map_err(report).ok()
+    let view = view(cell, seen.cell_secret.as_ref(), seen.message_bus.as_ref())?;
+    view.map_err(report).ok()
 }
 
 /// Returns the host's name and address. The name must not change: nova's records depend on it.
 fn host(seen: &Observed, faults: &mut Vec<Problem>) -> Option<HostView> {
     let status = seen.node.as_ref()?.status.as_ref()?;
     let host_name = status.host_name.clone()?;
-    let recorded = seen.compute.status.as_ref().and_then(|it| it.host_name.as_ref());
-    if let Some(recorded) = recorded.filter(|it| **it != host_name) {
+    if let Some(recorded) = seen.compute.host_name().filter(|it| *it != host_name) {
         let text = format!(
             "spec.hostName of OpenStackDataPlaneNode {} is now {host_name}, but the compute is \
              registered as {recorded}: set it back, or delete NovaExternalCompute {}.",
@@ -329,14 +316,6 @@ fn image_faults(seen: &Observed) -> Option<Problem> {
     })
 }
 
-/// Whether the status of an object describes its current generation.
-enum Lag {
-    /// It does.
-    No,
-    /// Its controller has not observed the last change yet.
-    Yes,
-}
-
 /// Returns whether the node can be used, according to a status of its current generation.
 pub fn node(seen: &Observed) -> ConditionDraft {
     let name = &seen.compute.spec.dataplane_node_name;
@@ -352,7 +331,7 @@ pub fn node(seen: &Observed) -> ConditionDraft {
         let text = format!("OpenStackDataPlaneNode {name} is not Ready yet; see its conditions.");
         reasons::compute::NODE_NOT_READY.condition(NODE_READY, text)
     };
-    if matches!(node_lag(seen, node), Lag::Yes) {
+    if is_node_lagging(seen, node) {
         // The status is outdated: the previous condition stays until the node's controller has
         // caught up.
         return previous(seen, NODE_READY).unwrap_or_else(not_ready);
@@ -373,12 +352,10 @@ pub fn node(seen: &Observed) -> ConditionDraft {
     not_ready()
 }
 
-/// Whether a run may rely on the node: Ready, for its current generation and role (D1).
-pub fn is_node_usable(seen: &Observed) -> bool {
-    let Some(node) = seen.node.as_deref() else { return false };
-    matches!(node_lag(seen, node), Lag::No)
-        && node_condition_holds(node)
-        && awaited_service(seen, node).is_none()
+/// Whether a run may rely on the node, which has this condition: for its current generation and role (D1).
+pub fn is_node_usable(seen: &Observed, condition: &ConditionDraft) -> bool {
+    let is_current = seen.node.as_deref().is_some_and(|it| !is_node_lagging(seen, it));
+    is_current && condition.holds()
 }
 
 /// Returns a service that the host has yet to get before the compute registers for the first time: a node
@@ -393,12 +370,9 @@ fn awaited_service<'a>(seen: &'a Observed, node: &'a Node) -> Option<&'a String>
     listed(seen.group.as_ref(), node).iter().find(|it| !has(it))
 }
 
-fn node_condition_holds(node: &Node) -> bool {
-    node.metadata.deletion_timestamp.is_none() && conditions::is_true(node.conditions(), READY)
-}
-
-fn node_lag(seen: &Observed, node: &Node) -> Lag {
-    let Some(status) = &node.status else { return Lag::Yes };
+/// Whether the node's controller has not observed the last change of the node or its role yet.
+fn is_node_lagging(seen: &Observed, node: &Node) -> bool {
+    let Some(status) = &node.status else { return true };
     let is_role_current = match (seen.group.as_ref().and_then(Group::role), &status.observed_role) {
         (Some(role), Some(observed)) => {
             Some(&observed.uid) == role.metadata.uid.as_ref()
@@ -408,11 +382,7 @@ fn node_lag(seen: &Observed, node: &Node) -> Lag {
         // The node's controller has not observed yet that its role was created or deleted.
         _ => false,
     };
-    if status.observed_generation == node.metadata.generation && is_role_current {
-        Lag::No
-    } else {
-        Lag::Yes
-    }
+    status.observed_generation != node.metadata.generation || !is_role_current
 }
 
 /// Returns whether the cell can be used.
@@ -455,10 +425,9 @@ pub fn cell(seen: &Observed) -> ConditionDraft {
     }
 }
 
-/// Whether a run may rely on the cell.
-pub fn is_cell_usable(seen: &Observed) -> bool {
-    let is_ready = |it: &Cell| conditions::is_true(it.conditions(), READY);
-    seen.cell.as_deref().is_some_and(|it| !is_cell_lagging(it) && is_ready(it))
+/// Whether a run may rely on the cell, which has this condition.
+pub fn is_cell_usable(seen: &Observed, condition: &ConditionDraft) -> bool {
+    seen.cell.as_deref().is_some_and(|it| !is_cell_lagging(it)) && condition.holds()
 }
 
 /// An external control plane may not set `observedGeneration`; then its status is trusted.

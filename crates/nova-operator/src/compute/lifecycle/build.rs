@@ -10,7 +10,6 @@ use crate::compute::lifecycle::observed::Observed;
 use crate::finalizers;
 use crate::group::Group;
 use crate::images::default_images;
-use crate::requested::cell_immutability::owns;
 
 /// A separate field manager for defaults, so that no later apply by the other manager removes them.
 const DEFAULTS_MANAGER: &str = "nova-operator-defaults";
@@ -107,7 +106,7 @@ pub fn follow(seen: &Observed, fields: &Map<String, Value>, because: &str) -> St
     });
     // Ownership is forced only for the node's own compute, by its observed UID: not for one that a
     // user wrote first, nor for one that was recreated under its name meanwhile (D8).
-    let own = seen.compute.as_deref().filter(|it| owns(&seen.node, it));
+    let own = seen.own_compute();
     if let Some(uid) = own.and_then(ResourceExt::uid) {
         object["metadata"]["uid"] = json!(uid);
     }

@@ -16,10 +16,9 @@ use serde_json::{Map, Value};
 use crate::compute::lifecycle::build::{
     differences, fields, fill_images, follow, is_other_management, observed_fields,
 };
-use crate::compute::lifecycle::node_decision::Outcome;
 use crate::compute::lifecycle::node_status;
 use crate::compute::lifecycle::observed::Observed;
-use crate::compute::lifecycle::removal;
+use crate::compute::lifecycle::removal::{self, Outcome};
 use crate::compute::node_part::own_conditions;
 use crate::group::inherited_annotation::annotation;
 use crate::group::{GroupKey, group_key};
@@ -63,7 +62,7 @@ fn overruled(seen: &Observed, condition: Option<ConditionDraft>) -> Option<Condi
     else {
         return condition;
     };
-    let is_managed = own_compute(seen).is_some_and(|it| !it.is_observed());
+    let is_managed = seen.own_compute().is_some_and(|it| !it.is_observed());
     let text = if is_managed {
         found.message(&seen.node.name_any())
     } else {
@@ -71,10 +70,6 @@ fn overruled(seen: &Observed, condition: Option<ConditionDraft>) -> Option<Condi
     };
     let condition = reasons::NOVA_SERVICE_LISTED.condition(COMPUTE_CONDITION, text);
     Some(condition.with_severity(Severity::Error))
-}
-
-fn own_compute(seen: &Observed) -> Option<&ExternalCompute> {
-    seen.compute.as_deref().filter(|it| owns(&seen.node, it))
 }
 
 /// Returns the node's condition after a write to its compute was rejected.
@@ -110,7 +105,7 @@ fn owner(node: &Node, compute: &ExternalCompute) -> Owner {
 
 fn outcome(seen: &Observed) -> Outcome {
     let asked = desired(seen.group.as_ref(), &seen.node, &seen.nova);
-    let own = own_compute(seen);
+    let own = seen.own_compute();
     if let Some(compute) = own.filter(|it| is_terminating(*it)) {
         // Whatever is requested: the compute waits until the node reports its leftovers.
         return (vec![], Some(gone_for(compute, &asked)));

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::conditions::{ConditionDraft, first_names, join_with_more};
-use api::dataplane::{Node, NodeSet, Role};
+use api::dataplane::Node;
 use kube::{Resource, ResourceExt};
 use nova_config::annotations::{DRAIN, DRAIN_BEFORE, OF_KINDS, REDEPLOY};
 use nova_config::conditions::ANNOTATIONS_IGNORED;
+use operator_core::plan::Target;
 
 use crate::compute::lifecycle::observed::Observed;
 use crate::group::Group;
@@ -23,13 +24,9 @@ const NAMED: usize = 5;
 /// Returns the condition about the annotations of a role or node set, which has these nodes; `None` where
 /// all of them count.
 pub fn of_group(group: &Group, nodes: &[Arc<Node>]) -> Option<ConditionDraft> {
-    let (kind, namespace) = match group {
-        Group::Role(role) => (Role::kind(&()), role.namespace()),
-        Group::NodeSet(set) => (NodeSet::kind(&()), set.namespace()),
-    };
-    let namespace = namespace.unwrap_or_default();
+    let Target { kind, namespace, .. } = group.target();
     let names: Vec<String> = nodes.iter().map(|it| it.name_any()).collect();
-    let mut texts = uncounted(&kind, &group.title(), group.annotations(), &names);
+    let mut texts = uncounted(&kind.kind, &group.title(), group.annotations(), &names);
     if let (Group::NodeSet(_), Some(text)) = (group, group.annotations().get(DRAIN_HOSTS)) {
         texts.push(drain_hosts(&group.title(), text, &namespace, nodes));
     }

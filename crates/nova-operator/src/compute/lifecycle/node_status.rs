@@ -17,7 +17,6 @@ use crate::compute::lifecycle::ignored_annotations;
 use crate::compute::lifecycle::observed::Observed;
 use crate::compute::lifecycle::permission;
 use crate::compute::node_part::{OPERATOR, REPEATED, own_conditions, own_holder};
-use crate::requested::cell_immutability::owns;
 
 /// Returns the step that makes `condition` and what follows from the compute everything that this operator
 /// has in the status of the node, or `None` when it is.
@@ -65,7 +64,7 @@ fn write(
 /// Returns the node's conditions that repeat those of its compute; none of a compute that is being
 /// deleted.
 fn repeated(seen: &Observed) -> impl Iterator<Item = ConditionDraft> {
-    let own = seen.compute.as_deref().filter(|it| owns(&seen.node, it) && !is_terminating(*it));
+    let own = seen.own_compute().filter(|it| !is_terminating(*it));
     let conditions = own.map(ExternalCompute::conditions).unwrap_or_default();
     // A deployment of a node set waits for both, and has one readiness gate for them.
     let has_gate = seen.node.node_set().is_some();

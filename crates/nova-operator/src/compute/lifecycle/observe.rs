@@ -16,13 +16,12 @@ use crate::nova::health::HostHealth;
 /// Reads a node; returns `None` when it does not exist, because its compute is then deleted as
 /// well.
 pub async fn observe(caches: &Caches, images: &Images, key: &Key) -> Result<Option<Observed>> {
-    let Some(node) = caches.nodes.get(key) else { return Ok(None) };
+    let Some(node) = caches.shared.nodes.get(key) else { return Ok(None) };
     // A compute that cannot be deserialized still exists: the error prevents that it is created
     // again or that the node's finalizer is removed.
-    caches.computes.try_get(key)?;
-    let shared_caches = caches.watched();
-    let group = shared_caches.try_group_of(&node)?;
-    let (compute, has_runs) = shared_caches.compute_of(&node).unzip();
+    caches.shared.computes.try_get(key)?;
+    let group = caches.shared.try_group_of(&node)?;
+    let (compute, has_runs) = caches.shared.compute_of(&node).unzip();
     let namespace_goes = is_terminating(&*node)
         && has_finalizer(&*node, finalizers::NODE)
         && caches.api.is_namespace_terminating(&key.namespace).await?;
@@ -45,8 +44,7 @@ pub async fn observe(caches: &Caches, images: &Images, key: &Key) -> Result<Opti
 
 /// Returns what nova's API says of the host; `None` also where the host's name is not known.
 fn health_of_host(caches: &Caches, node: &Node, compute: &ExternalCompute) -> Option<HostHealth> {
-    let recorded = compute.status.as_ref().and_then(|it| it.host_name.as_deref());
-    let host = recorded.or_else(|| node.status.as_ref()?.host_name.as_deref())?;
+    let host = compute.host_name().or_else(|| node.status.as_ref()?.host_name.as_deref())?;
     health(caches, compute, Some(host))
 }
 

@@ -10,6 +10,7 @@ use crate::images::Images;
 use crate::nova::drain::order::OrderOfHost;
 use crate::nova::drain::progress::HostProgress;
 use crate::nova::health::HostHealth;
+use crate::requested::cell_immutability::owns;
 use crate::requested::mounted_cell::NovaServices;
 
 /// A snapshot of everything that the decisions on a node use.
@@ -40,4 +41,11 @@ pub struct Observed {
     pub read_twice_since: Option<SeenDeployment>,
     /// The newest order about the host, and what its last pass has found; `None` without one.
     pub order: Option<(OrderOfHost, HostProgress)>,
+}
+
+impl Observed {
+    /// Returns the compute if it is the node's own; one of an earlier node of that name is not.
+    pub fn own_compute(&self) -> Option<&ExternalCompute> {
+        self.compute.as_deref().filter(|it| owns(&self.node, it))
+    }
 }

@@ -22,7 +22,6 @@ use crate::nova::drain::before::{DrainBefore, drain_before};
 use crate::nova::drain::order::{HostOrder, is_ours};
 use crate::nova::drain::progress::HostProgress;
 use crate::nova::health::{HostHealth, ServiceHealth};
-use crate::requested::cell_immutability::owns;
 use crate::requested::desired_compute::{DesiredCompute, desired};
 
 /// Returns this operator's entry on the node; `None` where it has no compute of a node set to look after.
@@ -64,8 +63,7 @@ fn lacks_compute(seen: &Observed) -> bool {
 
 /// Returns the compute of the node if it is one that deployments of a node set deploy.
 pub fn looked_after(seen: &Observed) -> Option<&ExternalCompute> {
-    let compute = seen.compute.as_deref().filter(|it| owns(&seen.node, it) && it.is_observed());
-    compute.filter(|_| seen.node.node_set().is_some())
+    seen.own_compute().filter(|it| it.is_observed() && seen.node.node_set().is_some())
 }
 
 /// Returns the attempt of the deployment that has ended on the host, if the condition that the node repeats

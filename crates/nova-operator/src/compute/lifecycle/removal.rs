@@ -10,14 +10,15 @@ use operator_core::plan::{EventDraft, Plan, Step, Target};
 
 use crate::compute::cleanup::messages;
 use crate::compute::cleanup::nova_removal::has_begun;
-use crate::compute::lifecycle::node_decision::Outcome;
 use crate::compute::lifecycle::node_status;
 use crate::compute::lifecycle::observed::Observed;
 use crate::compute::node_part::own_condition;
 use crate::compute_status::host_cleaned::concluded;
 use crate::finalizers;
 use crate::reasons;
-use crate::requested::cell_immutability::owns;
+
+/// The writes to the compute and the node's condition; `None` removes the condition.
+pub type Outcome = (Vec<Step>, Option<ConditionDraft>);
 
 /// Returns the writes for a terminating node: its compute is deleted first, then the finalizer is
 /// removed. Returns `None` when the finalizer is already gone and there is nothing to do.
@@ -27,7 +28,7 @@ pub fn of_node(seen: &Observed) -> Option<Outcome> {
     if seen.namespace_goes {
         return released("its namespace is being deleted");
     }
-    let Some(compute) = seen.compute.as_deref().filter(|it| owns(node, it)) else {
+    let Some(compute) = seen.own_compute() else {
         return released("it has no compute any more");
     };
     let mut steps = Vec::new();
@@ -41,8 +42,8 @@ pub fn of_node(seen: &Observed) -> Option<Outcome> {
 /// is nothing to look after, so the compute is let go and nothing holds the node any more. `None` where that
 /// is not so.
 pub fn of_observed_without_api(seen: &Observed, now: Timestamp) -> Option<Plan> {
-    let (node, compute) = (&*seen.node, seen.compute.as_deref()?);
-    if seen.reads_nova || !compute.is_observed() || !owns(node, compute) {
+    let (node, compute) = (&*seen.node, seen.own_compute()?);
+    if seen.reads_nova || !compute.is_observed() {
         return None;
     }
     let because = "nova's API is not read, so the compute cannot be looked after";
@@ -69,7 +70,7 @@ pub fn of_observed_without_api(seen: &Observed, now: Timestamp) -> Option<Plan> 
 /// `creates` says whether the current plan creates the compute.
 pub fn finalizer_step(seen: &Observed, creates: bool) -> Option<Step> {
     let node = &*seen.node;
-    if creates || seen.compute.as_deref().is_some_and(|it| owns(node, it)) {
+    if creates || seen.own_compute().is_some() {
         return add_finalizer(node, finalizers::NODE, "its compute needs it to go in order");
     }
     remove_finalizer(node, finalizers::NODE, "it has no compute any more")

@@ -156,12 +156,6 @@ pub struct Remove {
 }
 
 impl OrderOfHost {
-    /// Whether the order is about the host of the object that has given it, and not one of those that a
-    /// cell looks after.
-    pub const fn is_about_own_host(&self) -> bool {
-        !matches!(self.order, HostOrder::DeleteLeftover(_) | HostOrder::Inspect)
-    }
-
     /// Returns the leftover that the order is about, of which a host may have several; `None` for an
     /// order about the host itself.
     pub const fn leftover(&self) -> Option<&LeftBehind> {

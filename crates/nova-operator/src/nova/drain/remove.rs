@@ -7,7 +7,7 @@ use openstack_client::{Compute, Error, Fault, Network, Placement};
 use crate::nova::drain::few::Few;
 use crate::nova::drain::order::Remove;
 use crate::nova::drain::progress::{AgentsRemoval, PlacementRemoval, Removal, ServiceRemoval};
-use crate::nova::drain::service::{Found, service};
+use crate::nova::drain::service::{Found, occupied, service};
 
 /// How often agents are listed in one pass.
 const AGENT_LISTS: usize = 4;
@@ -159,7 +159,8 @@ async fn of_provider(
 ) -> Result<Option<PlacementRemoval>, Fault> {
     let placement = &apis.placement;
     let consumers = placement.allocations_of(&provider).await?;
-    if !consumers.is_empty() && !is_empty(apis, host).await? {
+    // Only where nova has nothing on the host is a share of its provider one that was left.
+    if !consumers.is_empty() && !occupied(&apis.compute, host).await?.is_empty() {
         let message = "nova still has servers or migrations on the host".to_owned();
         return Ok(Some(PlacementRemoval::Kept { provider, message }));
     }
@@ -182,14 +183,6 @@ pub async fn delete_provider(
         Err(Fault { error: Error::Conflict(message), .. }) => Ok(Some(message)),
         Err(fault) => Err(fault),
     }
-}
-
-/// Whether nova has no server and no open migration on the host now: only then is a share of its
-/// provider one that was left.
-async fn is_empty(apis: &Apis, host: &str) -> Result<bool, Fault> {
-    let nova = &apis.compute;
-    let (servers, migrations) = tokio::try_join!(nova.servers_on(host), nova.migrations_on(host))?;
-    Ok(servers.is_empty() && migrations.is_empty())
 }
 
 /// Deletes the agents of a host that are down; `None` while neutron lists more of them, because it may

@@ -7,7 +7,7 @@ use nova_config::annotations::{DRAIN, DRAIN_REASON, MAX_MIGRATIONS};
 use crate::group::Group;
 use crate::group::inherited_annotation::{annotation, repeated};
 use crate::nova::drain::migration_limit::most_migrations;
-use crate::nova::drain::order::{Drain, DrainMode, HostOrder};
+use crate::nova::drain::order::{Drain, DrainMode};
 
 /// The annotation of node sets by which the release before drained hosts.
 pub(crate) const DRAIN_HOSTS: &str = "nova.openstack.org/drain-hosts";
@@ -21,22 +21,6 @@ pub enum DrainRequest {
     Drain(Drain),
     /// Nothing that is understood; the message names the annotation, its value and the legal ones.
     Invalid(String),
-}
-
-impl DrainRequest {
-    /// Returns what is to be done, or `None` for nothing; `enabling` is how a service is enabled again
-    /// that this operator may have disabled, and `is_for_change` is whether a rollout waits for a
-    /// drain.
-    ///
-    /// A request that is not valid changes nothing.
-    pub fn order(&self, enabling: Option<HostOrder>, is_for_change: bool) -> Option<HostOrder> {
-        match self {
-            Self::Drain(drain) if is_for_change => Some(HostOrder::DrainForChange(drain.clone())),
-            Self::Drain(drain) => Some(HostOrder::Drain(drain.clone())),
-            Self::Absent => enabling,
-            Self::Invalid(_) => None,
-        }
-    }
 }
 
 /// Returns what is requested. The drain itself is never inherited; its reason and the number of

@@ -6,6 +6,7 @@ use openstack_client::{Error, Fault, Service};
 
 use super::*;
 use crate::compute::cleanup::host_order;
+use crate::compute::cleanup::resolve::Resolved;
 use crate::nova::drain::order::{Drain, DrainMode, HostOrder, OwnService, Remove, Stop};
 use crate::nova::drain::progress::{
     AgentsRemoval, Occupied, PlacementRemoval, Removal, ServiceRemoval,
@@ -52,7 +53,7 @@ pub(super) fn removed() -> Removal {
 }
 
 pub(super) fn order(world: &World) -> Option<HostOrder> {
-    host_order(&world.ending()?)
+    host_order(&Resolved::of(&world.ending()?))
 }
 
 pub(super) fn said(world: &World, type_: &str) -> (String, String) {

@@ -6,6 +6,7 @@ use nova_config::annotations::{ACCEPT_NOVA, SKIP_CLEANUP};
 use super::nova::{reasons, said, world};
 use super::*;
 use crate::compute::cleanup::host_order;
+use crate::compute::cleanup::resolve::Resolved;
 use crate::nova::drain::order::HostOrder;
 use crate::nova::health::ServiceHealth;
 
@@ -36,7 +37,7 @@ fn registered() -> World {
 }
 
 fn order(world: &World) -> Option<HostOrder> {
-    host_order(&world.ending()?)
+    host_order(&Resolved::of(&world.ending()?))
 }
 
 fn accept(world: &mut World, nova: &str) {
