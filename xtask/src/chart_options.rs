@@ -17,7 +17,7 @@ const OTHERWISE: [(&str, &str); 1] =
 fn operators() -> [(&'static str, Command); 3] {
     [
         ("ansibleee-operator", ansibleee_operator::args::Args::command()),
-        ("dataplane-operator", dataplane_operator::operator::Args::command()),
+        ("dataplane-operator", dataplane_operator::args::Args::command()),
         ("nova-operator", nova_operator::args::Args::command()),
     ]
 }

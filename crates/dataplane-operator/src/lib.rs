@@ -4,6 +4,7 @@
 
 pub mod admission;
 pub mod annotations;
+pub mod args;
 pub(crate) mod caches;
 pub mod collection;
 pub mod condition_catalog;
