@@ -204,7 +204,7 @@ impl Lab {
 
     /// Returns the states of the machines, and the host for which each is reserved.
     fn machines(&self) -> Vec<(&str, Option<String>)> {
-        let host = |it: &ironic::Node| ironic::host_of(it, "set", "").map(str::to_owned);
+        let host = |it: &ironic::Node| ironic::host_of(it, "set").map(str::to_owned);
         self.model.nodes.iter().map(|it| (it.provision_state.word(), host(it))).collect()
     }
 }

@@ -128,7 +128,7 @@ async fn answer(question: &Question) -> Result<Value> {
         Task::Release { set, host, retain } => {
             let policy =
                 if *retain { DeprovisionPolicy::Retain } else { DeprovisionPolicy::Deprovision };
-            released(&session, &instance_uuid(set, host, ""), policy).await
+            released(&session, &instance_uuid(set, host), policy).await
         }
     }
 }
@@ -139,7 +139,7 @@ fn message(error: impl std::fmt::Display) -> anyhow::Error {
 
 async fn brought(session: &Session, bring: &Bring) -> Result<Value> {
     let name = bring.host.host_name.clone();
-    let instance = instance_uuid(&bring.set, &name, "");
+    let instance = instance_uuid(&bring.set, &name);
     let host = Host { instance_uuid: instance.clone(), ..bring.host.clone() };
     let drive = Drive::of(&host).map_err(|faults| anyhow::anyhow!("{faults:?}"))?;
     let configdrive = drive.configdrive(bring.format, session.version().await?).map_err(message)?;
@@ -201,8 +201,8 @@ async fn released(session: &Session, instance: &str, policy: DeprovisionPolicy) 
     for _ in 0..LOOKS {
         let nodes = session.nodes(Duration::ZERO).await?;
         let node = nodes.iter().find(|it| it.is_of(instance));
-        let next = ironic::release(node, instance, policy);
         let Some(node) = node else { return Ok(json!({"end": "Done", "steps": steps})) };
+        let next = ironic::release(node, instance, policy);
         let given = RequestValues::default();
         if let Some(end) = carried_out(session, node, instance, &given, next, &mut steps).await? {
             return Ok(end);

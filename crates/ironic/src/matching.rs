@@ -39,6 +39,9 @@ impl Terms {
     }
 }
 
+/// Reasons and the number of machines that each excludes, in the order of checking.
+pub type Excluded = Vec<(String, usize)>;
+
 /// Why no machine matches a host: reasons with the number of machines that they exclude.
 ///
 /// Each machine is counted at the first requirement that it fails.
@@ -46,8 +49,8 @@ impl Terms {
 pub struct NoMachine {
     /// How many machines Ironic has.
     pub total: usize,
-    /// Reason and number of machines, in the order of checking.
-    pub excluded: Vec<(String, usize)>,
+    /// Why no machine matches.
+    pub excluded: Excluded,
 }
 
 impl fmt::Display for NoMachine {
@@ -83,9 +86,8 @@ pub fn assign<'a>(
     assigned.map(|(host, it)| (host, it.map_err(none))).collect()
 }
 
-/// Assigns a machine to each host that can have one. The others get the reasons why not, in the
-/// order of checking, each with the number of machines whose first failed requirement it is; `lack`
-/// returns that requirement of a machine, with its place in the order.
+/// Assigns a machine to each host that can have one. The others get the reasons why not, by which each
+/// machine is excluded first; `lack` returns that reason, with its place in the order of checking.
 ///
 /// The number of hosts with a machine is maximal: a host that matches any machine leaves the only
 /// matching one to another host. Otherwise the first host by name gets the first machine.
@@ -93,7 +95,7 @@ pub fn assigned<'a, T, M>(
     hosts: &BTreeMap<String, T>,
     machines: &[&'a M],
     lack: impl Fn(&M, &T) -> Option<(usize, String)>,
-) -> BTreeMap<String, Result<&'a M, Vec<(String, usize)>>> {
+) -> BTreeMap<String, Result<&'a M, Excluded>> {
     let fits = |terms: &T| -> Vec<usize> {
         (0..machines.len()).filter(|it| lack(machines[*it], terms).is_none()).collect()
     };

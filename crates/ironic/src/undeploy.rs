@@ -34,8 +34,7 @@ pub fn policy(node: &Node, wanted: Option<DeprovisionPolicy>) -> DeprovisionPoli
 ///
 /// # Assumptions
 /// The machine was read after the last request for it was answered.
-pub fn release(node: Option<&Node>, instance: &str, policy: DeprovisionPolicy) -> Next {
-    let Some(node) = node else { return Next::Done { is_current: true } };
+pub fn release(node: &Node, instance: &str, policy: DeprovisionPolicy) -> Next {
     if !node.is_of(instance) {
         return undeployed(node, instance);
     }

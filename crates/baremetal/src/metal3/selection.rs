@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use api::baremetal::template::{BaremetalSetTemplate, HardwareReqs};
 use api::metal3::{BareMetalHost, Cpu, Disk};
-use ironic::matching::assigned;
+use ironic::matching::{Excluded, assigned};
 use kube::ResourceExt;
 
 use super::bare_metal_host::{UID, has_image, is_detached, is_paused, state};
@@ -27,7 +27,7 @@ pub fn select<'a>(
     let here: Vec<&BareMetalHost> = machines.iter().map(|it| &**it).filter(is_here).collect();
     let hardware_reqs = set.hardware_reqs.as_ref();
     let lack = |machine: &BareMetalHost, labels: &_| lack(machine, labels, hardware_reqs);
-    let none = |excluded: Vec<(String, usize)>| {
+    let none = |excluded: Excluded| {
         if here.is_empty() {
             return format!(
                 "there is no BareMetalHost in namespace {namespace}; create one, or correct \

@@ -489,7 +489,7 @@ fn a_status_of_five_hundred_hosts_with_errors_fits_into_an_object() {
     lab.edit(&json!({"baremetalHosts": {"a": null, "b": null}}));
     let names: Vec<String> = hosts.keys().cloned().collect();
     for (node, name) in lab.model.nodes.iter_mut().zip(names) {
-        node.instance_uuid = Some(ironic::instance_uuid("set", &name, ""));
+        node.instance_uuid = Some(ironic::instance_uuid("set", &name));
         node.provision_state = State::Error;
         node.last_error = Some("ä".repeat(5000));
     }
