@@ -26,6 +26,18 @@ fn waits(changes: &Value, back: &Value, reason: &str, parts: &[&str]) {
 #[test]
 fn what_hosts_cannot_be_made_from_is_told_with_the_legal_way() {
     waits(
+        &json!({"deploymentSSHSecret": "none"}),
+        &json!({"deploymentSSHSecret": "keys"}),
+        "SecretNotFound",
+        &["spec.deploymentSSHSecret: \"none\" is not an existing Secret"],
+    );
+    waits(
+        &json!({"passwordSecret": {"name": "keys"}}),
+        &json!({"passwordSecret": null}),
+        "InvalidInput",
+        &["give it key NodeRootPassword"],
+    );
+    waits(
         &json!({"osContainerImageUrl": null}),
         &json!({"osContainerImageUrl": IMAGE}),
         "InvalidInput",
