@@ -263,6 +263,18 @@ impl Namespace {
         waited.with_context(|| format!("{name} is still there"))?.map(drop).map_err(Into::into)
     }
 
+    /// Deletes an object.
+    pub async fn remove<K: Kind>(&self, name: &str) -> Result<()> {
+        self.api::<K>().delete(name, &DeleteParams::default()).await?;
+        Ok(())
+    }
+
+    /// Deletes an object, and waits until it is gone.
+    pub async fn removed<K: Kind>(&self, name: &str, within: Duration) -> Result<()> {
+        self.remove::<K>(name).await?;
+        self.gone::<K>(name, within).await
+    }
+
     /// Lists all objects of a kind.
     pub async fn list<K: Kind>(&self) -> Result<Vec<K>> {
         Ok(self.api::<K>().list(&ListParams::default()).await?.items)
@@ -281,10 +293,14 @@ impl Namespace {
         self.wait_any(SOON, &what, is_it).await.map(drop)
     }
 
-    /// Forbids more objects of a resource, as in `count/jobs.batch`, by a quota, and waits until it is
-    /// enforced.
+    /// Forbids more objects of a resource, as in `count/jobs.batch`.
     pub async fn forbid(&self, resource: &str) -> Result<()> {
-        let spec = json!({ "hard": { resource: "0" } });
+        self.limit(resource, 0).await
+    }
+
+    /// Forbids more than that many objects of a resource by a quota, and waits until it is enforced.
+    pub async fn limit(&self, resource: &str, n_objects: u32) -> Result<()> {
+        let spec = json!({ "hard": { resource: n_objects.to_string() } });
         self.create::<ResourceQuota>(QUOTA, spec).await?;
         let counts = |it: &ResourceQuota| {
             let used = it.status.as_ref().and_then(|it| it.used.as_ref());
@@ -295,8 +311,7 @@ impl Namespace {
 
     /// Allows again what [`Self::forbid`] forbids.
     pub async fn allow(&self) -> Result<()> {
-        self.api::<ResourceQuota>().delete(QUOTA, &DeleteParams::default()).await?;
-        Ok(())
+        self.remove::<ResourceQuota>(QUOTA).await
     }
 
     /// Ends a test: deletes the namespace without waiting for its objects.

@@ -8,10 +8,9 @@ use api::baremetal::BaremetalSet;
 use api::conditions::Condition;
 use api::dataplane::{Node, Role};
 use e2e::ironic::{self, Machine};
-use e2e::journey::{self, ROLE, SSH_SECRET, conditions};
+use e2e::journey::{self, ROLE, SSH_SECRET};
 use e2e::own_ironic::{KEYSTONE, OwnIronic, password_of_nova};
 use e2e::{Namespace, holds, run, says};
-use kube::api::DeleteParams;
 use serde_json::json;
 
 /// The machine, and the resource class that only it has.
@@ -109,7 +108,7 @@ async fn an_empty_machine_becomes_a_ready_host_and_is_given_back() -> Result<()>
     });
     ns.create::<Node>(HOST, node).await?;
 
-    let has_machine = |it: &Node| holds(conditions(it), "BaremetalReady");
+    let has_machine = |it: &Node| holds(it.conditions(), "BaremetalReady");
     ns.wait::<Node>(HOST, "on its machine", PROVISIONED, has_machine).await?;
     journey::ready(&ns, HOST).await?;
     let deployed = host.machine.node().await?;
@@ -119,8 +118,7 @@ async fn an_empty_machine_becomes_a_ready_host_and_is_given_back() -> Result<()>
     assert_eq!(host.ssh("hostname").await?.trim(), HOST);
     assert_eq!(host.ssh("cat trace").await?.trim(), "hello");
 
-    ns.api::<Node>().delete(HOST, &DeleteParams::default()).await?;
-    ns.gone::<Node>(HOST, RETURNED).await?;
+    ns.removed::<Node>(HOST, RETURNED).await?;
     let is_empty = |it: &BaremetalSet| {
         it.spec.baremetal_hosts.is_empty()
             && it.status.as_ref().is_some_and(|it| it.baremetal_hosts.is_empty())
@@ -172,8 +170,7 @@ async fn a_set_logs_in_to_keystone_before_it_asks_its_ironic() -> Result<()> {
     log_in(&password_of_nova(&ns).await?).await?;
     ns.wait::<BaremetalSet>("metal", "ready", PROVISIONED, |it| holds(told(it), "Ready")).await?;
     ironic.reaches(MACHINE, "active").await?;
-    ns.api::<BaremetalSet>().delete("metal", &DeleteParams::default()).await?;
-    ns.gone::<BaremetalSet>("metal", RETURNED).await?;
+    ns.removed::<BaremetalSet>("metal", RETURNED).await?;
     ironic.reaches(MACHINE, "available").await?;
     ns.done().await
 }

@@ -7,13 +7,11 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use api::ansibleee::AnsibleEe;
 use api::dataplane::Node;
-use api::nova::{Cell, ExternalCompute, Leftover};
-use e2e::cells::{self, CELL};
+use api::nova::{Cell, Leftover};
+use e2e::cells::{self, CELL, gone};
 use e2e::journey::{self, ready};
 use e2e::{Host, Namespace, SOON};
-use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
@@ -76,19 +74,6 @@ async fn delete(ns: &Namespace, node: &str) -> Result<()> {
 async fn leftovers(ns: &Namespace) -> Result<Vec<Leftover>> {
     let status = ns.api::<Cell>().get(CELL).await?.status;
     Ok(status.map(|it| it.leftovers).unwrap_or_default())
-}
-
-/// Waits until the node is gone, and asserts that nothing else is left of it in the cluster.
-async fn gone(ns: &Namespace, node: &str, within: Duration) -> Result<()> {
-    ns.gone::<Node>(node, within).await?;
-    assert!(ns.api::<ExternalCompute>().get_opt(node).await?.is_none(), "its compute goes first");
-    ns.gone::<ConfigMap>(&format!("dataplanenode-{node}"), SOON).await?;
-    for it in ns.list::<AnsibleEe>().await? {
-        if it.name_any().starts_with(&format!("nova-cleanup-{node}-")) {
-            ns.gone::<AnsibleEe>(&it.name_any(), SOON).await?;
-        }
-    }
-    Ok(())
 }
 
 #[tokio::test]

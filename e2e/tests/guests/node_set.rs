@@ -5,11 +5,10 @@ use api::dataplane::{Deployment, Node, NodeSet, Role};
 use api::nova::ExternalCompute;
 use e2e::demo::{DEPLOYMENT, Demo};
 use e2e::guests::{Guest, HOSTS, until};
-use e2e::journey::{SSH_SECRET, conditions};
+use e2e::journey::SSH_SECRET;
 use e2e::{Host, Namespace, cells, holds, says};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::DeleteParams;
 use serde_json::{Value, json};
 
 use crate::{DRAIN, DRAINED, ROLE, Stage, stage};
@@ -134,19 +133,19 @@ async fn lived(demo: &Demo, ns: &Namespace, [first, second]: [&Host; 2]) -> Resu
         ns.merge::<Node>(&first.name, change).await
     };
     annotate(json!("migrate")).await?;
-    let is_drained = |it: &Node| holds(conditions(it), DRAINED);
+    let is_drained = |it: &Node| holds(it.conditions(), DRAINED);
     ns.wait::<Node>(&first.name, "without guests", DEPLOYMENT, is_drained).await?;
     assert_eq!(guest.host(demo).await?, second.name);
     guest.lives(demo).await?;
     annotate(Value::Null).await?;
-    let is_quiet = |it: &Node| conditions(it).iter().all(|it| it.type_ != DRAINED);
+    let is_quiet = |it: &Node| it.conditions().iter().all(|it| it.type_ != DRAINED);
     ns.wait::<Node>(&first.name, "given back", DEPLOYMENT, is_quiet).await?;
 
     guest.migrate(demo, &first.name).await?;
     guest.lives(demo).await?;
     let leaves = json!({ "spec": { "nodes": { &first.name: null } } });
     ns.merge::<NodeSet>(SET, leaves).await?;
-    let is_held = |it: &Node| says(conditions(it), COMPUTE, "ServersOnHost", &["1 server and"]);
+    let is_held = |it: &Node| says(it.conditions(), COMPUTE, "ServersOnHost", &["1 server and"]);
     ns.wait::<Node>(&first.name, "held by a guest", DEPLOYMENT, is_held).await?;
     guest.migrate(demo, &second.name).await?;
     ns.gone::<Node>(&first.name, DEPLOYMENT).await?;
@@ -173,8 +172,7 @@ async fn guests_of_a_node_set_leave_a_host_that_is_drained_or_taken_out() -> Res
     let lived = lived(&demo, &ns, hosts).await;
     reserve(&demo, None).await?;
     lived?;
-    ns.api::<NodeSet>().delete(SET, &DeleteParams::default()).await?;
-    ns.gone::<NodeSet>(SET, DEPLOYMENT).await?;
+    ns.removed::<NodeSet>(SET, DEPLOYMENT).await?;
     for host in hosts {
         host.stop().await?;
     }

@@ -20,8 +20,7 @@ async fn annotate(demo: &Demo, node: &str, annotations: Value) -> Result<()> {
 }
 
 async fn wait_for(demo: &Demo, node: &str, what: &str, is: fn(&[Condition]) -> bool) -> Result<()> {
-    let conditions = |it: &Node| it.status.clone().map(|it| it.conditions).unwrap_or_default();
-    demo.ns.wait::<Node>(node, what, RUN * 3, |it| is(&conditions(it))).await.map(drop)
+    demo.ns.wait::<Node>(node, what, RUN * 3, |it| is(it.conditions())).await.map(drop)
 }
 
 #[tokio::test]

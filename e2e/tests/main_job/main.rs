@@ -14,7 +14,7 @@ use anyhow::{Context as _, Result};
 use api::ansibleee::AnsibleEe;
 use api::dataplane::{Node, RunState};
 use api::nova::{Cell, ExternalCompute};
-use e2e::demo::{Demo, HOSTS, conditions};
+use e2e::demo::{Demo, HOSTS};
 use e2e::journey::RUN;
 use e2e::{holds, run, says};
 use tokio::sync::{Mutex, MutexGuard};
@@ -117,7 +117,7 @@ async fn a_nova_compute_that_stops_is_reported_on_the_objects_of_the_user() -> R
     demo.on(host, "systemctl stop edpm_nova_compute").await?;
     let stopped = Instant::now();
     let words = ["has not reported to nova since", "systemctl status edpm_nova_compute"];
-    let is_down = |it: &ExternalCompute| says(conditions(it), "Ready", "ServiceDown", &words);
+    let is_down = |it: &ExternalCompute| says(it.conditions(), "Ready", "ServiceDown", &words);
     demo.compute(host, "reported as down", is_down).await?;
     // Nova's own service_down_time, and two of the lab's intervals with the time of a reading.
     assert!(stopped.elapsed() < Duration::from_secs(60 + 2 * 15), "{:?}", stopped.elapsed());
@@ -148,7 +148,7 @@ async fn a_compute_that_its_message_bus_refuses_says_why_until_it_is_corrected()
     demo.configure(host, &format!("{options}[DEFAULT]\n{bus}\n")).await?;
     let words =
         ["message bus refuses nova-compute", "ACCESS_REFUSED", "nova.openstack.org/redeploy"];
-    let refused = |it: &ExternalCompute| says(conditions(it), "Ready", "TaskFailed", &words);
+    let refused = |it: &ExternalCompute| says(it.conditions(), "Ready", "TaskFailed", &words);
     let compute = demo.compute(host, "refused by its message bus", refused).await?;
     demo.ns.event("NovaExternalCompute", host, "TaskFailed").await?;
     let of_node = |it: &Node| {

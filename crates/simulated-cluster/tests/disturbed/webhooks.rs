@@ -11,41 +11,22 @@ use k8s_openapi::api::admissionregistration::v1::{
 use k8s_openapi::api::core::v1::ServiceAccount;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Api;
-use kube::api::{DeleteParams, ListParams};
-use serde_json::{Value, json};
+use kube::api::ListParams;
+use serde_json::json;
 use simulated_cluster::Operator;
 
+use crate::idle::{CELL, cell, idle_node, idle_role, idle_service};
 use crate::own::Own;
 
-const CELL: &str = "nova.openstack.org/cell";
 const ALLOW_REMOVAL: &str = "nova.openstack.org/allow-removal";
-
-/// Returns the change that sets the cell annotation.
-fn cell(cell: &str) -> Value {
-    json!({ "metadata": { "annotations": { CELL: cell } } })
-}
-
-/// Creates a node of the role `compute` at an unused address.
-async fn node(ns: &Namespace, name: &str, cell: Option<&str>) -> Result<()> {
-    let spec = json!({ "role": "compute", "hostName": name, "ansibleHost": "192.168.123.254" });
-    let annotations = cell.map(|it| json!({ CELL: it })).unwrap_or_default();
-    ns.create_with::<Node>(name, spec, json!({ "annotations": annotations })).await.map(drop)
-}
 
 #[tokio::test]
 async fn with_the_operator_down_only_changes_of_cell_and_role_are_refused() -> Result<()> {
     let own = Own::start("cell-down").await?;
-    let service = json!({ "playbookContents": "- hosts: all\n  tasks: []\n" });
-    own.create::<Service>("noop", service).await?;
-    let role = json!({
-        "preProvisioned": true,
-        "services": ["noop"],
-        "deployStrategy": { "deploy": false },
-        "nodeTemplate": { "ansibleSSHPrivateKeySecret": "key", "ansibleUser": "cloud-admin" },
-    });
+    own.create::<Service>("noop", idle_service()).await?;
     let in_cell = json!({ "annotations": { CELL: "nova-cell1" } });
-    own.create_with::<Role>("compute", role, in_cell).await?;
-    node(&own, "n0", None).await?;
+    own.create_with::<Role>("compute", idle_role(), in_cell).await?;
+    idle_node(&own, "n0", None).await?;
     let is_there = |it: &ExternalCompute| it.spec.cell_name == "nova-cell1";
     own.wait::<ExternalCompute>("n0", "in nova-cell1", SOON, is_there).await?;
     own.sim.operators.kill(Operator::Nova)?;
@@ -63,8 +44,8 @@ async fn with_the_operator_down_only_changes_of_cell_and_role_are_refused() -> R
         own.merge::<Node>("n0", change).await?;
     }
     own.merge::<Role>("compute", json!({ "metadata": { "labels": { "rack": "7" } } })).await?;
-    node(&own, "n1", Some("nova-cell1")).await?;
-    own.api::<Node>().delete("n1", &DeleteParams::default()).await?;
+    idle_node(&own, "n1", Some("nova-cell1")).await?;
+    own.remove::<Node>("n1").await?;
     let options = json!({ "spec": { "customServiceConfig": "[DEFAULT]\ndebug = True\n" } });
     own.merge::<ExternalCompute>("n0", options).await?;
     for finalizers in [json!(["example.org/held"]), json!(null)] {
@@ -93,7 +74,7 @@ async fn uninstalling_keeps_every_object_and_blocks_no_later_write() -> Result<(
     let own = Own::start("uninstalled").await?;
     let spec = json!({ "dataplaneNodeName": "n0", "cellName": "nova-cell1" });
     own.create::<ExternalCompute>("n0", spec).await?;
-    node(&own, "n1", Some("nova-cell1")).await?;
+    idle_node(&own, "n1", Some("nova-cell1")).await?;
     let bad = json!({ "spec": { "customServiceConfig": "no section = x\n[" } });
     own.denied::<ExternalCompute>("n0", bad, &["spec.customServiceConfig"]).await?;
 

@@ -9,7 +9,6 @@ use api::dataplane::{Deployment, HostState, Node, NodeSet, Role};
 use e2e::journey::{self, ROLE, SERVICE, SSH_SECRET};
 use e2e::{Namespace, says};
 use k8s_openapi::api::events::v1::Event;
-use kube::api::DeleteParams;
 use serde_json::{Value, json};
 use simulated_cluster::{Behaviour, Host, Ironic, Operator, Trouble};
 
@@ -178,7 +177,7 @@ async fn an_empty_machine_becomes_a_ready_host_and_is_given_back() -> Result<()>
 
     let guests = "1 guest is on this host, so its machine is not given back: g1 (0f-1).";
     metal.host.behave("last-look", Behaviour::failed("The host must have no guests", guests));
-    world.api::<Node>().delete(host, &DeleteParams::default()).await?;
+    world.remove::<Node>(host).await?;
     let words = ["1 guest", "g1 (0f-1)", "dataplane.openstack.org/skip-cleanup=true"];
     world.told::<Node>(host, "BaremetalReady", "MachineHeld", &words, RETURNED).await?;
     assert_eq!(ironic.node(MACHINE)?["provision_state"], "active", "nothing is wiped");
@@ -230,7 +229,7 @@ async fn a_node_set_gets_an_empty_machine_is_deployed_to_it_and_gives_it_back() 
     world.holds_nowhere::<NodeSet>(&NOWHERE).await?;
     world.holds_nowhere::<Deployment>(&NOWHERE).await?;
 
-    world.api::<NodeSet>().delete(SET, &DeleteParams::default()).await?;
+    world.remove::<NodeSet>(SET).await?;
     metal::meanwhile(&world, SET, world.gone::<NodeSet>(SET, RETURNED)).await?;
     world.gone::<BaremetalSet>(SET, RETURNED).await?;
     metal.returned().await?;
@@ -259,7 +258,7 @@ async fn there_and_back(ns: &Namespace, ironic: &Ironic) -> Result<()> {
     let waited = ns.good::<BaremetalSet>(SET, &["Ready"], DEPLOYED);
     metal::meanwhile(ns, SET, waited).await?;
     ironic.reaches(MACHINE, "active").await?;
-    ns.api::<BaremetalSet>().delete(SET, &DeleteParams::default()).await?;
+    ns.remove::<BaremetalSet>(SET).await?;
     metal::meanwhile(ns, SET, ns.gone::<BaremetalSet>(SET, RETURNED)).await?;
     ironic.reaches(MACHINE, "available").await
 }

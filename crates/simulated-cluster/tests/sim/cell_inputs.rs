@@ -12,10 +12,10 @@ use e2e::Namespace;
 use e2e::cells::{self, BUS, CELL, demo_value};
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::api::events::v1::Event;
-use kube::api::DeleteParams;
 use serde_json::{Value, json};
 
-use crate::world::{World, idle_inputs, idle_role};
+use crate::idle::idle_role;
+use crate::world::{World, idle_inputs};
 
 /// Less than a cell's requeue interval, so that the effect of a changed Secret must come from its
 /// watch.
@@ -131,7 +131,7 @@ async fn the_files_that_computes_share_come_back_and_a_strangers_secret_stays() 
     let cell = ns.told::<Cell>(CELL, "ServiceConfigReady", "SecretNotOurs", &words, SOON).await?;
     let strangers = ns.api::<Secret>().get(&name).await?;
     assert_eq!(strangers.data.unwrap_or_default().keys().collect::<Vec<_>>(), ["mine"]);
-    ns.api::<Secret>().delete(&name, &DeleteParams::default()).await?;
+    ns.remove::<Secret>(&name).await?;
 
     let url = demo_value(&ns, BUS, "transport_url").await?;
     let is_whole = |it: &Secret| {

@@ -7,33 +7,21 @@ use anyhow::{Result, bail};
 use api::dataplane::{Node, Role};
 use api::nova::ExternalCompute;
 use e2e::{Namespace, SOON, cells, eventually, run};
-use kube::api::{DeleteParams, Patch, PatchParams};
+use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
-use crate::world::{World, idle_inputs, idle_role};
+use crate::idle::{CELL, cell, idle_node, idle_role};
+use crate::world::{World, idle_inputs};
 
-const CELL: &str = "nova.openstack.org/cell";
 const ALLOW_REMOVAL: &str = "nova.openstack.org/allow-removal";
 /// The condition in which a node reports its compute.
 const COMPUTE: &str = "nova.openstack.org/Compute";
-
-/// The change a user makes to the cell annotation: a name, or null to remove it.
-fn cell(cell: impl Into<Value>) -> Value {
-    json!({ "metadata": { "annotations": { CELL: cell.into() } } })
-}
 
 /// Creates a role of that cell whose nodes are not deployed.
 async fn role(ns: &Namespace, name: &str, cell: Option<&str>) -> Result<()> {
     let annotations = cell.map(|it| json!({ CELL: it })).unwrap_or_default();
     let metadata = json!({ "annotations": annotations });
     ns.create_with::<Role>(name, idle_role(), metadata).await.map(drop)
-}
-
-/// Creates a node of the role `compute` at an unused address.
-async fn node(ns: &Namespace, name: &str, cell: Option<&str>) -> Result<()> {
-    let spec = json!({ "role": "compute", "hostName": name, "ansibleHost": "192.168.123.254" });
-    let annotations = cell.map(|it| json!({ CELL: it })).unwrap_or_default();
-    ns.create_with::<Node>(name, spec, json!({ "annotations": annotations })).await.map(drop)
 }
 
 /// Creates a namespace with the role `compute` of that cell.
@@ -56,7 +44,7 @@ async fn compute(ns: &Namespace, name: &str, cell: &str) -> Result<ExternalCompu
 async fn has_run(ns: &Namespace, name: &str, cell: &str) -> Result<()> {
     compute(ns, name, cell).await?;
     cells::record_run(ns, name).await?;
-    decided::<Node>(ns, name, &self::cell("nova-elsewhere"), false).await
+    decided::<Node>(ns, name, &crate::idle::cell("nova-elsewhere"), false).await
 }
 
 /// Waits until the webhook decides this way, by dry runs: its caches lag behind.
@@ -90,7 +78,7 @@ async fn matches(ns: &Namespace, name: &str, does: bool) -> Result<()> {
 #[tokio::test]
 async fn a_compute_that_has_run_leaves_its_cell_only_by_the_legal_way() -> Result<()> {
     let ns = world("cell-node", None).await?;
-    node(&ns, "n0", Some("nova-cell1")).await?;
+    idle_node(&ns, "n0", Some("nova-cell1")).await?;
     has_run(&ns, "n0", "nova-cell1").await?;
     let way = format!(
         "kubectl annotate --overwrite -n {} openstackdataplanenode/n0 {ALLOW_REMOVAL}=true {CELL}=",
@@ -122,8 +110,8 @@ async fn a_compute_that_has_run_leaves_its_cell_only_by_the_legal_way() -> Resul
 #[tokio::test]
 async fn a_role_is_refused_for_the_nodes_that_inherit_from_it() -> Result<()> {
     let ns = world("cell-role", Some("nova-cell1")).await?;
-    node(&ns, "n0", None).await?;
-    node(&ns, "n1", Some("nova-cell1")).await?;
+    idle_node(&ns, "n0", None).await?;
+    idle_node(&ns, "n1", Some("nova-cell1")).await?;
     for name in ["n0", "n1"] {
         has_run(&ns, name, "nova-cell1").await?;
     }
@@ -155,8 +143,8 @@ async fn a_role_is_refused_for_the_nodes_that_inherit_from_it() -> Result<()> {
 #[tokio::test]
 async fn a_typo_before_the_first_run_is_mended_by_correcting_it() -> Result<()> {
     let ns = world("cell-typo", None).await?;
-    node(&ns, "n0", Some("nova-cel1")).await?;
-    node(&ns, "n1", Some("nova-cel1")).await?;
+    idle_node(&ns, "n0", Some("nova-cel1")).await?;
+    idle_node(&ns, "n1", Some("nova-cel1")).await?;
     compute(&ns, "n0", "nova-cel1").await?;
     compute(&ns, "n1", "nova-cel1").await?;
     ns.merge::<Node>("n0", cell("nova-cell1")).await?;
@@ -179,12 +167,12 @@ async fn a_typo_before_the_first_run_is_mended_by_correcting_it() -> Result<()> 
 async fn a_role_that_goes_changes_no_compute_and_what_slips_past_is_told_and_mended() -> Result<()>
 {
     let ns = world("cell-slip", Some("nova-cell1")).await?;
-    node(&ns, "n0", None).await?;
+    idle_node(&ns, "n0", None).await?;
     has_run(&ns, "n0", "nova-cell1").await?;
     // Everything that follows the node has arrived.
     let has_all = |it: &ExternalCompute| it.spec.inventory_config_map_name.is_some();
     let before = ns.wait::<ExternalCompute>("n0", "complete", SOON, has_all).await?;
-    ns.api::<Role>().delete("compute", &DeleteParams::default()).await?;
+    ns.remove::<Role>("compute").await?;
     node_says(&ns, "n0", "RoleNotFound", &["OpenStackDataPlaneRole compute"]).await?;
 
     // Creating a role is not an update: the webhook is not called for its nodes.
@@ -208,11 +196,10 @@ async fn a_role_that_goes_changes_no_compute_and_what_slips_past_is_told_and_men
 #[tokio::test]
 async fn a_node_that_is_made_again_may_name_another_cell() -> Result<()> {
     let ns = world("cell-again", None).await?;
-    node(&ns, "n0", Some("nova-cell1")).await?;
+    idle_node(&ns, "n0", Some("nova-cell1")).await?;
     has_run(&ns, "n0", "nova-cell1").await?;
-    ns.api::<Node>().delete("n0", &DeleteParams::default()).await?;
-    ns.gone::<Node>("n0", SOON).await?;
-    node(&ns, "n0", Some("nova-cell2")).await?;
+    ns.removed::<Node>("n0", SOON).await?;
+    idle_node(&ns, "n0", Some("nova-cell2")).await?;
     compute(&ns, "n0", "nova-cell2").await?;
     ns.done().await
 }
@@ -220,7 +207,7 @@ async fn a_node_that_is_made_again_may_name_another_cell() -> Result<()> {
 #[tokio::test]
 async fn cell0_is_refused_from_the_beginning() -> Result<()> {
     let ns = world("cell-zero", None).await?;
-    let made = node(&ns, "n0", Some("nova-cell0")).await;
+    let made = idle_node(&ns, "n0", Some("nova-cell0")).await;
     let error = format!("{:#}", made.expect_err("cell0 passed"));
     assert!(error.contains("cell0 holds instances"), "{error}");
     ns.denied::<Role>("compute", cell("nova-cell0"), &["cell0 holds instances"]).await?;

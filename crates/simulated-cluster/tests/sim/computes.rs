@@ -121,3 +121,9 @@ pub(crate) fn of_nova(host: &Host) -> Vec<String> {
     let services = host.services().into_iter();
     services.filter(|it| it == "libvirt" || it.starts_with("nova")).collect()
 }
+
+/// Changes the options of a compute.
+pub(crate) async fn configure(ns: &Namespace, host: &Host, options: &str) -> Result<()> {
+    let change = json!({ "spec": { "customServiceConfig": options } });
+    ns.merge::<ExternalCompute>(&host.name, change).await.map(drop)
+}

@@ -136,6 +136,12 @@ async fn a_node_that_others_made_is_left_alone_until_it_is_handed_over() -> Resu
     ns.done().await
 }
 
+/// Waits until the node says whether it may be deployed to.
+async fn deploys(ns: &Namespace, expected: bool) -> Result<()> {
+    let is_so = |it: &Node| it.status.as_ref().and_then(|it| it.deploy) == Some(expected);
+    ns.wait::<Node>("n0", &format!("deploying: {expected}"), SOON, is_so).await.map(drop)
+}
+
 #[tokio::test]
 async fn a_role_tells_that_its_data_plane_is_missing_and_follows_it_when_it_comes() -> Result<()> {
     let ns = World::new("data-plane-missing").await?;
@@ -150,15 +156,12 @@ async fn a_role_tells_that_its_data_plane_is_missing_and_follows_it_when_it_come
     let (found, words) = ("DataPlaneFound", ["OpenStackDataPlane plane", "create it"]);
     ns.told::<Role>("compute", found, "DataPlaneNotFound", &words, SOON).await?;
     ns.event("OpenStackDataPlaneRole", "compute", "DataPlaneNotFound").await?;
-    let deploys = |expected: bool| {
-        move |it: &Node| it.status.as_ref().and_then(|it| it.deploy) == Some(expected)
-    };
-    ns.wait::<Node>("n0", "not deploying", SOON, deploys(false)).await?;
+    deploys(&ns, false).await?;
     ns.create::<DataPlane>(PLANE, json!({ "deployStrategy": { "deploy": true } })).await?;
     ns.told::<Role>("compute", found, "Found", &[PLANE], SOON).await?;
-    ns.wait::<Node>("n0", "deploying", SOON, deploys(true)).await?;
+    deploys(&ns, true).await?;
     change(&ns, json!({ "deployStrategy": { "deploy": false } })).await?;
-    ns.wait::<Node>("n0", "not deploying", SOON, deploys(false)).await?;
+    deploys(&ns, false).await?;
     ns.done().await
 }
 
@@ -169,11 +172,8 @@ async fn a_node_without_a_role_follows_the_data_plane_that_made_it() -> Result<(
     let node = json!({ "ansibleHost": "192.168.123.1", "services": ["configure-os"] });
     let spec = json!({ "deployStrategy": { "deploy": true }, "nodes": { "n0": node } });
     ns.create::<DataPlane>(PLANE, spec).await?;
-    let deploys = |expected: bool| {
-        move |it: &Node| it.status.as_ref().and_then(|it| it.deploy) == Some(expected)
-    };
-    ns.wait::<Node>("n0", "deploying", SOON, deploys(true)).await?;
+    deploys(&ns, true).await?;
     change(&ns, json!({ "deployStrategy": { "deploy": false } })).await?;
-    ns.wait::<Node>("n0", "not deploying", SOON, deploys(false)).await?;
+    deploys(&ns, false).await?;
     ns.done().await
 }

@@ -101,8 +101,7 @@ async fn a_deployment_runs_each_service_once_and_a_deleted_job_runs_nothing_agai
     let job = first.status.as_ref().and_then(|it| it.job.clone()).context("no Job")?;
     ns.api::<Job>().delete(&job.name, &DeleteParams::background()).await?;
     ns.gone::<Job>(&job.name, SOON).await?;
-    ns.api::<AnsibleEe>().delete(&first.name_any(), &DeleteParams::default()).await?;
-    ns.gone::<AnsibleEe>(&first.name_any(), SOON).await?;
+    ns.removed::<AnsibleEe>(&first.name_any(), SOON).await?;
     host.release();
     let status = done(&ns, "edpm").await?;
     assert_eq!(status.deployed, Some(true));
@@ -166,7 +165,7 @@ async fn a_deployment_that_runs_is_not_deleted_by_accident() -> Result<()> {
     node_set(&ns, &[&host], &["slow", "two"]).await?;
     deploy(&ns, "edpm", json!({})).await?;
     at_work(&ns, "slow").await?;
-    ns.api::<Deployment>().delete("edpm", &DeleteParams::default()).await?;
+    ns.remove::<Deployment>("edpm").await?;
     let words = ["confirm-delete=true"];
     ns.told::<Deployment>("edpm", "Ready", "DeletionNotConfirmed", &words, SOON).await?;
     let confirm = "dataplane.openstack.org/confirm-delete";
@@ -199,7 +198,7 @@ async fn of_two_deployments_with_a_common_host_the_younger_waits_until_the_older
     deploy(&ns, "youngest", of_one(&second, "two")).await?;
     waits_for(&ns, "youngest", "younger").await?;
     // What is deleted holds up no other one.
-    ns.api::<Deployment>().delete("younger", &DeleteParams::default()).await?;
+    ns.remove::<Deployment>("younger").await?;
     done(&ns, "youngest").await?;
     assert_eq!((trace(&first).len(), trace(&second).len()), (1, 4), "nothing ran beside a run");
 

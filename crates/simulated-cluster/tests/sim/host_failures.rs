@@ -11,15 +11,14 @@ use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::json;
 use simulated_cluster::{Behaviour, Fate, Matching, PRIVATE_KEY};
 
-use crate::journey::{deploy, ssh_secret, trace};
+use crate::journey::{deploy, deploy_to, ssh_secret, trace};
 use crate::world::World;
 
 #[tokio::test]
 async fn an_unreachable_host_is_tried_again_until_it_answers() -> Result<()> {
     let (world, host) = World::with_host("unreachable", "unreachable", "192.0.2.10").await?;
     host.stop();
-    ssh_secret(&world, &host).await?;
-    deploy(&world, &[&host]).await?;
+    deploy_to(&world, &host).await?;
     let words = [host.address.as_str(), "retried automatically"];
     told(&world, &host.name, "HostUnreachable", &words).await?;
     host.boot();
@@ -59,8 +58,7 @@ async fn a_changed_host_key_stops_the_run_until_it_is_accepted() -> Result<()> {
 async fn a_failed_task_is_told_with_its_place_and_runs_again_on_request() -> Result<()> {
     let (world, host) = World::with_host("failed-task", "failed-task", "192.0.2.13").await?;
     host.behave(SERVICE, Behaviour::failed("Nothing forbids it", "non-zero return code"));
-    ssh_secret(&world, &host).await?;
-    deploy(&world, &[&host]).await?;
+    deploy_to(&world, &host).await?;
     let words = ["task 'Nothing forbids it'", "playbook.yaml:", "dataplane.openstack.org/redeploy"];
     told(&world, &host.name, "TaskFailed", &words).await?;
     host.behave(SERVICE, Behaviour::Done);
@@ -73,8 +71,7 @@ async fn a_failed_task_is_told_with_its_place_and_runs_again_on_request() -> Res
 #[tokio::test]
 async fn an_image_that_cannot_be_pulled_is_named_and_replaced() -> Result<()> {
     let (world, host) = World::with_host("image", "image", "192.0.2.14").await?;
-    ssh_secret(&world, &host).await?;
-    deploy(&world, &[&host]).await?;
+    deploy_to(&world, &host).await?;
     ready(&world, &host.name).await?;
     let runs = world.list::<AnsibleEe>().await?;
     let image = "registry.example.org/no-such-image:1";
@@ -127,8 +124,7 @@ async fn ends_without_a_result(
     let world = World::new(&format!("pod-{name}")).await?;
     let host = world.host(&format!("pod-{name}"), address);
     world.sim.player.decide(Matching::all(&world.name), fate);
-    ssh_secret(&world, &host).await?;
-    deploy(&world, &[&host]).await?;
+    deploy_to(&world, &host).await?;
     told(&world, &host.name, reason, &[words]).await?;
     world.sim.player.decide(Matching::all(&world.name), Fate::Play);
     if reason != "PodEvicted" {
@@ -143,8 +139,7 @@ async fn a_host_stays_reserved_for_a_run_whose_worker_is_lost_until_its_pod_is_g
 {
     let (world, host) = World::with_host("worker-lost", "worker-lost", "192.0.2.135").await?;
     world.sim.player.decide(Matching::all(&world.name), Fate::WorkerLost);
-    ssh_secret(&world, &host).await?;
-    deploy(&world, &[&host]).await?;
+    deploy_to(&world, &host).await?;
     let is_at_work =
         |it: &Pod| it.status.as_ref().is_some_and(|it| it.phase.as_deref() == Some("Running"));
     world.wait_any::<Pod>(RUN, "at work", is_at_work).await?;

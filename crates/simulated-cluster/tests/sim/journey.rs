@@ -20,6 +20,12 @@ pub(crate) async fn deploy(ns: &Namespace, hosts: &[&Host]) -> Result<()> {
     Ok(())
 }
 
+/// Creates the Secret for a host, and the role, deployed, for this host.
+pub(crate) async fn deploy_to(ns: &Namespace, host: &Host) -> Result<()> {
+    ssh_secret(ns, host).await?;
+    deploy(ns, &[host]).await
+}
+
 /// Returns the spec of a node set of these hosts, with these services.
 pub(crate) fn node_set(hosts: &[&Host], services: &[&str]) -> Value {
     let entry = |it: &&Host| (it.name.clone(), json!({ "ansible": { "ansibleHost": it.address } }));

@@ -10,17 +10,11 @@ use k8s_openapi::api::core::v1::Secret;
 use serde_json::json;
 use simulated_cluster::{Broker, Host, Visit};
 
-use crate::computes::{self, BUS, CELL, DEPLOYED, is_settled, of_nova, settled};
+use crate::computes::{self, BUS, CELL, DEPLOYED, configure, is_settled, of_nova, settled};
 use crate::world::World;
 
 /// The services of one deployment of a compute.
 const SERVICES: [&str; 3] = ["libvirt", "nova", "nova-registered"];
-
-/// Changes the options of a compute.
-async fn configure(ns: &Namespace, host: &Host, options: &str) -> Result<()> {
-    let change = json!({ "spec": { "customServiceConfig": options } });
-    ns.merge::<ExternalCompute>(&host.name, change).await.map(drop)
-}
 
 /// Changes the password of the cell's user: in its message bus, then in its Secret.
 async fn rotate(ns: &Namespace, broker: &Broker, password: &str) -> Result<()> {

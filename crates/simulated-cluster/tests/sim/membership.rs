@@ -8,7 +8,6 @@ use e2e::journey::{self, ROLE, SERVICE, SSH_SECRET, ready};
 use e2e::{SOON, says};
 use k8s_openapi::api::core::v1::Service as CoreService;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
-use kube::api::DeleteParams;
 use serde_json::json;
 
 use crate::journey::trace;
@@ -40,7 +39,7 @@ async fn a_node_without_a_role_is_deployed_and_keeps_that_under_a_role() -> Resu
     ready(&ns, &host.name).await?;
 
     // Deleting a role removes nothing from its nodes.
-    ns.api::<Role>().delete(ROLE, &DeleteParams::default()).await?;
+    ns.remove::<Role>(ROLE).await?;
     let node = ns.told::<Node>(&host.name, "InputReady", "RoleNotFound", &[ROLE], SOON).await?;
     assert!(says(node.conditions(), "Ready", "Ready", &[]), "{:?}", node.conditions());
     ns.create::<Role>(ROLE, journey::role()).await?;
@@ -106,7 +105,7 @@ async fn the_ports_of_a_service_follow_the_nodes_that_get_it() -> Result<()> {
         ports.into_iter().flatten().any(|it| it.port == 9100)
     };
     ns.wait::<CoreService>("metrics", "the port", SOON, is_exposed).await?;
-    ns.api::<Node>().delete(&hosts[0].name, &DeleteParams::default()).await?;
+    ns.remove::<Node>(&hosts[0].name).await?;
     let has_one = |it: &EndpointSlice| addresses(it) == ["192.168.122.194"];
     ns.wait::<EndpointSlice>("metrics-0", "one address", SOON, has_one).await?;
     ns.merge::<Service>(SERVICE, json!({ "spec": { "services": [] } })).await?;

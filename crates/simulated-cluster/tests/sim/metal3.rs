@@ -8,7 +8,7 @@ use api::metal3::BareMetalHost;
 use e2e::{Namespace, SOON, metal3, says};
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt as _;
-use kube::api::{DeleteParams, ListParams};
+use kube::api::ListParams;
 use serde_json::json;
 
 use crate::world::World;
@@ -139,7 +139,7 @@ async fn machines_of_metal3_become_hosts_and_are_given_back_without_leaving_a_se
     assert_eq!(secrets(&ns).await?.len(), 3);
 
     held(&ns, true).await?;
-    ns.api::<BaremetalSet>().delete(SET, &DeleteParams::default()).await?;
+    ns.remove::<BaremetalSet>(SET).await?;
     ns.told::<BaremetalSet>(SET, PROVISIONED, "DeletionWaits", &[NEEDED], SOON).await?;
     let machine = ns.api::<BareMetalHost>().get("m1").await?;
     assert!(machine.spec.image.is_some() && machine.spec.consumer_ref.is_some());

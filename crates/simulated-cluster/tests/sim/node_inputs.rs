@@ -6,11 +6,11 @@ use api::dataplane::{Node, Role, Service};
 use e2e::{Namespace, SOON, attachments};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
-use kube::api::DeleteParams;
 use serde_json::{Value, json};
 use simulated_cluster::PRIVATE_KEY;
 
-use crate::world::{World, idle_inputs, idle_role, idle_service};
+use crate::idle::{idle_role, idle_service};
+use crate::world::{World, idle_inputs};
 
 /// Creates a role whose only service would fail if it ever ran, and a node at an unused address.
 async fn role_and_node(ns: &Namespace, role: Value, node: Value) -> Result<()> {
@@ -118,7 +118,7 @@ async fn a_deleted_and_an_edited_inventory_come_back_and_nothing_runs() -> Resul
     let is_there = |it: &ConfigMap| it.data.iter().flatten().any(|it| it.1.contains("n0"));
     for name in ["dataplanenode-n0", "dataplanerole-compute"] {
         let written = ns.wait::<ConfigMap>(name, "an inventory", SOON, is_there).await?;
-        ns.api::<ConfigMap>().delete(name, &DeleteParams::default()).await?;
+        ns.remove::<ConfigMap>(name).await?;
         restored(&ns, &written, true).await?;
         let written = ns.wait::<ConfigMap>(name, "an inventory", SOON, is_there).await?;
         ns.merge::<ConfigMap>(name, json!({ "data": { "inventory": "all: {}" } })).await?;

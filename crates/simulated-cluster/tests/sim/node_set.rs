@@ -6,7 +6,6 @@ use e2e::journey::{self, RUN, SERVICE, ready};
 use e2e::{Namespace, SOON, holds, says};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::ResourceExt;
-use kube::api::DeleteParams;
 use serde_json::json;
 
 use crate::journey::{node_set, trace};
@@ -70,15 +69,13 @@ async fn a_node_set_is_deployed_when_it_is_told_to_and_names_what_has_changed_si
 
     // What was deployed stays known without its deployments.
     for name in ["first", "second", "third"] {
-        ns.api::<Deployment>().delete(name, &DeleteParams::default()).await?;
-        ns.gone::<Deployment>(name, SOON).await?;
+        ns.removed::<Deployment>(name, SOON).await?;
     }
     ns.good::<NodeSet>(SET, &["UpToDate", "Ready"], SOON).await?;
 
     let inventory = format!("dataplanenodeset-{SET}");
     assert!(ns.api::<Secret>().get_opt(&inventory).await?.is_some());
-    ns.api::<NodeSet>().delete(SET, &DeleteParams::default()).await?;
-    ns.gone::<NodeSet>(SET, SOON).await?;
+    ns.removed::<NodeSet>(SET, SOON).await?;
     ns.gone::<Secret>(&inventory, SOON).await?;
     ns.done().await
 }
@@ -86,8 +83,7 @@ async fn a_node_set_is_deployed_when_it_is_told_to_and_names_what_has_changed_si
 #[tokio::test]
 async fn a_host_that_a_node_has_already_is_refused_by_name_until_the_node_goes() -> Result<()> {
     let (ns, host) = World::with_host("node-set-moving", "e2e-moving", "192.168.122.188").await?;
-    crate::journey::ssh_secret(&ns, &host).await?;
-    crate::journey::deploy(&ns, &[&host]).await?;
+    crate::journey::deploy_to(&ns, &host).await?;
     ready(&ns, &host.name).await?;
 
     ns.create::<NodeSet>(SET, node_set(&[&host], &[SERVICE])).await?;
@@ -100,7 +96,7 @@ async fn a_host_that_a_node_has_already_is_refused_by_name_until_the_node_goes()
     let of_node = ns.api::<Node>().get(&host.name).await?;
     assert!(holds(of_node.conditions(), "Ready"), "the node has it");
 
-    ns.api::<Node>().delete(&host.name, &DeleteParams::default()).await?;
+    ns.remove::<Node>(&host.name).await?;
     // The name is then that of the node set's own node.
     let is_of_set = |it: &Node| it.uid() != of_node.uid() && it.node_set() == Some(SET);
     ns.wait::<Node>(&host.name, "the node set's", SOON, is_of_set).await?;

@@ -11,7 +11,7 @@ use api::infra::{DnsData, IpSet};
 use e2e::journey::RUN;
 use e2e::{Namespace, SOON, holds, logins, neighbours, says};
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::{DeleteParams, ListParams};
+use kube::api::ListParams;
 use serde_json::{Value, json};
 use simulated_cluster::{Host, Visit};
 
@@ -60,13 +60,18 @@ async fn deploy(ns: &Namespace, name: &str, overriding: &[&str]) -> Result<()> {
     ns.good::<NodeSet>(SET, &["Ready", "UpToDate"], RUN).await.map(drop)
 }
 
-/// Creates a node set of one host whose service `agent` has certificates.
-async fn node_set(ns: &Namespace, host: &Host) -> Result<()> {
-    let cert = json!({ "contents": ["dnsnames", "ips"] });
+/// Creates a service `agent` with this certificate, and the service that brings it.
+pub(crate) async fn certified_services(ns: &Namespace, cert: &Value) -> Result<()> {
     let agent = json!({ "playbookContents": PLAYBOOK, "tlsCerts": { "default": cert } });
     ns.create::<Service>("agent", agent).await?;
     let certs = json!({ "playbookContents": PLAYBOOK, "addCertMounts": true });
-    ns.create::<Service>("certs", certs).await?;
+    ns.create::<Service>("certs", certs).await.map(drop)
+}
+
+/// Creates a node set of one host whose service `agent` has certificates.
+async fn node_set(ns: &Namespace, host: &Host) -> Result<()> {
+    let cert = json!({ "contents": ["dnsnames", "ips"] });
+    certified_services(ns, &cert).await?;
     let mut spec = journey::node_set(&[host], &["certs", "agent"]);
     spec["tlsEnabled"] = Value::Null;
     let networks = json!([{ "name": "ctlplane", "subnetName": "subnet1" }]);
@@ -143,8 +148,7 @@ async fn hosts_get_addresses_names_and_certificates_from_those_who_serve_them() 
     assert!(logins::are_hashes_in_sync(&ns).await?);
 
     // Deleting it deletes everything.
-    ns.api::<NodeSet>().delete(SET, &DeleteParams::default()).await?;
-    ns.gone::<NodeSet>(SET, SOON).await?;
+    ns.removed::<NodeSet>(SET, SOON).await?;
     ns.gone::<IpSet>(&host.name, RUN).await?;
     ns.gone::<DnsData>(SET, RUN).await?;
     ns.gone::<Certificate>(&certificate, SOON).await?;

@@ -9,7 +9,7 @@ use e2e::journey::{self, RUN, SSH_SECRET};
 use e2e::plugin::edpm_in;
 use e2e::{Namespace, SOON, holds, says};
 use futures::{Stream, StreamExt as _, TryStreamExt as _};
-use k8s_openapi::api::core::v1::{ResourceQuota, Secret};
+use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 use kube::api::{DeleteParams, PostParams, PropagationPolicy, WatchEvent, WatchParams};
 use serde_json::{Value, json};
@@ -162,7 +162,7 @@ async fn nodes_follow_the_entries_and_one_that_is_deleted_is_made_anew_and_runs_
     assert!(refused.contains("described by its entry in spec.nodes"), "{refused}");
 
     let first = ns.api::<Node>().get(&stays.name).await?;
-    ns.api::<Node>().delete(&stays.name, &DeleteParams::default()).await?;
+    ns.remove::<Node>(&stays.name).await?;
     let is_new = |it: &Node| it.uid() != first.uid() && is_of_set(it);
     ns.wait::<Node>(&stays.name, "made anew", SOON, is_new).await?;
     let anew = undeployed(&ns, &stays).await?;
@@ -239,7 +239,7 @@ async fn a_node_is_written_when_its_host_is_described_begun_and_ended_and_not_in
 async fn inventory_comes_back(ns: &Namespace) -> Result<()> {
     let name = format!("dataplanenodeset-{SET}");
     let found = ns.api::<Secret>().get(&name).await?;
-    ns.api::<Secret>().delete(&name, &DeleteParams::default()).await?;
+    ns.remove::<Secret>(&name).await?;
     let is_new = |it: &Secret| it.uid() != found.uid();
     ns.wait::<Secret>(&name, "made anew", SOON, is_new).await.map(drop)
 }
@@ -277,7 +277,7 @@ async fn a_node_of_somebody_else_keeps_its_name_and_holds_the_host_of_that_name_
     let kept = ns.api::<Node>().get(&other.name).await?;
     assert_eq!((kept.uid(), kept.spec), (foreign.uid(), foreign.spec));
 
-    ns.api::<Node>().delete(&other.name, &DeleteParams::default()).await?;
+    ns.remove::<Node>(&other.name).await?;
     undeployed(&ns, &other).await?;
     let is_accepted = |it: &NodeSet| it.conditions().iter().all(|it| it.type_ != ACCEPTED);
     ns.wait::<NodeSet>(SET, "with all of its nodes", SOON, is_accepted).await?;
@@ -293,22 +293,12 @@ async fn a_node_that_a_quota_refuses_is_told_in_the_api_servers_words_and_holds_
 -> Result<()> {
     let (ns, first) = World::with_host("nodes-quota", "e2e-quota-0", "203.0.113.203").await?;
     let second = ns.host_like(&first, "e2e-quota-1", "203.0.113.204");
-    let quota = json!({
-        "metadata": { "name": "nodes" },
-        "spec": { "hard": { COUNTED: "1" } },
-    });
-    let quota: ResourceQuota = serde_json::from_value(quota)?;
-    ns.api::<ResourceQuota>().create(&PostParams::default(), &quota).await?;
-    let is_counted = |it: &ResourceQuota| {
-        let used = it.status.as_ref().and_then(|it| it.used.as_ref());
-        used.is_some_and(|it| it.contains_key(COUNTED))
-    };
-    ns.wait::<ResourceQuota>("nodes", "in effect", RUN, is_counted).await?;
+    ns.limit(COUNTED, 1).await?;
     described(&ns, &[&first, &second]).await?;
     undeployed(&ns, &first).await?;
     let is_told = |it: &NodeSet| {
         let refused = it.conditions().iter().find(|it| it.type_ == ACCEPTED);
-        refused.is_some_and(|it| it.message.contains("exceeded quota: nodes"))
+        refused.is_some_and(|it| it.message.contains("exceeded quota: "))
     };
     ns.wait::<NodeSet>(SET, "with the API server's words", SOON, is_told).await?;
     deploy(&ns, "first", json!({})).await?;
@@ -316,7 +306,7 @@ async fn a_node_that_a_quota_refuses_is_told_in_the_api_servers_words_and_holds_
     assert_eq!((first.visits().len(), second.visits().len()), (1, 0));
 
     // It is tried again with the next change of the node set.
-    ns.api::<ResourceQuota>().delete("nodes", &DeleteParams::default()).await?;
+    ns.allow().await?;
     ns.annotate::<NodeSet>(SET, "example.org/note", "there is room").await?;
     undeployed(&ns, &second).await?;
     ns.done().await

@@ -5,25 +5,22 @@ use api::conditions::find;
 use api::dataplane::Node;
 use e2e::journey::{node, ready};
 use e2e::{SOON, eventually};
-use kube::api::DeleteParams;
 use serde_json::json;
 
-use crate::journey::{deploy, ssh_secret, trace};
+use crate::journey::{deploy, deploy_to, ssh_secret, trace};
 use crate::world::World;
 
 #[tokio::test]
 async fn a_second_node_at_an_address_waits_and_goes_without_a_trace_on_the_host() -> Result<()> {
     let (ns, host) = World::with_host("one-owner", "e2e-first", "192.168.122.230").await?;
-    ssh_secret(&ns, &host).await?;
-    deploy(&ns, &[&host]).await?;
+    deploy_to(&ns, &host).await?;
     ready(&ns, &host.name).await?;
 
     // Another spelling of the address.
     node(&ns, "e2e-second", "::ffff:192.168.122.230").await?;
     let words = ["OpenStackDataPlaneNode e2e-first", "address 192.168.122.230"];
     ns.told::<Node>("e2e-second", "InputReady", "HostTaken", &words, SOON).await?;
-    ns.api::<Node>().delete("e2e-second", &DeleteParams::default()).await?;
-    ns.gone::<Node>("e2e-second", SOON).await?;
+    ns.removed::<Node>("e2e-second", SOON).await?;
     ready(&ns, &host.name).await?;
     assert_eq!(trace(&host), ["hello"]);
     ns.done().await
@@ -33,8 +30,7 @@ async fn a_second_node_at_an_address_waits_and_goes_without_a_trace_on_the_host(
 async fn a_host_that_another_namespace_has_deployed_is_taken_and_its_owner_is_not_told()
 -> Result<()> {
     let (first, host) = World::with_host("owner-theirs", "e2e-theirs", "192.168.122.231").await?;
-    ssh_secret(&first, &host).await?;
-    deploy(&first, &[&host]).await?;
+    deploy_to(&first, &host).await?;
     ready(&first, &host.name).await?;
 
     let second = World::new("owner-mine").await?;
@@ -49,8 +45,7 @@ async fn a_host_that_another_namespace_has_deployed_is_taken_and_its_owner_is_no
     assert_eq!(trace(&host), ["hello"]);
 
     // The previous owner releases it.
-    first.api::<Node>().delete(&host.name, &DeleteParams::default()).await?;
-    first.gone::<Node>(&host.name, SOON).await?;
+    first.removed::<Node>(&host.name, SOON).await?;
     ready(&second, "e2e-mine").await?;
     assert_eq!(trace(&host), ["hello", "hello"]);
     first.done().await?;

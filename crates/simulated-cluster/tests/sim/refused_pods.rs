@@ -9,7 +9,7 @@ use e2e::{Namespace, says};
 use k8s_openapi::api::core::v1::LimitRange;
 use serde_json::json;
 
-use crate::journey::ssh_secret;
+use crate::journey::deploy_to;
 use crate::world::World;
 use crate::{deployment, journey};
 
@@ -32,8 +32,7 @@ const QUOTA: [&str; 3] = ["must specify requests.cpu", "runner.resources", "keep
 async fn a_quota_that_refuses_pods_is_told_on_run_node_and_role_until_it_goes() -> Result<()> {
     let ns = with_quota("refused-pod").await?;
     let host = ns.host("refused-pod", "203.0.113.171");
-    ssh_secret(&ns, &host).await?;
-    journey::deploy(&ns, &[&host]).await?;
+    deploy_to(&ns, &host).await?;
     told_on_run(&ns, &QUOTA).await?;
     ns.told::<Node>(&host.name, "Ready", "RunBlocked", &QUOTA, RUN).await?;
     let of_role = |it: &Role| {

@@ -9,7 +9,7 @@ use api::nova::{Cell, ExternalCompute};
 use e2e::journey::ready;
 use e2e::{Namespace, SOON};
 use kube::ResourceExt;
-use kube::api::{DeleteParams, PropagationPolicy};
+use kube::api::PropagationPolicy;
 use serde_json::json;
 use simulated_cluster::{Behaviour, Host};
 
@@ -75,7 +75,7 @@ async fn a_compute_that_goes_alone_leaves_its_node_in_service_and_may_come_back(
     ns.annotate::<Node>(&host.name, "nova.openstack.org/cell", CELL).await?;
     let first = settled(&ns, &host).await?;
     held(&ns, &host.name).await?;
-    ns.api::<ExternalCompute>().delete(&host.name, &DeleteParams::default()).await?;
+    ns.remove::<ExternalCompute>(&host.name).await?;
     let is_another =
         |it: &ExternalCompute| it.uid() != first.uid() && it.metadata.deletion_timestamp.is_none();
     ns.wait::<ExternalCompute>(&host.name, "made again", GOES, is_another).await?;
@@ -128,7 +128,7 @@ async fn guests_on_a_host_hold_its_node_until_they_are_gone() -> Result<()> {
 async fn a_cell_stays_while_it_has_computes_and_a_namespace_goes_at_once() -> Result<()> {
     let (ns, host) = world("removal-space", "192.0.2.117").await?;
     host.stop();
-    ns.api::<Cell>().delete(CELL, &DeleteParams::default()).await?;
+    ns.remove::<Cell>(CELL).await?;
     let words = ["1 do: ", host.name.as_str()];
     ns.told::<Cell>(CELL, "Released", "CellInUse", &words, SOON).await?;
     ns.event("NovaCell", CELL, "CellInUse").await?;

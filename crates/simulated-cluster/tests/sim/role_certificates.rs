@@ -11,6 +11,7 @@ use serde_json::json;
 use simulated_cluster::{Host, Visit};
 
 use crate::computes::{self, CELL, DEPLOYED, in_cell, is_settled, of_nova, settled};
+use crate::node_set_networks::certified_services;
 use crate::world::World;
 
 /// Simulates a play that writes what the runner's pod has of the host's certificate.
@@ -21,10 +22,7 @@ async fn certified_role(ns: &Namespace, host: &Host) -> Result<()> {
     let labels = json!({ "osp-rootca-issuer-internal": "", "osp-rootca-issuer-libvirt": "" });
     ns.create_with::<Issuer>("hosts", json!({}), json!({ "labels": labels })).await?;
     let cert = json!({ "contents": ["dnsnames", "ips"], "networks": ["ctlplane"] });
-    let agent = json!({ "playbookContents": PLAYBOOK, "tlsCerts": { "default": cert } });
-    ns.create::<Service>("agent", agent).await?;
-    let certs = json!({ "playbookContents": PLAYBOOK, "addCertMounts": true });
-    ns.create::<Service>("certs", certs).await?;
+    certified_services(ns, &cert).await?;
     computes::access(ns, &[host]).await?;
     let mut spec = role();
     spec["tlsEnabled"] = json!(true);

@@ -73,8 +73,7 @@ async fn tell(ns: &Namespace, node: &str, reason: &str) -> Result<()> {
 #[tokio::test]
 async fn an_operator_that_nobody_knows_brings_its_service_to_a_ready_host() -> Result<()> {
     let (ns, host) = World::with_host("service-operator", "e2e-agent", "192.168.122.195").await?;
-    crate::journey::ssh_secret(&ns, &host).await?;
-    crate::journey::deploy(&ns, &[&host]).await?;
+    crate::journey::deploy_to(&ns, &host).await?;
     let node = ready(&ns, &host.name).await?;
 
     ns.create::<AnsibleEe>("agent", run_on(&node)?).await?;

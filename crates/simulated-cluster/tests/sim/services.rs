@@ -10,7 +10,7 @@ use e2e::journey::{self, ROLE, ready};
 use e2e::{Namespace, SOON, holds, run};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt as _;
-use kube::api::{DeleteParams, Patch, PatchParams};
+use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
 use crate::world::World;
@@ -72,7 +72,7 @@ async fn all_default_services_are_listed_with_the_truth_about_their_playbooks() 
 
     // A service that no role lists is restored too.
     let gone = ns.api::<Service>().get("bootstrap").await?;
-    ns.api::<Service>().delete("bootstrap", &DeleteParams::default()).await?;
+    ns.remove::<Service>("bootstrap").await?;
     let is_new = |it: &Service| it.uid() != gone.uid();
     ns.wait::<Service>("bootstrap", "made anew", SOON, is_new).await?;
     ns.done().await

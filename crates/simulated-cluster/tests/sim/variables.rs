@@ -35,8 +35,7 @@ fn greeting_lines(host: &Host) -> BTreeSet<String> {
 #[tokio::test]
 async fn a_secret_variable_reaches_the_host_and_no_other_object_holds_it() -> Result<()> {
     let (ns, host) = World::with_host("variables", "e2e-variables", "192.168.122.190").await?;
-    crate::journey::ssh_secret(&ns, &host).await?;
-    crate::journey::deploy(&ns, &[&host]).await?;
+    crate::journey::deploy_to(&ns, &host).await?;
     ready(&ns, &host.name).await?;
 
     ns.secret("vars", &[("greeting", VALUE)]).await?;

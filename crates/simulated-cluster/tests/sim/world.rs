@@ -11,12 +11,14 @@ use e2e::{Namespace, cluster};
 use k8s_openapi::api::core::v1::Namespace as CoreNamespace;
 use kube::Api;
 use kube::api::PostParams;
-use serde_json::{Value, json};
+use serde_json::json;
 use simulated_cluster::{Host, Options, PRIVATE_KEY, Simulation};
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 use tokio::runtime::Runtime;
 use tokio::sync::OnceCell;
+
+use crate::idle::idle_service;
 
 /// Each test has a runtime of its own, which ends with it; the simulated cluster keeps running.
 static RUNTIME: OnceLock<Runtime> = OnceLock::new();
@@ -62,22 +64,7 @@ async fn describe_cells(simulation: &Simulation) -> Result<()> {
     Ok(())
 }
 
-/// Returns a role of which nothing is deployed.
-pub(crate) fn idle_role() -> Value {
-    json!({
-        "preProvisioned": true,
-        "services": ["noop"],
-        "deployStrategy": { "deploy": false },
-        "nodeTemplate": { "ansibleSSHPrivateKeySecret": "key", "ansibleUser": "cloud-admin" },
-    })
-}
-
-/// Returns the service of that role, which would fail if it ever ran.
-pub(crate) fn idle_service() -> Value {
-    json!({ "playbookContents": "- hosts: all\n  tasks: [{fail: }]\n" })
-}
-
-/// Creates all that the role names.
+/// Creates all that a role of which nothing is deployed names.
 pub(crate) async fn idle_inputs(ns: &Namespace) -> Result<()> {
     ns.secret("key", &[("ssh-privatekey", PRIVATE_KEY), ("known_hosts", "x")]).await?;
     ns.create::<Service>("noop", idle_service()).await.map(drop)

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result, bail};
 use api::dataplane::Node;
+use e2e::diagnosis::{self, READINGS};
 use e2e::faults::Fault;
 use e2e::faults::nova::{API, HOSTS};
-use e2e::{Namespace, cluster, diagnosis};
+use e2e::{Namespace, cluster};
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::PropagationPolicy;
 use parking_lot::Mutex;
@@ -38,8 +39,8 @@ async fn faults_of_nova_are_described_on_the_users_object() -> Result<()> {
     let of_api = async |ns: &Namespace, fault: &Fault| regions.make(ns, fault, false).await;
     let of_hosts = async |ns: &Namespace, fault: &Fault| regions.make(ns, fault, true).await;
     // Each half leaves its transcripts whatever the other one shows.
-    let api = diagnosis::judge_readings(API, of_api, inject);
-    let hosts = diagnosis::judge_readings(HOSTS, of_hosts, inject);
+    let api = diagnosis::judge_within(&READINGS, API, of_api, inject);
+    let hosts = diagnosis::judge_within(&READINGS, HOSTS, of_hosts, inject);
     let (api, hosts) = tokio::join!(api, hosts);
     hosts.and(api)?;
     regions.own.done()

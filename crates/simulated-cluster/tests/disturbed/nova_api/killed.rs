@@ -288,8 +288,7 @@ impl Case {
             }
             Drain => self.is_drained(own).await?,
             Enable => {
-                let conditions = e2e::journey::conditions;
-                let is_quiet = |it: &Node| conditions(it).iter().all(|it| it.type_ != DRAINED);
+                let is_quiet = |it: &Node| it.conditions().iter().all(|it| it.type_ != DRAINED);
                 own.wait::<Node>(name, "given back", READ, is_quiet).await?;
             }
             Remove => gone(own, name, GOES).await?,

@@ -5,7 +5,7 @@ use anyhow::Result;
 use api::dataplane::Node;
 use api::nova::{Cell, ExternalCompute, Leftover};
 use kube::ResourceExt;
-use kube::api::{DeleteParams, PropagationPolicy};
+use kube::api::PropagationPolicy;
 use simulated_cluster::{Host, Nova, NovaFault};
 
 use super::health::deployed;
@@ -93,7 +93,7 @@ async fn a_cell_stays_while_a_host_without_a_compute_has_servers() -> Result<()>
     let server = nova.boot("one", "elsewhere.example.org")?;
     let _broker = computes::cell(&own, &own.sim).await?;
     own.wait::<Cell>(CELL, "held", READ, |it| it.finalizers().len() == 1).await?;
-    own.api::<Cell>().delete(CELL, &DeleteParams::default()).await?;
+    own.remove::<Cell>(CELL).await?;
     let words = ["elsewhere.example.org", &*server, "skip-cleanup"];
     cell_reaches(&own, CELL, "Released", "ServersOnHosts", &words).await?;
     nova.answer_for_cell(CELL, false);

@@ -228,8 +228,7 @@ async fn a_host_that_moves_to_another_node_set_keeps_its_service() -> Result<()>
     assert!(world.nova_has(&world.host)?);
 
     // What is left of the first node set goes without it.
-    own.api::<NodeSet>().delete(SET, &DeleteParams::default()).await?;
-    own.gone::<NodeSet>(SET, PATIENCE).await?;
+    own.removed::<NodeSet>(SET, PATIENCE).await?;
     assert_eq!((uids().await?, world.n_stopped()), (before, 0));
     own.done()
 }
@@ -258,7 +257,6 @@ async fn a_dead_api_keeps_the_hosts_of_a_node_set_until_the_user_lets_them_go() 
     assert!(!world.nova_has(&world.host)? && world.nova_has(&world.other)?);
 
     // Of a node set that is deleted, all hosts leave.
-    own.api::<NodeSet>().delete(SET, &DeleteParams::default()).await?;
-    own.gone::<NodeSet>(SET, PATIENCE).await?;
+    own.removed::<NodeSet>(SET, PATIENCE).await?;
     own.done()
 }

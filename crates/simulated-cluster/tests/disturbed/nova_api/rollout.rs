@@ -18,11 +18,8 @@ const WRITE: &str = "PUT /v2.1/os-services/";
 /// What a change of the options of nova-compute runs on a host.
 const CHANGE: [&str; 2] = ["nova", "nova-registered"];
 
-/// Changes the options of the compute of a host.
-async fn configure(own: &Own, host: &Host) -> Result<()> {
-    let change = json!({ "spec": { "customServiceConfig": "[libvirt]\ncpu_mode = none\n" } });
-    own.merge::<ExternalCompute>(&host.name, change).await.map(drop)
-}
+/// The options of the computes after the change.
+const OPTIONS: &str = "[libvirt]\ncpu_mode = none\n";
 
 /// Returns what ran on a host after its first `n` runs.
 fn since(host: &Host, n: usize) -> Vec<String> {
@@ -68,10 +65,10 @@ async fn each_host_is_drained_changed_and_given_back_before_the_next_one() -> Re
     let server = nova.boot("one", &first.name)?;
     nova.set_vm_state(&server, "paused")?;
 
-    configure(&own, &first).await?;
+    computes::configure(&own, &first, OPTIONS).await?;
     reaches(&own, &first, "Ready", "WaitingForDrain").await?;
     reaches(&own, &first, "Drained", "ServersStuck").await?;
-    configure(&own, &second).await?;
+    computes::configure(&own, &second, OPTIONS).await?;
     let (changed, words) = ("InputsChanged", ["It waits for its turn"]);
     own.told::<ExternalCompute>(&second.name, "UpToDate", changed, &words, READ).await?;
     own.replace(&[Operator::Nova]).await?;

@@ -4,15 +4,16 @@
 use anyhow::{Context as _, Result, bail};
 use api::dataplane::{Node, Role, Service};
 use api::nova::{Cell, ExternalCompute};
+use e2e::Namespace;
 use e2e::cells::{self, BUS, CELL as CELL1, demo_value};
+use e2e::diagnosis::{self, PATIENCE};
 use e2e::faults::{Fault, cells::FAULTS};
-use e2e::{Namespace, diagnosis};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::ResourceExt;
-use kube::api::DeleteParams;
 use serde_json::{Value, json};
 
-use super::scene::{CELL, PATIENCE, World, has_run, is_held};
+use super::scene::{World, has_run, is_held};
+use crate::idle::CELL;
 use crate::world::simulation;
 
 const DEFAULT_CONFIG: &str = "nova.openstack.org/default-config";
@@ -113,9 +114,7 @@ async fn inject(ns: &Namespace, fault: &Fault) -> Result<()> {
             ns.merge::<ConfigMap>("defaults", change).await?;
         }
         "cell-changed" => other_cell(ns).await?,
-        "cell-secret-missing" => {
-            ns.api::<Secret>().delete(CELL1, &DeleteParams::default()).await?;
-        }
+        "cell-secret-missing" => ns.remove::<Secret>(CELL1).await?,
         "cell-secret-without-key" => {
             values(CELL1, json!({ "data": { "ServicePassword": null } })).await?;
         }
@@ -133,9 +132,7 @@ async fn inject(ns: &Namespace, fault: &Fault) -> Result<()> {
             let url = json!({ "spec": { "keystoneAuthURL": "http://127.0.0.1:9" } });
             ns.merge::<Cell>(CELL1, url).await?;
         }
-        "cell-in-use" => {
-            ns.api::<Cell>().delete(CELL1, &DeleteParams::default()).await?;
-        }
+        "cell-in-use" => ns.remove::<Cell>(CELL1).await?,
         other => bail!("nobody injects {other}"),
     }
     Ok(())
@@ -143,8 +140,7 @@ async fn inject(ns: &Namespace, fault: &Fault) -> Result<()> {
 
 /// Creating a role is not an update: the webhook is not called for its nodes.
 async fn other_cell(ns: &Namespace) -> Result<()> {
-    ns.api::<Role>().delete("compute", &DeleteParams::default()).await?;
-    ns.gone::<Role>("compute", PATIENCE).await?;
+    ns.removed::<Role>("compute", PATIENCE).await?;
     ns.told::<Node>("n0", "nova.openstack.org/Compute", "RoleNotFound", &[], PATIENCE).await?;
     let metadata = json!({ "annotations": { CELL: "nova-cell2" } });
     ns.create_with::<Role>("compute", World::default().role, metadata).await.map(drop)

@@ -3,15 +3,17 @@
 use anyhow::{Context as _, Result};
 use api::ansibleee::AnsibleEe;
 use api::dataplane::{Node, Role, RunState, Service};
+use e2e::diagnosis::{self, PATIENCE, job_ends};
 use e2e::faults::{Fault, hosts::FAULTS};
 use e2e::journey::{self, ROLE};
-use e2e::{Namespace, cells, diagnosis};
+use e2e::{Namespace, cells};
 use kube::ResourceExt;
 use kube::api::DeleteParams;
 use serde_json::json;
 use simulated_cluster::{Fate, Matching};
 
-use super::scene::{CELL, PATIENCE, has_run, is_held, job_ends, pod_runs};
+use super::scene::{has_run, is_held, pod_runs};
+use crate::idle::CELL;
 use crate::journey::{deploy, ssh_secret};
 use crate::world::simulation;
 

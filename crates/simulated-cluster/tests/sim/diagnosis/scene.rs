@@ -1,23 +1,16 @@
 //! The worlds in which faults are injected, and the conditions that are waited for.
 
-use std::time::Duration;
-
 use anyhow::Result;
 use api::dataplane::{Node, Role};
 use api::nova::Cell;
+use e2e::diagnosis::PATIENCE;
 use e2e::{Namespace, cells};
-use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
-use crate::world::{idle_inputs, idle_role};
-
-/// Time limit for creating a world and for the injected change; neither is measured.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(3);
-
-/// The annotation that sets a node's cell.
-pub(crate) const CELL: &str = "nova.openstack.org/cell";
+use crate::idle::idle_role;
+use crate::world::idle_inputs;
 
 /// A role and its node; nothing is deployed.
 pub(crate) struct World {
@@ -68,16 +61,6 @@ pub(crate) async fn has_run(ns: &Namespace, node: &str) -> Result<()> {
 /// Waits until a cell has the finalizer that its computes require.
 pub(crate) async fn is_held(ns: &Namespace, cell: &str) -> Result<()> {
     ns.wait::<Cell>(cell, "held", PATIENCE, |it| it.finalizers().len() == 1).await.map(drop)
-}
-
-/// Waits until a Job has ended, successfully or not.
-pub(crate) async fn job_ends(ns: &Namespace) -> Result<()> {
-    let has_ended = |it: &Job| {
-        let conditions = it.status.as_ref().and_then(|it| it.conditions.as_ref());
-        let ends = |type_: &str| ["Complete", "Failed"].contains(&type_);
-        conditions.into_iter().flatten().any(|it| ends(&it.type_) && it.status == "True")
-    };
-    ns.wait_any::<Job>(PATIENCE, "a Job that has ended", has_ended).await.map(drop)
 }
 
 /// Waits until a container is running.
