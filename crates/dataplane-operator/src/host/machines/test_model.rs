@@ -18,6 +18,9 @@ use testkit::told::{fault, stated};
 use crate::host::machines::Seen;
 use crate::host::machines::set::IN_USE;
 
+/// Each host with its address.
+pub(crate) const HOSTS: [(&str, &str); 2] = [("n0", "192.0.2.10"), ("n1", "192.0.2.11")];
+
 impl Seen {
     /// Makes a write, if it is one to the set, and returns its verb.
     pub fn take(&mut self, step: &Step, now: Timestamp) -> Option<&'static str> {
@@ -122,6 +125,14 @@ impl Seen {
         }
     }
 
+    /// Both machines run, and their ssh servers answer.
+    pub fn run(&mut self) {
+        for (host, address) in HOSTS {
+            self.say_state(host, "active");
+            self.answer(address);
+        }
+    }
+
     /// Makes the ssh server of an address answer.
     pub fn answer(&mut self, address: &str) {
         self.answering.insert(format!("{address}:22"));
@@ -151,6 +162,14 @@ pub(crate) fn end_look(
     });
     Arc::make_mut(open).status = Some(serde_json::from_value(status).unwrap());
     true
+}
+
+/// Ends all open looks, which find no guests, and returns whether there were any.
+pub(crate) fn end_looks(looks: &mut [Arc<AnsibleEe>], now: Timestamp) -> bool {
+    let mut end = || end_look(looks, ("Ok", ""), now);
+    let were_any = end();
+    while end() {}
+    were_any
 }
 
 /// The operator of a set. It deploys requested machines and takes back others, one state per step.

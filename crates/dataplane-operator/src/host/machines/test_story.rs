@@ -8,11 +8,8 @@ use operator_core::plan::Step;
 use serde_json::{Value, json};
 use testkit::crash::{Death, Died, Life, ends_alike};
 
-use super::test_model::Provisioner;
+use super::test_model::{HOSTS, Provisioner};
 use crate::host::machines::Seen;
-
-/// Each host with its address.
-pub(crate) const HOSTS: [(&str, &str); 2] = [("n0", "192.0.2.10"), ("n1", "192.0.2.11")];
 
 /// The cluster in which the story is played.
 pub(crate) trait Stage: Sized {

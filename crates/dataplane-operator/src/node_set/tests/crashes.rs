@@ -8,7 +8,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use super::*;
 use crate::host::machines::Seen;
 use crate::host::machines::set::IN_USE;
-use crate::host::machines::test_story::{HOSTS, Stage, hosts as requested_at, play};
+use crate::host::machines::test_model::HOSTS;
+use crate::host::machines::test_story::{Stage, hosts as requested_at, play};
 
 impl World {
     fn is_gone(&self) -> bool {

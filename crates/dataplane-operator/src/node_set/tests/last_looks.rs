@@ -8,7 +8,7 @@ use operator_core::run_engine::layout::{Layout, NodeSets};
 use super::*;
 use crate::annotations::SKIP_CLEANUP;
 use crate::host::last_look::{LeavingHost, template};
-use crate::host::machines::test_model::end_look;
+use crate::host::machines::test_model::{end_look, end_looks};
 use crate::node_set::last_looks::MACHINES_GIVEN_BACK;
 
 impl World {
@@ -20,10 +20,7 @@ impl World {
 
     /// Ends all open looks, which find no guests; returns whether there were any.
     pub(super) fn end_looks(&mut self) -> bool {
-        let mut end = || end_look(&mut self.seen.looks, ("Ok", ""), self.now);
-        let were_any = end();
-        while end() {}
-        were_any
+        end_looks(&mut self.seen.looks, self.now)
     }
 
     /// Two provisioned hosts, to which everything is deployed.

@@ -34,10 +34,7 @@ impl World {
     pub(super) fn provisioned() -> Self {
         let mut world = Self::bare_metal();
         world.settle();
-        for (host, address) in [("n0", "192.0.2.10"), ("n1", "192.0.2.11")] {
-            world.seen.machines.say_state(host, "active");
-            world.seen.machines.answer(address);
-        }
+        world.seen.machines.run();
         world.settle();
         world
     }

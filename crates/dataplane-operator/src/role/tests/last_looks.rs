@@ -3,7 +3,7 @@
 use super::machines::OTHER;
 use super::*;
 use crate::annotations::SKIP_CLEANUP;
-use crate::host::machines::test_model::end_look;
+use crate::host::machines::test_model::{end_look, end_looks};
 
 const UNREACHABLE: &str = "Unreachable";
 
@@ -16,10 +16,7 @@ impl World {
 
     /// Ends all open looks, which find no guests; returns whether there were any.
     pub(super) fn end_looks(&mut self) -> bool {
-        let mut end = || end_look(&mut self.seen.looks, ("Ok", ""), self.now);
-        let were_any = end();
-        while end() {}
-        were_any
+        end_looks(&mut self.seen.looks, self.now)
     }
 
     /// Both machines are there, and the first node is being deleted; nobody else needs it.
@@ -147,10 +144,7 @@ fn the_user_and_a_namespace_that_goes_let_a_machine_go_without_the_look() {
 #[test]
 fn a_machine_on_which_no_run_has_ever_succeeded_is_not_asked() {
     let mut world = World::bare().at_rest();
-    for (host, address) in [("n0", "192.0.2.10"), ("n1", "192.0.2.11")] {
-        world.seen.machines.say_state(host, "active");
-        world.seen.machines.answer(address);
-    }
+    world.seen.machines.run();
     world.settle();
     world.finish(&[("n0", UNREACHABLE), ("n1", UNREACHABLE)]).settle();
     world.remove("n0").settle();

@@ -36,10 +36,7 @@ impl World {
     pub(super) fn provisioned() -> Self {
         let mut world = Self::bare();
         world.settle();
-        for (host, address) in [("n0", "192.0.2.10"), ("n1", "192.0.2.11")] {
-            world.seen.machines.say_state(host, "active");
-            world.seen.machines.answer(address);
-        }
+        world.seen.machines.run();
         world.deploy();
         world
     }
@@ -111,12 +108,8 @@ fn services_begin_when_the_machine_is_there_and_ssh_answers() {
     assert_eq!(world.bare_reason(1), "Provisioning");
     let role = world.seen.role.clone().unwrap().status.clone().unwrap();
     assert_eq!(role.provisioned_nodes, Some(1));
-    let told = find(&role.conditions, "RoleBaremetalProvisionReady").unwrap();
-    assert!(
-        told.message.starts_with("1/2 hosts have their machines. n1: Machine"),
-        "{}",
-        told.message
-    );
+    let told = told::message(&role.conditions, "RoleBaremetalProvisionReady");
+    assert!(told.starts_with("1/2 hosts have their machines. n1: Machine"), "{told}");
 }
 
 #[test]
@@ -152,10 +145,8 @@ fn a_status_of_an_earlier_set_provisions_nobody() {
     assert_eq!(runs(&world.settle()), [""; 0]);
     let mut world = World::provisioned();
     world.node(0).annotations_mut().insert(REDEPLOY.into(), "1".into());
-    world
-        .seen
-        .machines
-        .say("n0", &json!({ "provisioningState": "active", "annotatedForDeletion": true }));
+    let fields = json!({ "provisioningState": "active", "annotatedForDeletion": true });
+    world.seen.machines.say("n0", &fields);
     assert_eq!(runs(&world.settle()), [""; 0]);
 }
 
@@ -209,11 +200,8 @@ fn what_is_wrong_with_a_machine_is_told_in_the_provisioners_words() {
     assert_eq!(world.condition(0, "Stalled"), is("True", "ProvisioningFailed"));
     // A failure of another machine is not reported on this node.
     assert_eq!(world.bare_reason(1), "Provisioning");
-    world.seen.machines.complain(
-        "InputReady",
-        Severity::Warning,
-        "Secret s does not exist: make it.",
-    );
+    let words = "Secret s does not exist: make it.";
+    world.seen.machines.complain("InputReady", Severity::Warning, words);
     assert_eq!(world.settled(1, "BaremetalReady"), is("False", "ProvisioningFailed"));
     world.says(1, "BaremetalReady", &["InputReady: Secret s does not exist"]);
     // When Ironic answers, each host reports the inputs that it is provisioned from.
@@ -228,11 +216,8 @@ fn other_user_data_is_told_of_and_does_nothing() {
     let fields = json!({ "provisioningState": "active", "isCurrent": false });
     world.seen.machines.say("n0", &fields);
     // Its message names the first few.
-    world.seen.machines.complain(
-        "UpToDate",
-        Severity::Info,
-        "Their config drives have changed: n1.",
-    );
+    let words = "Their config drives have changed: n1.";
+    world.seen.machines.complain("UpToDate", Severity::Info, words);
     assert_eq!(runs(&world.settle()), [""; 0]);
     assert_eq!(world.condition(0, "BaremetalReady"), is("True", "Provisioned"));
     world.says(0, "BaremetalReady", &["only when it is provisioned again"]);
@@ -297,10 +282,8 @@ fn hosts_with_domains_have_machines_by_their_short_names() {
     }
     world.settle();
     assert_eq!(world.seen.machines.hosts(), ["n0", "n1"]);
-    assert_eq!(
-        world.seen.machines.set_mut().spec.template.domain_name.as_deref(),
-        Some("example.org")
-    );
+    let template = &world.seen.machines.set_mut().spec.template;
+    assert_eq!(template.domain_name.as_deref(), Some("example.org"));
 }
 
 #[test]
@@ -444,8 +427,7 @@ fn a_set_that_is_refused_keeps_no_run_back_and_is_told_once() {
     world.deploy();
     // A host is added, a variable changes, and the template is one that no API server accepts.
     world.seen.nodes.push(node("n1", "192.0.2.11"));
-    let role = world.role();
-    let template = role.spec.baremetal_set_template.as_mut().unwrap();
+    let template = world.role().spec.baremetal_set_template.as_mut().unwrap();
     template.insert("ironic".into(), json!({ "endpoint": "http://other" }));
     world.set_var("a");
     world.refused_pass(is_set);
@@ -540,20 +522,14 @@ fn a_host_that_runs_already_is_taken_over_and_nothing_is_deployed_again() {
     assert_eq!(world.condition(0, "UpToDate"), is("True", "UpToDate"));
     // A later installation is another system.
     world.seen.machines.answer("192.0.2.10");
-    world.seen.machines.say(
-        "n0",
-        &json!({ "provisioningState": "active", "instance": "i-2",
-        "configDriveHash": "d" }),
-    );
+    let other = json!({ "provisioningState": "active", "instance": "i-2", "configDriveHash": "d" });
+    world.seen.machines.say("n0", &other);
     assert_eq!(runs(&world.settle()), ["run install-os on n0"]);
     assert!(!world.seen.nodes[0].status.clone().unwrap().machine.unwrap().adopted);
     // A machine that was deployed although it was to be adopted did not run before.
     world.seen.machines.answer("192.0.2.11");
-    world.seen.machines.say(
-        "n1",
-        &json!({ "provisioningState": "active",
-        "configDriveHash": "d" }),
-    );
+    let first = json!({ "provisioningState": "active", "configDriveHash": "d" });
+    world.seen.machines.say("n1", &first);
     assert_eq!(runs(&world.settle()), ["run install-os on n1"]);
 }
 
@@ -603,6 +579,12 @@ fn a_set_is_held_from_its_first_host_to_its_last() {
     assert_eq!(world.seen.machines.set_mut().finalizers(), [OTHER]);
 }
 
+/// Whether the set is held after the passes.
+fn is_held(world: &mut World) -> bool {
+    world.settle();
+    world.seen.machines.set_mut().finalizers() == [IN_USE]
+}
+
 #[test]
 fn a_set_of_which_nobody_asks_anything_is_held_while_it_would_take_machines_from_others() {
     let abandoned = |finalizers: &[&str], policy: Option<&str>| {
@@ -612,10 +594,6 @@ fn a_set_of_which_nobody_asks_anything_is_held_while_it_would_take_machines_from
         world.seen.machines.set_mut().spec.deprovision_policy = policy;
         world.role().spec.pre_provisioned = true;
         world
-    };
-    let is_held = |world: &mut World| {
-        world.settle();
-        world.seen.machines.set_mut().finalizers() == [IN_USE]
     };
     assert!(is_held(&mut abandoned(&[INVENTORY_FINALIZER, OTHER], None)));
     assert!(!is_held(&mut abandoned(&[INVENTORY_FINALIZER, OTHER], Some("Retain"))));
@@ -638,10 +616,6 @@ fn a_set_that_goes_keeps_the_machines_of_a_role_that_asks_for_none_unless_the_us
         world.role().spec.pre_provisioned = true;
         world
     };
-    let is_held = |world: &mut World| {
-        world.settle();
-        world.seen.machines.set_mut().finalizers() == [IN_USE]
-    };
     let mut world = abandoned("Deprovision");
     assert!(is_held(&mut world));
     let skip = ("dataplane.openstack.org/skip-cleanup".to_owned(), "true".to_owned());
@@ -662,17 +636,15 @@ fn the_set_that_a_node_had_before_it_got_a_role_is_left_to_whoever_deletes_it() 
         let node = world.seen.nodes.iter().find(|it| it.name_any() == "n0").unwrap();
         let uid = if of == "n0" { node.uid().unwrap() } else { of.to_owned() };
         let set = json!({
-            "apiVersion": "baremetal.openstack.org/v1beta1", "kind": "OpenStackBaremetalSet",
             "metadata": {
-                "name": "n0", "namespace": "openstack", "uid": "own-set",
-                "labels": { FOR: uid }, "finalizers": [IN_USE],
+                "uid": "own-set", "labels": { FOR: uid }, "finalizers": [IN_USE],
             },
             "spec": {
                 "ctlplaneInterface": "eth0", "deprovisionPolicy": policy,
                 "baremetalHosts": { known_name(node): {} },
             },
         });
-        world.seen.machines.others = vec![Arc::new(serde_json::from_value(set).unwrap())];
+        world.seen.machines.others = vec![Arc::new(objects::named(NAMESPACE, "n0", set))];
         let plan = recorded(decide::decide(&world.seen, None, world.now));
         let is_of_set = |it: &&Step| it.target.uid.as_deref() == Some("own-set");
         let mut steps = plan.steps.iter().filter(is_of_set);
