@@ -1,5 +1,6 @@
 //! Tests that the modules of each crate have no import cycles, nor the folders at any level.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs;
 
@@ -198,11 +199,10 @@ fn circle<'a>(start: &'a str, children: &'a Children) -> Option<Vec<&'a str>> {
     let mut next = VecDeque::from([start]);
     while let Some(at) = next.pop_front() {
         for to in children[at].keys() {
-            if before.contains_key(to.as_str()) {
-                continue;
+            if let Entry::Vacant(first) = before.entry(to) {
+                first.insert(at);
+                next.push_back(to);
             }
-            before.insert(to, at);
-            next.push_back(to);
         }
         if before.contains_key(start) {
             let mut path = vec![start, before[start]];
@@ -223,13 +223,13 @@ fn circles_of_folders(edges: &BTreeMap<Module, BTreeSet<Module>>) -> Vec<String>
     let mut found = Vec::new();
     for level in levels {
         let children = children(level, edges);
-        let mut told: BTreeSet<&str> = BTreeSet::new();
+        let mut reported: BTreeSet<&str> = BTreeSet::new();
         for child in children.keys() {
-            if told.contains(child.as_str()) {
+            if reported.contains(child.as_str()) {
                 continue;
             }
             let Some(circle) = circle(child, &children) else { continue };
-            told.extend(&circle);
+            reported.extend(&circle);
             let uses = circle.windows(2).map(|it| format!("\n    {}", children[it[0]][it[1]]));
             let place = if level.is_empty() { "its root".to_owned() } else { level.join("::") };
             found.push(format!("{place}: {}{}", circle.join(" -> "), uses.collect::<String>()));
@@ -326,7 +326,7 @@ fn imports_are_followed_by_name_through_groups_and_from_parents() {
 }
 
 #[test]
-fn circles_of_folders_are_told_with_their_level_and_the_uses() {
+fn circles_of_folders_are_reported_with_their_level_and_the_uses() {
     let found = |uses: &[(&str, &str)]| {
         let module = |it: &str| -> Module { it.split("::").map(str::to_owned).collect() };
         let mut edges: BTreeMap<Module, BTreeSet<Module>> = BTreeMap::new();
