@@ -158,7 +158,14 @@ fn nothing_is_asked_twice_and_those_of_a_host_that_went_are_taken_back() {
         add(&mut issued, it);
     }
     assert_eq!(written(&service, &issued), Ok(vec![]));
+    // The Secrets are not there yet, or a user has deleted them to have them issued again.
+    assert_eq!(said(&two(), &service, &issued), (ConditionStatus::False, "Issuing".into()));
+    for name in issued.certificates.keys() {
+        issued.secrets.insert(format!("cert-{name}"), "1".into());
+    }
     assert_eq!(said(&two(), &service, &issued), (ConditionStatus::True, "Issued".into()));
+    issued.secrets.pop_first();
+    assert_eq!(said(&two(), &service, &issued), (ConditionStatus::False, "Issuing".into()));
     let mut gone = found[0].clone();
     gone["metadata"]["name"] = json!("agent-default-n9");
     gone["metadata"]["labels"]["hostname"] = json!("n9");
