@@ -3,17 +3,19 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
+use api::dataplane::node::REDEPLOY as NODE_REDEPLOY;
 use api::dataplane::{Deployment, Node};
 use api::nova::ExternalCompute;
 use clap::CommandFactory as _;
 use clap_complete::Shell;
 use kube::ResourceExt;
 use kube::api::ListParams;
+use nova_config::annotations::REDEPLOY;
 use serde_json::json;
 
 use crate::args::{Args, Command, Output, Status};
 use crate::clock::now;
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, Kind};
 use crate::complete::{self, Next};
 use crate::error::{Error, Result};
 use crate::retry::order::{Order, Target};
@@ -117,17 +119,20 @@ async fn retry(
     terminal: &mut Terminal<'_>,
 ) -> Result<ExitCode> {
     let snapshot = cluster.snapshot(false).await?;
-    let value = now().as_second().to_string();
     for order in retry::orders(&snapshot, &cluster.namespace, name, is_forced)? {
         match order {
             Order::Deployment(wanted) => {
                 let made = cluster.create::<Deployment>(&wanted).await?;
-                let kind = "openstackdataplanedeployment.dataplane.openstack.org";
-                writeln!(terminal.out, "{kind}/{} created", made.name_any())?;
+                writeln!(terminal.out, "{} created", printed::<Deployment>(&made.name_any()))?;
             }
             Order::Annotation { target, name, is_off } => {
-                annotate(cluster, target, &name, &value).await?;
-                writeln!(terminal.out, "{}/{name} annotated", target.printed())?;
+                let object = match target {
+                    Target::Node => annotate::<Node>(cluster, &name, NODE_REDEPLOY).await?,
+                    Target::Compute => {
+                        annotate::<ExternalCompute>(cluster, &name, REDEPLOY).await?
+                    }
+                };
+                writeln!(terminal.out, "{object} annotated")?;
                 if is_off {
                     writeln!(
                         terminal.err,
@@ -141,13 +146,16 @@ async fn retry(
     Ok(ExitCode::SUCCESS)
 }
 
-async fn annotate(cluster: &Cluster, target: Target, name: &str, value: &str) -> Result<()> {
-    let annotations = json!({ target.annotation(): value });
-    let change = json!({ "metadata": { "annotations": annotations } });
-    match target {
-        Target::Node => cluster.merge::<Node>(name, &change).await,
-        Target::Compute => cluster.merge::<ExternalCompute>(name, &change).await,
-    }
+/// Sets an annotation to the current time, and returns the object as kubectl names it.
+async fn annotate<K: Kind>(cluster: &Cluster, name: &str, annotation: &str) -> Result<String> {
+    let annotations = json!({ annotation: now().as_second().to_string() });
+    cluster.merge::<K>(name, &json!({ "metadata": { "annotations": annotations } })).await?;
+    Ok(printed::<K>(name))
+}
+
+/// Returns an object as kubectl names it.
+fn printed<K: Kind>(name: &str) -> String {
+    format!("{}.{}/{name}", K::kind(&()).to_lowercase(), K::group(&()))
 }
 
 async fn status(
@@ -189,7 +197,7 @@ fn table(
         };
         return Ok(writeln!(terminal.err, "No resources found{place}.")?);
     }
-    let view = View::new(asked, terminal.paint, now());
+    let view = View { asked, paint: terminal.paint, now: now() };
     for line in status::lines(rows, view) {
         writeln!(terminal.out, "{line}")?;
     }

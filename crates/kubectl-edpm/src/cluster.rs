@@ -159,7 +159,9 @@ impl Cluster {
         match self.api().get(name).await.map_err(|it| self.error(&it)) {
             Ok(object) => Ok(Read::Found(object)),
             Err(error) if error.is_not_found() => Ok(Read::Missing),
-            Err(Error::Server { code: 401 | 403, message, .. }) => Ok(Read::Refused(message)),
+            Err(Error::Server(status)) if matches!(status.code, 401 | 403) => {
+                Ok(Read::Refused(status.message))
+            }
             Err(error) => Err(error),
         }
     }

@@ -174,7 +174,7 @@ async fn beside(
 ) -> Result<Vec<File>> {
     let all = match cluster.list_known::<ConfigMap>(false).await {
         // Not every user may list ConfigMaps.
-        Err(Error::Server { code: 401 | 403, .. }) => vec![],
+        Err(Error::Server(status)) if matches!(status.code, 401 | 403) => vec![],
         all => all?,
     };
     let is_named = |it: &ConfigMap| {

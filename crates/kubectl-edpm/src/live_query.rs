@@ -58,11 +58,8 @@ pub async fn way(
     let (stage, service) = stage(&host, &road)?;
     let (job, pod) = fetch::job_of(cluster, &host, &stage, &service).await?;
     let answer = if requested.ask {
-        let option = named
-            .names
-            .first()
-            .map_or((section.as_str(), key.as_str()), |it| (it.0.as_str(), it.1.as_str()));
-        Some(answer(cluster, &host, option, terminal).await?)
+        let (section, key) = &named.names[0];
+        Some(answer(cluster, &host, (section, key), terminal).await?)
     } else {
         None
     };

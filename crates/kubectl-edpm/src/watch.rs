@@ -78,7 +78,7 @@ fn show(
             }
         }
         None | Some(Output::Wide) => {
-            let view = View::new(asked, terminal.paint, now());
+            let view = View { asked, paint: terminal.paint, now: now() };
             let mut lines = status::lines(&rows, view).into_iter();
             if let Some(header) = lines.next().filter(|_| shown.is_empty() && !rows.is_empty()) {
                 writeln!(terminal.out, "{header}")?;

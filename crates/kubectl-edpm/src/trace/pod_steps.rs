@@ -36,15 +36,11 @@ pub(super) fn run(seen: &TraceInputs<'_>, effective: &EffectiveEntry<'_>) -> Tra
     };
     let recorded = current.recorded.and_then(|it| it.run.clone());
     let name = current.run.map(ResourceExt::name_any).or(recorded);
-    let mut lines = vec![match (&name, current.run) {
-        (Some(name), Some(_)) => {
-            format!("OpenStackAnsibleEE {name}, service {service}: {}", current.state)
-        }
-        (Some(name), None) => format!(
-            "OpenStackAnsibleEE {name}, service {service}: {}, not kept any more",
-            current.state
-        ),
-        (None, _) => format!("service {service}: {}", current.state),
+    let state = current.state;
+    let kept = if current.run.is_some() { "" } else { ", not kept any more" };
+    let mut lines = vec![match &name {
+        Some(name) => format!("OpenStackAnsibleEE {name}, service {service}: {state}{kept}"),
+        None => format!("service {service}: {state}"),
     }];
     if let Some(waiting) = current.run.and_then(|it| it.status.as_ref()?.waiting_for.as_ref()) {
         lines.push(format!("it waits: {waiting}"));
