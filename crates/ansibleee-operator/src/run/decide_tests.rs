@@ -41,9 +41,7 @@ fn by_hand() -> AnsibleEe {
 }
 
 fn let_in(mut run: AnsibleEe) -> AnsibleEe {
-    let identity = content_digest::run_digest(&run);
-    let job = content_digest::job_name("run", &identity);
-    run.status = Some(status::admitted(&run, &identity, job, "t/1", now()));
+    run.status = Some(status::admitted(&run, "t/1", now()));
     run
 }
 

@@ -10,8 +10,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 use operator_core::plan::{Step, Target, Write, status_step};
 
-use super::key_checks;
 use super::summary::Unchecked;
+use super::{content_digest, key_checks, scheduling_policy};
 use crate::reasons;
 
 /// Condition type: the spec can be run.
@@ -88,15 +88,11 @@ pub fn with_conditions(
 }
 
 /// Returns the status of an admitted run; of earlier runs only the last success is kept.
-pub fn admitted(
-    run: &AnsibleEe,
-    identity: &str,
-    job: String,
-    term: &str,
-    now: Timestamp,
-) -> AnsibleEeStatus {
+pub fn admitted(run: &AnsibleEe, term: &str, now: Timestamp) -> AnsibleEeStatus {
+    let identity = content_digest::run_digest(run);
+    let job = content_digest::job_name(&run.name_any(), &identity);
     let mut hash = previous(run).hash;
-    hash.insert(HASH_INPUT.into(), identity.into());
+    hash.insert(HASH_INPUT.into(), identity);
     let status = AnsibleEeStatus {
         observed_generation: run.metadata.generation,
         job_status: Some(JobStatus::Pending),
@@ -110,14 +106,17 @@ pub fn admitted(
     conclude(run, status, job, now)
 }
 
-/// Returns the status of a waiting run.
+/// Returns the status of a run that waits, for another one if that is known.
 pub fn queued(
     run: &AnsibleEe,
     waiting_for: Option<String>,
     term: &str,
-    job: ConditionDraft,
     now: Timestamp,
 ) -> AnsibleEeStatus {
+    let job = match &waiting_for {
+        Some(what) => reasons::QUEUED.condition(JOB_READY, scheduling_policy::message(what)),
+        None => not_started(),
+    };
     let status = AnsibleEeStatus {
         observed_generation: run.metadata.generation,
         job_status: Some(JobStatus::Pending),
