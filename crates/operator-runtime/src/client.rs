@@ -19,7 +19,7 @@ use kube::{
 use tower::{Layer, Service};
 
 use crate::{
-    error::{BoxError, Error, Result, TimedOut},
+    error::{BoxError, During as _, Error, Result, TimedOut},
     metrics::Metrics,
 };
 
@@ -46,7 +46,7 @@ pub fn client(mut config: Config, operator: &str, metrics: &Metrics) -> Result<C
         .map_err(|error| Error::process("the operator's name is no header value", error))?;
     config.headers.push((USER_AGENT, agent));
     config.default_retry = false;
-    let builder = ClientBuilder::try_from(config)?;
+    let builder = ClientBuilder::try_from(config).during("request")?;
     Ok(builder.with_layer(&Bounds::new(metrics.clone())).build())
 }
 
@@ -173,7 +173,6 @@ pub(crate) mod tests {
     use testkit::fake_api::FakeApi;
 
     use super::*;
-    use crate::error::During as _;
 
     /// Returns a client of a fake API server with the operators' metrics and time limit.
     pub(crate) fn client(server: &FakeApi, metrics: &Metrics) -> Client {

@@ -7,6 +7,7 @@ use api::dataplane::{Node, Service};
 use kube::{Resource, ResourceExt};
 use operator_core::object_key::Key;
 use operator_runtime::api::Api;
+use operator_runtime::cache::Watchable;
 use operator_runtime::error::Result;
 
 use crate::caches::Caches;
@@ -40,13 +41,12 @@ pub async fn observe(caches: &Caches, service: &Arc<Service>) -> Result<Option<O
 }
 
 /// Returns whether another owner's object has that name: one read, before the object is created.
-async fn is_others<K>(api: &Api, beside: &Key, name: &str, ours: &[Arc<K>]) -> Result<bool>
-where
-    K: Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope>
-        + Clone
-        + std::fmt::Debug
-        + serde::de::DeserializeOwned,
-{
+async fn is_others<K: Watchable>(
+    api: &Api,
+    beside: &Key,
+    name: &str,
+    ours: &[Arc<K>],
+) -> Result<bool> {
     if ours.iter().any(|it| it.name_any() == name) {
         return Ok(false);
     }

@@ -1,6 +1,6 @@
 //! Maintains the webhook's certificate in a Secret and its CA in the webhook configurations.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use futures::StreamExt as _;
 use jiff::Timestamp;
@@ -19,6 +19,7 @@ use kube::{
     api::{Patch, PatchParams, PostParams},
 };
 use rustls::ServerConfig;
+use rustls::server::{WebPkiClientVerifier, danger::ClientCertVerifier};
 use serde_json::{Value, json};
 use tokio::{
     sync::watch,
@@ -35,7 +36,7 @@ use crate::{
     clock,
     error::{During as _, Error, Result},
     shutdown::Shutdown,
-    tls::{Bundle, Clients},
+    tls::Bundle,
 };
 
 /// Interval of checking the clock for a due renewal; the check makes no request.
@@ -56,7 +57,7 @@ pub struct Certificates {
     client: Client,
     place: CertificateLocation,
     now: Clock,
-    clients: Clients,
+    clients: Arc<dyn ClientCertVerifier>,
     presented: watch::Sender<Option<Arc<ServerConfig>>>,
     seen: Seen,
     /// The bundle that is currently presented.
@@ -66,12 +67,6 @@ pub struct Certificates {
     reports: Option<(Check, Heartbeat)>,
 }
 
-impl fmt::Debug for Certificates {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Certificates").field(&self.place).finish()
-    }
-}
-
 impl Certificates {
     /// Creates an instance that presents nothing yet.
     pub fn new(client: Client, place: CertificateLocation) -> Self {
@@ -79,7 +74,7 @@ impl Certificates {
             client,
             place,
             now: Arc::new(clock::now),
-            clients: Clients::Any,
+            clients: WebPkiClientVerifier::no_client_auth(),
             presented: watch::Sender::new(None),
             seen: Seen::default(),
             current: None,
@@ -88,9 +83,9 @@ impl Certificates {
         }
     }
 
-    /// Restricts the server to these clients.
+    /// Restricts the server to the clients that a verifier accepts.
     #[must_use]
-    pub fn for_clients(mut self, clients: Clients) -> Self {
+    pub fn for_clients(mut self, clients: Arc<dyn ClientCertVerifier>) -> Self {
         self.clients = clients;
         self
     }
@@ -191,7 +186,7 @@ impl Certificates {
                 self.report(Some("the caBundle was renewed a moment ago".into()));
                 return Ok(left);
             }
-            self.presented.send_replace(Some(bundle.server_config_for(&self.clients)?));
+            self.presented.send_replace(Some(bundle.server_config_for(Arc::clone(&self.clients))?));
             self.current = Some(bundle);
             info!(secret = self.place.secret, "presenting the webhook's certificate");
         }
@@ -254,19 +249,19 @@ impl Certificates {
 
     /// Updates both configurations, the second even if the first fails.
     async fn publish(&mut self, bundle: &Bundle) -> Result<()> {
-        let mutating = match self.place.mutating.clone() {
-            Some(name) => self.patch::<MutatingWebhookConfiguration>(&name, bundle).await,
-            None => Ok(()),
-        };
-        let validating = match self.place.validating.clone() {
-            Some(name) => self.patch::<ValidatingWebhookConfiguration>(&name, bundle).await,
-            None => Ok(()),
-        };
+        let (mutating, validating) = (self.place.mutating.clone(), self.place.validating.clone());
+        let mutating = self.patch::<MutatingWebhookConfiguration>(mutating, bundle).await;
+        let validating = self.patch::<ValidatingWebhookConfiguration>(validating, bundle).await;
         mutating.and(validating)
     }
 
-    async fn patch<K: Configuration>(&mut self, name: &str, bundle: &Bundle) -> Result<()> {
-        let Some(seen) = K::seen(&mut self.seen).get() else { return Err(K::missing(name)) };
+    async fn patch<K: Configuration>(
+        &mut self,
+        name: Option<String>,
+        bundle: &Bundle,
+    ) -> Result<()> {
+        let Some(name) = name else { return Ok(()) };
+        let Some(seen) = K::seen(&mut self.seen).get() else { return Err(K::missing(&name)) };
         let Some(webhooks) = foreign(&seen.client_configs(), bundle) else { return Ok(()) };
         if self.place.maker == CertificateMaker::CertManager {
             let plural = K::plural(&());
@@ -277,7 +272,7 @@ impl Certificates {
         let patch = Patch::Strategic(json!({ "metadata": metadata, "webhooks": webhooks }));
         let api: Api<K> = Api::all(self.client.clone());
         let plural = K::plural(&());
-        let patched = api.patch(name, &PatchParams::default(), &patch).await;
+        let patched = api.patch(&name, &PatchParams::default(), &patch).await;
         // API servers must notice the change anew, whatever was published before.
         self.published = None;
         *K::seen(&mut self.seen) =

@@ -26,7 +26,7 @@ use serde::de::DeserializeOwned;
 
 use super::certificate_location::CertificateLocation;
 use crate::{
-    error::{Error, Result},
+    error::{Error, Refusal, Result},
     tls::Bundle,
 };
 
@@ -139,7 +139,8 @@ pub(super) trait Configuration:
     fn missing(name: &str) -> Error {
         let status = Status::failure("the webhook configuration does not exist", "NotFound");
         let what = format!("watch {}/{name}", Self::plural(&()));
-        Error::NotFound { what, status: status.with_code(404).boxed() }
+        let status = status.with_code(404).boxed();
+        Error::Refused { what, refusal: Refusal::NotFound, status }
     }
 }
 
