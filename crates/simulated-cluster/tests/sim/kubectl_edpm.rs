@@ -13,7 +13,7 @@ use tokio::process::ChildStdout;
 use tokio::sync::OnceCell;
 
 use crate::computes::{self, BUS, CELL, DEPLOYED, configure, settled};
-use crate::journey::{deploy, deploy_to, trace};
+use crate::journey::{deploy_to, trace};
 use crate::world::World;
 
 /// The hosts that tests only read; the second one is in another cell.

@@ -9,9 +9,9 @@ use e2e::{Namespace, says};
 use k8s_openapi::api::core::v1::LimitRange;
 use serde_json::json;
 
+use crate::deployment;
 use crate::journey::deploy_to;
 use crate::world::World;
-use crate::{deployment, journey};
 
 /// A namespace in which containers must name their processors, as a quota of platform teams demands.
 async fn with_quota(test: &str) -> Result<World> {
