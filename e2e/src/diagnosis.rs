@@ -33,7 +33,7 @@ static IDLE_TURNS: Semaphore = Semaphore::const_new(MAX_CONCURRENT);
 /// The same for what is read of nova's API: two lists at once, one of which needs no hosts.
 static READING_TURNS: Semaphore = Semaphore::const_new(2 * MAX_CONCURRENT);
 
-/// How soon faults must be told, and the limit for how many are checked at once.
+/// How soon faults must be reported, and the limit for how many are checked at once.
 pub struct Pace {
     within: Duration,
     turns: &'static Semaphore,

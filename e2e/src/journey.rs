@@ -6,7 +6,7 @@ use anyhow::Result;
 use api::dataplane::{Node, Role, Service};
 use serde_json::{Value, json};
 
-use crate::{Host, Namespace, holds, says};
+use crate::{Host, Namespace, holds};
 
 /// The timeout for a run, from its cause until the status is written, on a busy machine.
 pub const RUN: Duration = Duration::from_mins(6);
@@ -90,8 +90,7 @@ pub async fn ready_within(ns: &Namespace, node: &str, within: Duration) -> Resul
 
 /// Waits until the node's `Ready` has this reason and words, and an Event with the reason exists.
 pub async fn told(ns: &Namespace, node: &str, reason: &str, words: &[&str]) -> Result<()> {
-    let what = format!("{reason} with {words:?}");
-    ns.wait::<Node>(node, &what, RUN, |it| says(it.conditions(), "Ready", reason, words)).await?;
+    ns.told::<Node>(node, "Ready", reason, words, RUN).await?;
     ns.event("OpenStackDataPlaneNode", node, reason).await
 }
 

@@ -1,5 +1,6 @@
 //! A namespace for each test, and operations in it.
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::time::Duration;
 
@@ -130,6 +131,13 @@ impl Namespace {
         changed.with_context(|| format!("change {name}"))
     }
 
+    /// Merges a change into the status of an object.
+    pub async fn merge_status<K: Kind>(&self, name: &str, status: Value) -> Result<()> {
+        let patch = Patch::Merge(json!({ "status": status }));
+        let changed = self.api::<K>().patch_status(name, &PatchParams::default(), &patch).await;
+        changed.with_context(|| format!("change the status of {name}")).map(drop)
+    }
+
     /// Sets an annotation of an object, or takes it away where the value is null.
     pub async fn annotate<K: Kind>(
         &self,
@@ -167,8 +175,7 @@ impl Namespace {
 
     /// Creates or replaces a Secret's content.
     pub async fn secret(&self, name: &str, content: &[(&str, &str)]) -> Result<()> {
-        let content: serde_json::Map<String, Value> =
-            content.iter().map(|(key, value)| ((*key).to_owned(), json!(value))).collect();
+        let content: BTreeMap<&str, &str> = content.iter().copied().collect();
         let object: Secret = serde_json::from_value(json!({
             "metadata": { "name": name },
             "stringData": content,
@@ -183,8 +190,7 @@ impl Namespace {
 
     /// Creates a ConfigMap.
     pub async fn config_map(&self, name: &str, content: &[(&str, &str)]) -> Result<()> {
-        let content: serde_json::Map<String, Value> =
-            content.iter().map(|(key, value)| ((*key).to_owned(), json!(value))).collect();
+        let content: BTreeMap<&str, &str> = content.iter().copied().collect();
         let object: ConfigMap = serde_json::from_value(json!({
             "metadata": { "name": name },
             "data": content,

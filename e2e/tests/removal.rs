@@ -14,15 +14,11 @@ use e2e::journey::{self, ready};
 use e2e::{Host, Namespace, SOON};
 use kube::ResourceExt;
 use kube::api::DeleteParams;
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// The timeout for the deletion of a compute whose host answers, on a busy machine.
 const GOES: Duration = Duration::from_mins(6);
 const UNIT: &str = "edpm_nova_compute.service";
-
-fn annotations(name: &str, value: impl Into<Value>) -> Value {
-    json!({ "metadata": { "annotations": { name: value.into() } } })
-}
 
 /// A ready node whose host runs something under nova-compute's unit, with a compute that has run.
 async fn world(test: &str, address: &str) -> Result<(Namespace, Host)> {
@@ -43,7 +39,7 @@ async fn world(test: &str, address: &str) -> Result<(Namespace, Host)> {
         .await?;
     cells::create_secrets(&ns).await?;
     cells::create(&ns).await?;
-    ns.merge::<Node>(&host.name, annotations("nova.openstack.org/cell", CELL)).await?;
+    ns.annotate::<Node>(&host.name, "nova.openstack.org/cell", CELL).await?;
     has_run(&ns, &host.name).await?;
     Ok((ns, host))
 }
