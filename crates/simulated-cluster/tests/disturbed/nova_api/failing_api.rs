@@ -6,7 +6,7 @@ use api::nova::ExternalCompute;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use simulated_cluster::{Broker, Host, Nova, NovaFault};
 
-use super::{SERVICES, cell_reaches, is_up, start};
+use super::{SERVICES, cell_reaches, is_up, share_key, start};
 use crate::computes;
 use crate::own::{Own, PATIENCE};
 
@@ -79,11 +79,9 @@ async fn an_api_that_fails_is_named_on_its_cell_and_holds_no_compute_back() -> R
     }
     let (address, mut hosts) = (|idx: usize| format!("192.0.2.{}", 10 + idx), Vec::new());
     for (idx, name) in FAULTS.map(|it| it.0).into_iter().chain(["late"]).enumerate() {
-        let host = own.sim.player.host(name, &address(idx));
-        hosts.push(host);
-        let key = hosts[0].ssh_secret()[0].1.clone();
-        hosts[idx].accept(&key);
+        hosts.push(own.sim.player.host(name, &address(idx)));
     }
+    share_key(&hosts);
     let late = hosts.last().context("no host")?;
     computes::admit(&own, &hosts.iter().collect::<Vec<&Host>>(), &cell(FAILING)).await?;
     for (host, (region, ..)) in hosts.iter().zip(FAULTS) {

@@ -3,13 +3,13 @@
 
 use anyhow::Result;
 use api::dataplane::Node;
-use api::nova::{Cell, ExternalCompute, Leftover};
+use api::nova::{Cell, Leftover};
 use kube::ResourceExt;
 use kube::api::PropagationPolicy;
 use simulated_cluster::{Host, Nova, NovaFault};
 
 use super::health::deployed;
-use super::{READ, cell_reaches, start};
+use super::{READ, cell_reaches, has_ids, start};
 use crate::computes::{self, CELL};
 use crate::ends::{GOES, delete, gone, leftovers};
 use crate::own::Own;
@@ -40,11 +40,7 @@ async fn let_go(own: &Own, host: &Host) -> Result<()> {
 
 /// The same with the nova of a host, whose faults stay.
 pub(super) async fn let_go_of(own: &Own, nova: &Nova, host: &str) -> Result<()> {
-    let has_ids = |it: &ExternalCompute| {
-        let status = it.status.as_ref();
-        status.is_some_and(|it| it.service_id.is_some() && it.compute_id.is_some())
-    };
-    own.wait::<ExternalCompute>(host, "with its UUIDs", READ, has_ids).await?;
+    has_ids(own, host).await?;
     nova.fail("", NovaFault::Status(503));
     own.annotate::<Node>(host, "nova.openstack.org/skip-cleanup", "true").await?;
     delete(own, host, PropagationPolicy::Background).await?;

@@ -6,14 +6,13 @@ use kube::api::PropagationPolicy;
 use serde_json::{Value, json};
 use simulated_cluster::{Host, Nova, NovaFault, Operator};
 
-use super::READ;
 use super::health::deployed;
+use super::{DRAINED, READ, drain, is_given_back, replace};
 use crate::computes::CELL;
 use crate::ends::{GOES, cleaned, delete, gone, leftovers};
 use crate::own::{Own, PATIENCE};
 
 const SERVICE: &str = "PUT /v2.1/os-services/";
-const DRAINED: &str = "nova.openstack.org/Drained";
 /// The last write of a removal.
 const AGENTS: &str = "DELETE /network/v2.0/agents/";
 /// The writes of a removal, in nova's order.
@@ -52,10 +51,6 @@ async fn says_of_node(
     own.told::<Node>(&host.name, type_, reason, words, READ).await.map(drop)
 }
 
-async fn annotate(own: &Own, host: &Host, drain: Value) -> Result<()> {
-    own.annotate::<Node>(&host.name, "nova.openstack.org/drain", drain).await.map(drop)
-}
-
 #[tokio::test]
 async fn a_host_is_drained_by_live_migration_and_given_back() -> Result<()> {
     let (own, host) = deployed("api-drain").await?;
@@ -68,10 +63,9 @@ async fn a_host_is_drained_by_live_migration_and_given_back() -> Result<()> {
     nova.hold_migrations(true);
     // Its answer is lost with the operator that has sent it.
     nova.fail_next(SERVICE, 1, NovaFault::LostAnswer);
-    annotate(&own, &host, json!("migrate")).await?;
+    drain(&own, &host.name, json!("migrate")).await?;
     nova.wait_for_total(SERVICE, 1, PATIENCE).await?;
-    own.replace(&[Operator::Nova]).await?;
-    nova.heal();
+    replace(&own).await?;
     let words = ["2 servers and 2 open migrations", "at most 2 at a time"];
     says_of_node(&own, &host, DRAINED, "Migrating", &words).await?;
     nova.finish_migrations();
@@ -81,9 +75,8 @@ async fn a_host_is_drained_by_live_migration_and_given_back() -> Result<()> {
     says_of_node(&own, &host, DRAINED, "CellNotAnswering", &["start that database"]).await?;
     nova.answer_for_cell(CELL, true);
     own.good::<Node>(&host.name, &[DRAINED], READ).await?;
-    annotate(&own, &host, Value::Null).await?;
-    let is_quiet = |it: &Node| it.conditions().iter().all(|it| it.type_ != DRAINED);
-    own.wait::<Node>(&host.name, "given back", READ, is_quiet).await?;
+    drain(&own, &host.name, Value::Null).await?;
+    is_given_back(&own, &host.name).await?;
     assert_eq!(nova.count(SERVICE), 2, "disabled once and enabled once");
     own.done()
 }

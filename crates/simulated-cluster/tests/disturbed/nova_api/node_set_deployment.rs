@@ -10,9 +10,9 @@ use serde_json::json;
 use simulated_cluster::{Behaviour, Operator};
 
 use super::node_set_removal::{SERVICE, World};
-use super::node_sets::{SET, is_given_back, reaches};
+use super::node_sets::{SET, reaches};
 use super::rollout::assert_one_by_one;
-use super::{READ, disabled};
+use super::{READ, disabled, is_given_back};
 use crate::own::PATIENCE;
 
 const ROLLOUT: &str = "nova.openstack.org/drain: rollout";
@@ -51,7 +51,7 @@ impl World {
                 state(it) == Some(HostState::Deployed) && it.disruption_target().is_none()
             };
             self.own.wait::<Node>(&host.name, "deployed", PATIENCE, is_there).await?;
-            is_given_back(&self.own, host).await?;
+            is_given_back(&self.own, &host.name).await?;
             self.own.good::<ExternalCompute>(&host.name, &["Ready"], PATIENCE).await?;
         }
         Ok(())

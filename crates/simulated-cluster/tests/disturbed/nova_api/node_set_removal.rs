@@ -14,7 +14,7 @@ use simulated_cluster::{Broker, Host, Nova, NovaFault, Operator};
 
 use super::leftovers::none_in;
 use super::node_sets::SET;
-use super::{READ, disabled, start};
+use super::{READ, disabled, has_ids, start};
 use crate::computes::{self, CELL};
 use crate::ends::{GOES, cleaned, gone, leftovers};
 use crate::journey::node_set;
@@ -66,11 +66,7 @@ pub(super) async fn deploy(own: &Own, hosts: &[&Host]) -> Result<Broker> {
 /// Waits until nova-operator holds the node of a host that has registered.
 async fn is_recorded(own: &Own, host: &Host) -> Result<()> {
     own.wait::<Node>(&host.name, "held", RUN, is_held).await?;
-    let has_ids = |it: &ExternalCompute| {
-        let status = it.status.as_ref();
-        status.is_some_and(|it| it.service_id.is_some() && it.compute_id.is_some())
-    };
-    own.wait::<ExternalCompute>(&host.name, "with UUIDs", RUN, has_ids).await.map(drop)
+    has_ids(own, &host.name).await
 }
 
 pub(super) fn is_held(node: &Node) -> bool {

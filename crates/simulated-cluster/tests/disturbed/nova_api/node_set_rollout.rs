@@ -8,8 +8,8 @@ use serde_json::json;
 use simulated_cluster::{Host, NovaFault, Operator};
 
 use super::node_set_removal::World;
-use super::node_sets::{SET, is_given_back, reaches};
-use super::{READ, SERVICES, disabled};
+use super::node_sets::{SET, reaches};
+use super::{READ, SERVICES, disabled, is_given_back, replace};
 use crate::own::{Own, PATIENCE};
 
 const ROLLOUT: &str = "nova.openstack.org/drain: rollout";
@@ -54,13 +54,6 @@ async fn allowed(own: &Own, host: &Host, target: Option<(&str, i64)>) -> Result<
     };
     let what = format!("a node that allows {target:?}");
     own.wait::<Node>(&host.name, &what, READ, is_there).await.map(drop)
-}
-
-/// Replaces the operator.
-async fn replace(own: &Own) -> Result<()> {
-    own.replace(&[Operator::Nova]).await?;
-    own.sim.nova.heal();
-    Ok(())
 }
 
 /// Replaces the operator, and waits until the new one has read nova as often as a change needs.
@@ -111,7 +104,7 @@ async fn a_host_may_be_disturbed_from_when_it_is_drained_until_it_is_enabled() -
     nova.wait_for_total(SERVICE, 2, PATIENCE).await?;
     replace(own).await?;
     allowed(own, host, None).await?;
-    is_given_back(own, host).await?;
+    is_given_back(own, &host.name).await?;
     assert_eq!(disabled(own, &host.name)?, None);
     assert_eq!(nova.count(SERVICE), 2, "disabled once and enabled once");
 
@@ -139,7 +132,7 @@ async fn fails(own: &Own, host: &Host) -> Result<()> {
     annotate(own, "false").await?;
     let is_open = |it: &Node| it.disruption_holders().iter().all(|it| !it.holds);
     own.wait::<Node>(&host.name, "without restriction", READ, is_open).await?;
-    is_given_back(own, host).await?;
+    is_given_back(own, &host.name).await?;
     assert_eq!(disabled(own, &host.name)?, None);
     Ok(())
 }

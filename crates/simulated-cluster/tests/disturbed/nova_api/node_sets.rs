@@ -8,16 +8,15 @@ use e2e::holds;
 use k8s_openapi::api::batch::v1::Job;
 use kube::ResourceExt as _;
 use serde_json::{Value, json};
-use simulated_cluster::{Fate, Host, Matching, NovaFault, Operator};
+use simulated_cluster::{Fate, Host, Matching, NovaFault};
 
 use super::node_set_removal::World;
-use super::{READ, SERVICES, cell_reaches};
+use super::{DRAINED, READ, SERVICES, cell_reaches, drain, is_given_back, replace};
 use crate::computes::CELL;
 use crate::own::{Own, PATIENCE};
 
 pub(super) const SET: &str = "edpm";
 const SERVICE: &str = "PUT /v2.1/os-services/";
-pub(super) const DRAINED: &str = "nova.openstack.org/Drained";
 const IN_SYNC: &str = "nova.openstack.org/ConfigurationInSync";
 /// The condition that names annotations which do not count where they are.
 const IGNORED: &str = "nova.openstack.org/AnnotationsIgnored";
@@ -25,12 +24,6 @@ const IGNORED: &str = "nova.openstack.org/AnnotationsIgnored";
 /// Waits until `Drained` of the node of a host has a reason, and these words in its message.
 pub(super) async fn reaches(own: &Own, host: &Host, reason: &str, words: &[&str]) -> Result<()> {
     own.told::<Node>(&host.name, DRAINED, reason, words, READ).await.map(drop)
-}
-
-/// Waits until no drain of a host is reported.
-pub(super) async fn is_given_back(own: &Own, host: &Host) -> Result<()> {
-    let is_quiet = |it: &Node| it.conditions().iter().all(|it| it.type_ != DRAINED);
-    own.wait::<Node>(&host.name, "given back", PATIENCE, is_quiet).await.map(drop)
 }
 
 #[tokio::test]
@@ -55,30 +48,25 @@ async fn one_host_of_a_node_set_is_drained_and_enabled_although_the_operator_die
     assert_eq!(nova.count(SERVICE), 0, "it changes nothing");
 
     // The answers to both writes are lost with the operator that has sent them.
-    let annotate = async |drain: Value| {
-        own.annotate::<Node>(&host.name, "nova.openstack.org/drain", drain).await
-    };
     nova.fail_next(SERVICE, 1, NovaFault::LostAnswer);
-    annotate(json!("wait")).await?;
+    drain(own, &host.name, json!("wait")).await?;
     nova.wait_for_total(SERVICE, 1, PATIENCE).await?;
-    own.replace(&[Operator::Nova]).await?;
-    nova.heal();
+    replace(own).await?;
     reaches(own, host, "ServersOnHost", &["1 server and"]).await?;
     nova.delete_server(&server);
     reaches(own, host, "Drained", &[]).await?;
     assert!(holds(own.api::<Node>().get(&host.name).await?.conditions(), DRAINED));
 
     // As long as the annotation of before is there, no host comes out of its maintenance by an upgrade.
-    annotate(Value::Null).await?;
+    drain(own, &host.name, Value::Null).await?;
     reaches(own, host, "DrainInvalid", &["drain-hosts", "remove it"]).await?;
     nova.wait_for_requests(SERVICES, 2).await?;
     assert_eq!(nova.count(SERVICE), 1, "it stays disabled");
     nova.fail_next(SERVICE, 1, NovaFault::LostAnswer);
     drain_hosts(Value::Null).await?;
     nova.wait_for_total(SERVICE, 2, PATIENCE).await?;
-    own.replace(&[Operator::Nova]).await?;
-    nova.heal();
-    is_given_back(own, host).await?;
+    replace(own).await?;
+    is_given_back(own, &host.name).await?;
     assert_eq!(nova.count(SERVICE), 2, "disabled once and enabled once");
     discovered(&world).await?;
     audited(&world).await?;
