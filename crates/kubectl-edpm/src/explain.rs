@@ -355,9 +355,8 @@ mod tests {
         snapshot.deployments.push(deployment);
         let status = snapshot.deployments[0].status.as_mut().unwrap();
         status.conditions = vec![condition(READY, "SourceNotFound", "ConfigMap x is missing.")];
-        let cause = ("OpenStackDataPlaneDeployment openstack-edpm-x7abc", "SourceNotFound: ");
-        let (what, why) = last(&snapshot, "edpm-compute-5");
-        assert_eq!((what.as_str(), why.starts_with(cause.1)), (cause.0, true), "{why}");
+        let what = "OpenStackDataPlaneDeployment openstack-edpm-x7abc";
+        ends(&snapshot, "edpm-compute-5", what, "SourceNotFound: ConfigMap x is missing.");
     }
 
     /// Nothing was deployed to the host yet.
@@ -373,10 +372,9 @@ mod tests {
     #[test]
     fn a_queued_run_names_what_it_waits_for() {
         let snapshot = testdata::snapshot();
-        let host = snapshot.host("openstack", "edpm-compute-3").unwrap();
-        let links = super::links(&host);
-        let last = links.last().unwrap();
-        assert_eq!(last.why, "waits: OpenStackAnsibleEE by-hand touches edpm-compute-3");
+        let what = "OpenStackAnsibleEE configure-network-edpm-compute-9999999999";
+        let why = "waits: OpenStackAnsibleEE by-hand touches edpm-compute-3";
+        ends(&snapshot, "edpm-compute-3", what, why);
         assert!(explained(&snapshot, "edpm-compute-3").contains("Runs made by hand\n  by-hand"));
     }
 
@@ -384,22 +382,24 @@ mod tests {
     fn a_role_or_a_cell_that_is_not_there_ends_the_chain() {
         let mut snapshot = testdata::snapshot();
         snapshot.roles.clear();
-        let links = super::links(&snapshot.host("openstack", "edpm-compute-2").unwrap());
-        assert_eq!(links.last().unwrap().what, "OpenStackDataPlaneRole edpm-compute");
+        let role = "OpenStackDataPlaneRole edpm-compute";
+        ends(&snapshot, "edpm-compute-2", role, "it does not exist");
         snapshot.cells.clear();
-        let links = super::links(&snapshot.host("openstack", "edpm-compute-1").unwrap());
-        let last = links.last().unwrap();
-        assert_eq!(
-            (last.what.as_str(), last.why.as_str()),
-            ("NovaCell nova-cell1", "it does not exist")
-        );
+        ends(&snapshot, "edpm-compute-1", "NovaCell nova-cell1", "it does not exist");
     }
 
-    /// The last line of the chain of a host.
-    fn last(snapshot: &Snapshot, name: &str) -> (String, String) {
+    /// Checks the last line of the chain of a host.
+    #[track_caller]
+    fn ends(snapshot: &Snapshot, name: &str, what: &str, why: &str) {
         let links = links(&snapshot.host("openstack", name).unwrap());
         let last = links.last().unwrap();
-        (last.what.clone(), last.why.clone())
+        assert_eq!((last.what.as_str(), last.why.as_str()), (what, why));
+    }
+
+    /// Sets two conditions to one reason.
+    fn set(conditions: &mut Vec<Condition>, types: [&str; 2], reason: &str, message: &str) {
+        conditions.retain(|it| !types.contains(&it.type_.as_str()));
+        conditions.extend(types.map(|it| condition(it, reason, message)));
     }
 
     fn condition(type_: &str, reason: &str, message: &str) -> Condition {
@@ -415,11 +415,9 @@ mod tests {
         let mut snapshot = testdata::snapshot();
         let node = snapshot.nodes[2].status.as_mut().unwrap();
         let text = "Host 192.168.122.102:22 belongs to OpenStackDataPlaneNode e2e-mine.";
-        node.conditions.retain(|it| it.type_ != READY);
-        node.conditions.push(condition(READY, "HostTaken", text));
-        node.conditions.push(condition("InputReady", "HostTaken", text));
-        let node = ("OpenStackDataPlaneNode edpm-compute-2".into(), format!("HostTaken: {text}"));
-        assert_eq!(last(&snapshot, "edpm-compute-2"), node);
+        set(&mut node.conditions, [READY, "InputReady"], "HostTaken", text);
+        let (what, why) = ("OpenStackDataPlaneNode edpm-compute-2", format!("HostTaken: {text}"));
+        ends(&snapshot, "edpm-compute-2", what, &why);
     }
 
     #[test]
@@ -427,15 +425,12 @@ mod tests {
         let mut snapshot = testdata::node_set();
         undeploy(&mut snapshot.nodes[0]);
         let conditions = &mut snapshot.nodes[0].status.as_mut().unwrap().conditions;
-        conditions.retain(|it| it.type_ != READY);
-        for type_ in [READY, "InputReady"] {
-            conditions.push(condition(type_, "HostTaken", "The host is another's."));
-        }
+        set(conditions, [READY, "InputReady"], "HostTaken", "The host is another's.");
         snapshot.deployments[0].status.as_mut().unwrap().deployed = None;
         snapshot.deployments[0].status.as_mut().unwrap().conditions.clear();
-        let node = "OpenStackDataPlaneNode edpm-compute-5".to_owned();
-        let cause = (node, "HostTaken: The host is another's.".to_owned());
-        assert_eq!(last(&snapshot, "edpm-compute-5"), cause);
+        let (node, why) =
+            ("OpenStackDataPlaneNode edpm-compute-5", "HostTaken: The host is another's.");
+        ends(&snapshot, "edpm-compute-5", node, why);
     }
 
     #[test]
@@ -443,15 +438,12 @@ mod tests {
         let mut snapshot = testdata::snapshot();
         let compute = snapshot.computes[0].status.as_mut().unwrap();
         let text = "The change is deployed once the host is drained; see Drained.";
-        compute.conditions.retain(|it| it.type_ != READY);
-        for type_ in [READY, "DeploymentReady"] {
-            compute.conditions.push(condition(type_, "WaitingForDrain", text));
-        }
+        set(&mut compute.conditions, [READY, DEPLOYMENT_READY], "WaitingForDrain", text);
         compute.services[1].deployed_hash = None;
         compute.services[1].state = api::dataplane::RunState::Pending;
         compute.conditions.push(condition("Drained", "ServersRemain", "1 server is on the host."));
-        let cause = ("condition Drained".into(), "ServersRemain: 1 server is on the host.".into());
-        assert_eq!(last(&snapshot, "edpm-compute-0"), cause);
+        let why = "ServersRemain: 1 server is on the host.";
+        ends(&snapshot, "edpm-compute-0", "condition Drained", why);
     }
 
     #[test]
@@ -464,7 +456,6 @@ mod tests {
         let mut ready = condition(READY, "NovaCellNotFound", "NovaCell nova-cell1 does not exist.");
         ready.severity = Some(Severity::Warning);
         compute.conditions = vec![ready];
-        let cause = ("NovaCell nova-cell1".into(), "it does not exist".into());
-        assert_eq!(last(&snapshot, "edpm-compute-1"), cause);
+        ends(&snapshot, "edpm-compute-1", "NovaCell nova-cell1", "it does not exist");
     }
 }
