@@ -153,6 +153,9 @@ pub struct DeploymentOptions {
     pub left_out: BTreeSet<String>,
 }
 
+/// How hosts are reached, by name.
+pub type Connections = BTreeMap<String, HostConnection>;
+
 /// How one host of a run is reached: its address and its ssh Secret.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct HostConnection {

@@ -314,7 +314,15 @@ impl Pass<'_> {
                 Next::Nothing(seen.clone())
             };
             if held.is_none() && !matches!(next, Next::Nothing(_)) {
-                held = Some(Box::new(held_at(desired, &services, &folded[idx..])));
+                // While no run may start, this service stops the sequence.
+                let same = seen.as_ref().filter(|it| desired.run_hash.is(&it.hash));
+                let stop = match same {
+                    Some(seen) if seen.state == RunState::Failed => failed(seen, None),
+                    _ => SequenceState::OutOfDate,
+                };
+                let open = folded[idx..].iter().flatten();
+                let all = services.iter().chain(open).cloned().collect();
+                held = Some(Box::new(ServiceSequence::of(all, stop)));
             }
             match next {
                 Next::Nothing(service) => services.extend(service),
@@ -399,21 +407,6 @@ fn fail(service: &mut ServiceRun, reason: FailureReason, message: String) {
 fn is_cause_over(recorded: &[ServiceRun], services: &[ServiceRun]) -> bool {
     let mut done = services.iter().filter(|it| it.state == RunState::Succeeded);
     done.any(|it| recorded.iter().any(|seen| seen.name == it.name && seen.reason.is_some()))
-}
-
-/// Returns the sequence while no run may start: the first of the `open` services stops it.
-fn held_at(
-    first: &DesiredService,
-    done: &[ServiceRun],
-    open: &[Option<ServiceRun>],
-) -> ServiceSequence {
-    let seen = open.first().and_then(Option::as_ref);
-    let state = match seen.filter(|it| first.run_hash.is(&it.hash)) {
-        Some(seen) if seen.state == RunState::Failed => failed(seen, None),
-        _ => SequenceState::OutOfDate,
-    };
-    let services = done.iter().chain(open.iter().flatten()).cloned().collect();
-    ServiceSequence::of(services, state)
 }
 
 /// Returns whether later services may still be planned.

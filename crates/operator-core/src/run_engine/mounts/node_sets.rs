@@ -145,32 +145,23 @@ fn sources(volumes: &mut Volumes, all: &[MountedSource], service_type: &str) -> 
     let entry = |source: &MountedSource| {
         let mut entry = VolMounts::default();
         for (idx, key) in sorted(source).into_iter().enumerate() {
-            let VolMounts { volumes, mounts, .. } =
-                source_key(volumes, source, idx, key, service_type);
+            let is_secret = source.kind == SourceKind::Secret;
+            let prefix = if is_secret { "sec" } else { "cm" };
+            let name = volumes.name(prefix, format!("{}-{idx}", source.name));
+            let items = Some(vec![item(key, key)]);
+            let volume = if is_secret {
+                of_secret(name, &source.name, items, None)
+            } else {
+                of_config_map(name, &source.name, items)
+            };
+            let path = format!("{CONFIGS_DIR}/{service_type}/{key}");
+            let VolMounts { volumes, mounts, .. } = single_mount(volume, &path, Some(key));
             entry.volumes.extend(volumes);
             entry.mounts.extend(mounts);
         }
         entry
     };
     in_order(all).map(entry).filter(|it| !it.volumes.is_empty()).collect()
-}
-
-fn source_key(
-    volumes: &mut Volumes,
-    source: &MountedSource,
-    idx: usize,
-    key: &str,
-    service_type: &str,
-) -> VolMounts {
-    let prefix = if source.kind == SourceKind::Secret { "sec" } else { "cm" };
-    let name = volumes.name(prefix, format!("{}-{idx}", source.name));
-    let items = Some(vec![item(key, key)]);
-    let volume = if source.kind == SourceKind::Secret {
-        of_secret(name, &source.name, items, None)
-    } else {
-        of_config_map(name, &source.name, items)
-    };
-    single_mount(volume, &format!("{CONFIGS_DIR}/{service_type}/{key}"), Some(key))
 }
 
 fn tls(volumes: &mut Volumes, tls: &Tls) -> VolMounts {
