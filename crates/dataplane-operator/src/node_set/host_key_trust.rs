@@ -25,7 +25,7 @@ pub fn ssh_hosts<'a>(
     terminating: &'a TerminatingHosts,
     memories: &'a Memories,
 ) -> Vec<SshHost<'a>> {
-    let (set, template) = (&seen.set, &seen.set.spec.node_template);
+    let (set, template) = (&*seen.set, &seen.set.spec.node_template);
     let secret = SourceRef::secret(&seen.namespace, &template.ansible_ssh_private_key_secret);
     let ssh = seen.sources.get(&secret);
     let own = hosts.iter().map(|it| SshHost::of_entry(set, memories.get(&it.name), ssh, it));

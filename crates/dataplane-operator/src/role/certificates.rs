@@ -69,20 +69,6 @@ fn listed(seen: &Observed) -> impl Iterator<Item = (&str, &Service)> {
     listed.filter_map(|name| Some((name.as_str(), &**seen.services.get(name)?)))
 }
 
-/// Returns the Secrets of the certificates that are requested for the hosts of these nodes.
-pub fn wanted_secrets(
-    namespace: &str,
-    nodes: &[Arc<Node>],
-    requests: &[CertificateRequest<'_>],
-) -> BTreeSet<SourceRef> {
-    let of_node = |node: &Arc<Node>| {
-        let name = node.name_any();
-        let secrets = requests.iter().map(|it| SourceRef::secret(namespace, &secret_of(it, &name)));
-        secrets.collect::<Vec<_>>()
-    };
-    nodes.iter().flat_map(of_node).collect()
-}
-
 impl<'a> RoleCertificates<'a> {
     /// Returns the certificates of a group; a node without a role has none.
     pub fn of(seen: &'a Observed) -> Self {

@@ -148,12 +148,8 @@ fn role_step(
 ) -> Option<Step> {
     let role: &Role = seen.role.as_ref().filter(|it| is_terminating(&***it))?;
     let name = role.name_any();
-    let users: Vec<String> = seen
-        .nodes
-        .iter()
-        .filter(|it| machine_request.is_at_work(it))
-        .map(|it| it.name_any())
-        .collect();
+    let users = seen.nodes.iter().filter(|it| machine_request.is_at_work(it));
+    let users: Vec<String> = users.map(|it| it.name_any()).collect();
     let text = if users.is_empty() {
         format!(
             "OpenStackDataPlaneRole {name} is to be deleted, and waits until OpenStackBaremetalSet \

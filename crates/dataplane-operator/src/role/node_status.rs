@@ -302,15 +302,29 @@ pub fn node_step(
     let deployed = observed.map(|it| it.deployed_inputs.clone()).unwrap_or_default();
     let is_complete = findings.up_to_date.status == ConditionStatus::True;
     let (generation, limits) = (node.metadata.generation, seen.limits());
+    let inventory = node_inventory_name(&node.name_any());
+    let shared = seen.role.as_ref().map(|_| inventory_name(seen, host.shard));
+    // While variables are unknown, the recorded Secrets stay.
+    let (secret, shared_secret) = if host.has_unknown_vars {
+        let recorded = observed.cloned().unwrap_or_default();
+        (recorded.inventory_secret_name, recorded.shared_inventory_secret_name)
+    } else {
+        let is_in_shard = shards_with_secret.contains(&host.shard);
+        let own = secret_vars::is_mounted(&[host]).then(|| inventory.clone());
+        (own, shared.clone().filter(|_| is_in_shard))
+    };
     let desired = NodeStatus {
         observed_generation: generation,
-        group: group(&seen.group),
+        group: match &seen.group {
+            NodeGroup::Role(name) => Some(format!("Role/{name}")),
+            NodeGroup::Node(_) => None,
+        },
         observed_role: seen.role.as_deref().map(ObservedRole::of),
         conditions: merge_conditions(node.conditions(), findings.all.clone(), generation, now),
-        inventory_config_map_name: Some(node_inventory_name(&node.name_any())),
-        inventory_secret_name: inventory_secret_name(host),
-        shared_inventory_config_map_name: shared_inventory_name(seen, host),
-        shared_inventory_secret_name: shared_secret_name(seen, host, shards_with_secret),
+        inventory_config_map_name: Some(inventory),
+        inventory_secret_name: secret,
+        shared_inventory_config_map_name: shared,
+        shared_inventory_secret_name: shared_secret,
         ssh_key_secret_name: host.effective.ssh_secret.clone(),
         network_attachments: host.effective.network_attachments.clone(),
         deploy: Some(host.effective.deploy),
@@ -343,14 +357,6 @@ pub fn node_step(
     step(&desired)
 }
 
-/// Returns what the host belongs to, as its status has it.
-fn group(group: &NodeGroup) -> Option<String> {
-    match group {
-        NodeGroup::Role(name) => Some(format!("Role/{name}")),
-        NodeGroup::Node(_) => None,
-    }
-}
-
 /// Returns the instance that others follow.
 ///
 /// A blocked host keeps its previous instance, so that nothing is deployed on top of it too early.
@@ -360,31 +366,4 @@ fn instance(evaluated: &EvaluatedHost<'_>) -> Option<String> {
         return host.instance.clone();
     }
     host.node.status.as_ref().and_then(|it| it.host_instance.clone())
-}
-
-/// Returns the name of the Secret beside the inventory; while variables are unknown, the recorded
-/// one.
-fn inventory_secret_name(host: &ResolvedHost<'_>) -> Option<String> {
-    if host.has_unknown_vars {
-        return host.node.status.as_ref()?.inventory_secret_name.clone();
-    }
-    secret_vars::is_mounted(&[host]).then(|| node_inventory_name(&host.node.name_any()))
-}
-
-/// Returns the name of the inventory that the host shares with others of its role; `None` without a
-/// role.
-fn shared_inventory_name(seen: &Observed, host: &ResolvedHost<'_>) -> Option<String> {
-    seen.role.as_ref().map(|_| inventory_name(seen, host.shard))
-}
-
-/// Returns the name of the Secret beside that inventory; while variables are unknown, the recorded one.
-fn shared_secret_name(
-    seen: &Observed,
-    host: &ResolvedHost<'_>,
-    shards_with_secret: &BTreeSet<usize>,
-) -> Option<String> {
-    if host.has_unknown_vars {
-        return host.node.status.as_ref()?.shared_inventory_secret_name.clone();
-    }
-    shared_inventory_name(seen, host).filter(|_| shards_with_secret.contains(&host.shard))
 }

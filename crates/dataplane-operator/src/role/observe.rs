@@ -7,7 +7,7 @@ use api::ansibleee::AnsibleEe;
 use api::dataplane::{DataPlane, Node, Role, Service};
 use api::shared::SourceKind;
 use kube::{Resource as _, ResourceExt};
-use operator_core::certificates::Issued;
+use operator_core::certificates::{Issued, secret_of};
 use operator_core::data_sources::SourceRef;
 use operator_core::finalizers::is_terminating;
 use operator_core::object_key::Key;
@@ -28,7 +28,7 @@ use crate::host::services::sources_and_bundles;
 use crate::host::vars::{Objects, named};
 use crate::indexes::{BY_OWNER, BY_ROLE, BY_ROLE_LABEL, data_plane_of, role_label_key};
 use crate::labels::LAST_LOOK;
-use crate::role::certificates::{is_enabled, requests, wanted_secrets};
+use crate::role::certificates::{is_enabled, requests};
 use crate::role::decide::decide;
 use crate::role::inventory_shards;
 use crate::role::inventory_shards::node_inventory_name;
@@ -98,14 +98,22 @@ impl Members<'_> {
             nodes.iter().map(effective).map(|it| (it.ssh_secret.clone(), it.address())).unzip();
         let mut desired = self.wanted_sources(&ssh_secrets, &services);
         let requests = requests(role, listed, &services, &certificate_sources);
-        desired.extend(wanted_secrets(namespace, nodes, &requests));
+        for name in nodes.iter().map(|it| it.name_any()) {
+            let certificates = requests.iter().map(|it| secret_of(it, &name));
+            desired.extend(certificates.map(|it| SourceRef::secret(namespace, &it)));
+        }
         let of_vars = self.sources_of_vars();
         let beside = self.inventory_sources();
         // Registered before reading, so that a change in between enqueues the group again.
         let all = desired.iter().chain(&of_vars).chain(&beside).cloned().collect();
         caches.sources.depends(GROUP, key, all);
-        let inventory_secrets = inventories(caches, &beside, SourceKind::Secret);
-        let inventories = inventories(caches, &beside, SourceKind::ConfigMap);
+        let inventories = |kind| -> BTreeMap<String, Inventory> {
+            let all = beside.iter().filter(|it| it.kind == kind);
+            all.filter_map(|it| Some((it.key.name.clone(), Inventory::of(&caches.sources, it)?)))
+                .collect()
+        };
+        let inventory_secrets = inventories(SourceKind::Secret);
+        let inventories = inventories(SourceKind::ConfigMap);
         let objects = caches.sources.contents_of(&caches.api, of_vars).await?;
         let are_named = self.name_networks();
         let networks = caches.attachments.seen(&caches.api, namespace, are_named).await?;
@@ -336,13 +344,4 @@ fn members(
             (None, node.filter(is_alone).into_iter().collect())
         }
     })
-}
-
-fn inventories(
-    caches: &Caches,
-    objects: &BTreeSet<SourceRef>,
-    kind: SourceKind,
-) -> BTreeMap<String, Inventory> {
-    let read = |it: &SourceRef| Some((it.key.name.clone(), Inventory::of(&caches.sources, it)?));
-    objects.iter().filter(|it| it.kind == kind).filter_map(read).collect()
 }
