@@ -110,7 +110,7 @@ fn lacking(seen: &Observed, part: &NodeSetPart) -> ServiceFaults {
     let open = part.hosts.iter().filter(|it| !it.is_ended());
     let Some(front) = open.map(|it| it.live.done).min() else { return ServiceFaults::default() };
     let services = part.begun.services.get(front..).unwrap_or_default();
-    missing_inputs(seen, &part.name, &part.begun, services)
+    missing_inputs(seen, part, services)
 }
 
 /// Returns the hosts in the inventory of a node set that no run of the deployment is for: they go, or

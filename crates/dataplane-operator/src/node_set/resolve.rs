@@ -97,7 +97,10 @@ pub fn resolve(seen: &Observed, now: Timestamp) -> Resolved<'_> {
     let gates = gates(seen, &outcome, now);
     let content = if problems.is_empty() && served.missing().is_none() && !lacks_nodes {
         let known_hosts = host_key_trust::known_hosts(&ssh_hosts, &trusts);
-        let content = content(seen, &hosts, &terminating, &served, known_hosts);
+        let inventory = inventory::inventory(seen, &hosts, &served);
+        let further = kept_hosts::entries(&terminating);
+        let inventory = inventory_entries::with_entries(inventory, further);
+        let content = build::content(seen, &hosts, inventory, known_hosts);
         let size = content.values().map(String::len).sum();
         problems.extend(faults::of_inventory(&seen.set.name_any(), size));
         problems.is_empty().then_some(content)
@@ -122,19 +125,6 @@ pub fn resolve(seen: &Observed, now: Timestamp) -> Resolved<'_> {
         lacks_nodes,
         content,
     }
-}
-
-fn content(
-    seen: &Observed,
-    hosts: &[Host<'_>],
-    terminating: &TerminatingHosts,
-    served: &ExternalResources,
-    known_hosts: String,
-) -> Content {
-    let inventory = inventory::inventory(seen, hosts, served);
-    let further = kept_hosts::entries(terminating);
-    let inventory = inventory_entries::with_entries(inventory, further);
-    build::content(seen, hosts, inventory, known_hosts)
 }
 
 fn outcome(
