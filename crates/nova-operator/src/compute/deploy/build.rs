@@ -16,7 +16,6 @@ use operator_runtime::source_cache::Digests;
 use serde_json::{Value, json};
 
 use crate::compute::deploy::evaluation::Evaluation;
-use crate::compute::deploy::host_drain::drains_before;
 use crate::compute::deploy::observed::Observed;
 use crate::compute::deploy::{identity, libvirt_tls, migration_key};
 use crate::compute::host_layout::layout;
@@ -38,7 +37,7 @@ pub fn run_template(
     let (play, service_type) = match service {
         LIBVIRT => (Play::Playbook("osp.edpm.libvirt".to_owned()), LIBVIRT),
         NOVA => (Play::Playbook("osp.edpm.nova".to_owned()), NOVA_TYPE),
-        _ if drains_before(seen) => {
+        _ if evaluated.drain.drains_before => {
             (Play::Contents(format!("{REBOOT_PLAY}{REGISTERED_PLAY}")), NOVA_TYPE)
         }
         _ => (Play::Contents(REGISTERED_PLAY.to_owned()), NOVA_TYPE),
@@ -47,7 +46,7 @@ pub fn run_template(
     let layout = layout(&seen.compute, seen.node.as_deref(), tls);
     RunTemplate {
         sources: sources(seen, service, evaluated),
-        extra_vars: extra_vars(seen, service, restarts),
+        extra_vars: extra_vars(seen, service, evaluated, restarts),
         ..plain_run_template(&seen.compute, layout, play, service_type)
     }
 }
@@ -86,7 +85,12 @@ fn sources(seen: &Observed, service: &str, evaluated: &Evaluation) -> Vec<Mounte
     std::iter::once(rendered).chain(has_key.then(migration_key::source)).collect()
 }
 
-fn extra_vars(seen: &Observed, service: &str, restarts: bool) -> BTreeMap<String, Value> {
+fn extra_vars(
+    seen: &Observed,
+    service: &str,
+    evaluated: &Evaluation,
+    restarts: bool,
+) -> BTreeMap<String, Value> {
     let spec = &seen.compute.spec;
     let vars = match service {
         LIBVIRT => vec![("edpm_nova_libvirt_image", json!(spec.nova_libvirt_container_image))],
@@ -99,7 +103,7 @@ fn extra_vars(seen: &Observed, service: &str, restarts: bool) -> BTreeMap<String
         .chain(identity_vars(seen))
         .collect(),
         // Without it, the playbook leaves a deployed host as it is.
-        _ if drains_before(seen) => vec![("edpm_reboot_drained", json!(true))],
+        _ if evaluated.drain.drains_before => vec![("edpm_reboot_drained", json!(true))],
         _ => vec![],
     };
     vars.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()

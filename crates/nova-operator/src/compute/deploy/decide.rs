@@ -26,14 +26,15 @@ use crate::compute::deploy::build::{connection, run_template, ssh, trust};
 use crate::compute::deploy::config::{Files, Purpose};
 use crate::compute::deploy::evaluation::Evaluation;
 use crate::compute::deploy::health::Health;
+use crate::compute::deploy::host_drain::HostDrain;
 use crate::compute::deploy::inputs;
 use crate::compute::deploy::inputs::{INSTANCE_INPUT, REDEPLOY_INPUT};
 use crate::compute::deploy::messages::way_to_deploy;
 use crate::compute::deploy::observed::Observed;
 use crate::compute::deploy::preconditions::{is_cell_usable, is_node_usable};
 use crate::compute::deploy::{
-    config, host_drain, host_order, identity, libvirt_tls, nova_matches, preconditions, repair,
-    status, warnings,
+    config, host_order, identity, libvirt_tls, nova_matches, preconditions, repair, status,
+    warnings,
 };
 use crate::compute_status::deployed_files::nova;
 use crate::compute_status::registration::is_recorded;
@@ -59,9 +60,9 @@ pub fn decide(
     now: Timestamp,
 ) -> Plan<OrderOfHost> {
     let mut plan = Plan::with_resync();
-    plan.orders.extend(host_order::order(seen));
     let runs: Vec<Run<'_>> = seen.runs.iter().filter_map(|it| Run::of(it)).collect();
     let (mut evaluated, rendering) = evaluate(seen, &runs, now);
+    plan.orders.extend(host_order::order(seen, &evaluated.drain));
     let mut later = holds(seen, &evaluated);
     later.extend(after_status(seen, &evaluated, &runs));
     evaluated.rejection =
@@ -69,7 +70,7 @@ pub fn decide(
     let is_usable = is_node_usable(seen, &evaluated.node);
     plan.independent.extend(libvirt_tls::steps(seen, is_usable));
     // Its deployment may be disabled, or its host not drained any more.
-    let may_run = evaluated.deploy && !host_drain::forbids_runs(seen);
+    let may_run = evaluated.deploy && !evaluated.drain.forbids_runs(seen);
     plan.steps.extend(withdrawn(seen, &evaluated.sequence, may_run, &runs));
     plan.steps.extend(finalizer_step(seen, evaluated.sequence.needed_run().is_some()));
     plan.steps.extend(rendering);
@@ -140,6 +141,7 @@ fn after_status(seen: &Observed, evaluated: &Evaluation, runs: &[Run<'_>]) -> Ve
 }
 
 fn evaluate(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Evaluation, Option<Step>) {
+    let drain = HostDrain::resolve(seen);
     let (input, complete) = preconditions::input(seen);
     let (node, cell) = (preconditions::node(seen), preconditions::cell(seen));
     let mut config = config::condition(&seen.compute, complete.as_ref());
@@ -163,9 +165,9 @@ fn evaluate(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Evaluation, O
     let blocked = sequence.needed_run().and_then(|_| seen.slot.blocked()).cloned();
     let sequence = if blocked.is_some() { sequence.held() } else { sequence };
     let recorded = nova_matches::to_record(seen.identity_sources(), &sequence.services, now);
-    let health = Health::of(seen, &recorded, &sequence.services, now);
+    let health = Health::of(seen, &drain, (&recorded, &sequence.services), now);
     // The attempt is recorded before the drain begins, so that its host counts as unavailable.
-    let waits_for_drain = sequence.needed_run().is_some() && host_drain::waits_for_drain(seen);
+    let waits_for_drain = sequence.needed_run().is_some() && drain.waits(seen);
     let rendered = match (&usable, &of_services) {
         (Some(complete), Some(inputs)) if config.holds() => {
             let is_attempt = !waits_for_drain && brings_files(&sequence);
@@ -193,6 +195,7 @@ fn evaluate(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Evaluation, O
         health,
         in_sync: seen.audited.condition(&seen.compute, &repair::command(seen), now),
         identity: identity::condition(seen),
+        drain,
         waits_for_drain,
         blocked,
         is_untried,

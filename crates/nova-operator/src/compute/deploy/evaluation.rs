@@ -8,6 +8,7 @@ use operator_core::run_engine::service_sequence::ServiceSequence;
 
 use crate::compute::deploy::config::Renewing;
 use crate::compute::deploy::health::Health;
+use crate::compute::deploy::host_drain::HostDrain;
 use crate::nova::identity::Identity;
 use crate::rollout::blocked_rollout::BlockedRollout;
 
@@ -47,6 +48,8 @@ pub struct Evaluation {
     pub in_sync: Option<ConditionDraft>,
     /// What keeps the identity of the host from being free, or `None`.
     pub identity: Option<ConditionDraft>,
+    /// What is requested for the servers of the host.
+    pub drain: HostDrain,
     /// Whether the run that is needed waits until the host is drained.
     pub waits_for_drain: bool,
     /// Why the rollout blocks a deployment for which nothing is missing, or `None`.

@@ -9,7 +9,7 @@ use nova_config::conditions::{
     DRAINED, HOST_DISCOVERED, HOST_MAPPED, NOVA_API_READY, NOVA_MATCHES, SERVICE_UP,
 };
 
-use crate::compute::deploy::host_drain::{awaited, belongs_to_rollout, may_be_disabled, request};
+use crate::compute::deploy::host_drain::{HostDrain, awaited};
 use crate::compute::deploy::messages::{in_service, way_to_deploy};
 use crate::compute::deploy::nova_matches;
 use crate::compute::deploy::observed::Observed;
@@ -53,11 +53,11 @@ impl Health {
     /// `services` are the records of the compute.
     pub fn of(
         seen: &Observed,
-        recorded: &Identity,
-        services: &[ServiceRun],
+        drain: &HostDrain,
+        (recorded, services): (&Identity, &[ServiceRun]),
         now: Timestamp,
     ) -> Self {
-        let drained = drained(seen);
+        let drained = drained(seen, drain);
         let Some(health) = &seen.health else { return Self { drained, ..Self::default() } };
         if let Some(other) = nova_matches::condition(seen, recorded) {
             // What nova has under the name of the host says nothing of the host.
@@ -134,15 +134,17 @@ fn unread(seen: &Observed) -> ConditionDraft {
     reasons::compute::WAITING_FOR_NOVA.condition(READY, text)
 }
 
-fn drained(seen: &Observed) -> Option<ConditionDraft> {
-    let request = request(seen)?;
-    if let Some(waits) = not_drained(seen).filter(|_| matches!(request, DrainRequest::Drain(_))) {
+fn drained(seen: &Observed, drain: &HostDrain) -> Option<ConditionDraft> {
+    let request = drain.request.as_ref()?;
+    if let Some(waits) =
+        not_drained(seen, drain).filter(|_| matches!(request, DrainRequest::Drain(_)))
+    {
         return Some(waits);
     }
     let drained = Drained {
-        request: &request,
+        request,
         progress: seen.drain.as_ref(),
-        is_marked: may_be_disabled(seen),
+        is_marked: drain.may_be_disabled,
         host: registered_host(&seen.compute),
         secret: seen.cell.as_ref().map(|it| it.spec.secret.as_str()).unwrap_or_default(),
         previous: seen.compute.conditions(),
@@ -152,7 +154,7 @@ fn drained(seen: &Observed) -> Option<ConditionDraft> {
 
 /// Returns that a host which is to be empty before a change is not known to be; `None` where a drain can
 /// show it.
-fn not_drained(seen: &Observed) -> Option<ConditionDraft> {
+fn not_drained(seen: &Observed, drain: &HostDrain) -> Option<ConditionDraft> {
     let node = &seen.compute.spec.dataplane_node_name;
     let without = format!(
         "To deploy it without a drain, set annotation {DRAIN_BEFORE} of OpenStackDataPlaneNode {node} to \
@@ -166,7 +168,7 @@ fn not_drained(seen: &Observed) -> Option<ConditionDraft> {
         );
         return Some(reasons::drain::NOT_DEPLOYED.condition(DRAINED, text));
     }
-    let is_absent = seen.drain == Some(HostProgress::NotFound) && belongs_to_rollout(seen);
+    let is_absent = seen.drain == Some(HostProgress::NotFound) && drain.belongs_to_rollout;
     is_absent.then(|| {
         let text = format!(
             "Nova does not list host {}, so it is not known to be empty, and the change waits: \

@@ -3,9 +3,7 @@
 use api::nova::ExternalCompute;
 use operator_core::plan::Order;
 
-use crate::compute::deploy::host_drain::{
-    awaited, belongs_to_rollout, enabling, may_be_disabled, request,
-};
+use crate::compute::deploy::host_drain::{HostDrain, awaited};
 use crate::compute::deploy::identity;
 use crate::compute::deploy::nova_matches;
 use crate::compute::deploy::observed::Observed;
@@ -21,10 +19,10 @@ use crate::shared_caches::indexes::cell_key;
 ///
 /// It follows from what is recorded and read, and not from what passes have found: else each finding
 /// would change the order that it was about.
-pub fn order(seen: &Observed) -> Option<Order<OrderOfHost>> {
+pub fn order(seen: &Observed, drain: &HostDrain) -> Option<Order<OrderOfHost>> {
     seen.drain.as_ref()?;
     let order = host_order(&with_drain(seen, HostProgress::Pending))?;
-    let reason = reason(seen, &order);
+    let reason = reason(drain, &order);
     let target = awaited(seen).filter(|_| is_for_change(&order)).cloned();
     let mut given = of_host(&seen.compute, order, reason)?;
     given.what.target = target;
@@ -52,12 +50,12 @@ const fn is_for_change(order: &HostOrder) -> bool {
     )
 }
 
-fn reason(seen: &Observed, order: &HostOrder) -> &'static str {
+fn reason(drain: &HostDrain, order: &HostOrder) -> &'static str {
     if matches!(order, HostOrder::Identity(_)) {
         "its last run missed the identity of its host"
     } else if matches!(order, HostOrder::Enable | HostOrder::EnableOnceUp) {
         "no drain of its host is requested any more"
-    } else if belongs_to_rollout(seen) {
+    } else if drain.belongs_to_rollout {
         "its host is changed once it is empty"
     } else {
         "a drain of its host is requested"
@@ -66,7 +64,7 @@ fn reason(seen: &Observed, order: &HostOrder) -> &'static str {
 
 /// Returns what was observed with how far the order is that follows from it.
 pub fn with_progress(seen: &Observed, found: &Findings) -> Observed {
-    let progress = found.of(order(seen).as_ref());
+    let progress = found.of(order(seen, &HostDrain::resolve(seen)).as_ref());
     with_drain(seen, nova_matches::held(seen.identity_sources()).unwrap_or(progress))
 }
 
@@ -83,13 +81,15 @@ pub fn host_order(seen: &Observed) -> Option<HostOrder> {
     if is_held || !has_registered(&seen.compute) {
         return None;
     }
-    let request = request(seen)?;
+    let HostDrain { request, may_be_disabled, belongs_to_rollout, enabling, .. } =
+        HostDrain::resolve(seen);
+    let request = request?;
     let order = match &request {
-        DrainRequest::Drain(drain) if belongs_to_rollout(seen) => {
+        DrainRequest::Drain(drain) if belongs_to_rollout => {
             Some(HostOrder::DrainForChange(drain.clone()))
         }
         DrainRequest::Drain(drain) => Some(HostOrder::Drain(drain.clone())),
-        DrainRequest::Absent => may_be_disabled(seen).then(|| enabling(seen)),
+        DrainRequest::Absent => may_be_disabled.then_some(enabling),
         // A request that is not valid changes nothing.
         DrainRequest::Invalid(_) => None,
     };

@@ -23,6 +23,7 @@ use serde_json::json;
 use crate::compute::deploy::build::{connection, plain_run_template};
 use crate::compute::deploy::decide::{desired_service, finalizer_step, sequence, withdrawn};
 use crate::compute::deploy::health::Health;
+use crate::compute::deploy::host_drain::HostDrain;
 use crate::compute::deploy::messages::{in_service, way_to_deploy};
 use crate::compute::deploy::observed::Observed;
 use crate::compute::deploy::status::cell_matches;
@@ -45,6 +46,8 @@ struct Evaluation {
     services: Vec<ServiceRun>,
     /// The identity of the host in nova that is recorded now.
     recorded: Identity,
+    /// What is requested for the servers of the host.
+    drain: HostDrain,
     /// What nova's API says.
     health: Health,
     /// The condition for a rejected write, or `None` without one.
@@ -61,10 +64,10 @@ pub fn decide(
     now: Timestamp,
 ) -> Plan<OrderOfHost> {
     let mut plan = Plan::with_resync();
-    plan.orders.extend(host_order::order(seen));
     let runs = seen.runs.iter().filter_map(|it| Run::of(it));
     let runs: Vec<Run<'_>> = runs.filter(|it| it.service == NOVA_RESTORE).collect();
     let mut evaluated = evaluate(seen, &runs, now);
+    plan.orders.extend(host_order::order(seen, &evaluated.drain));
     let later = after_status(seen, &evaluated, &runs);
     evaluated.rejection =
         rejected_write::condition(rejected, seen.compute.conditions(), !later.is_empty());
@@ -101,6 +104,7 @@ pub fn last_deployed(node: &Node, nova: &NovaServices) -> Option<SeenDeployment>
 }
 
 fn evaluate(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> Evaluation {
+    let drain = HostDrain::resolve(seen);
     let restoration = restoration(seen, runs, now);
     let present = seen.node.as_deref().and_then(|it| record(it, &seen.nova));
     // What is recorded stays where the node has lost its status.
@@ -108,8 +112,8 @@ fn evaluate(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> Evaluation {
     let services: Vec<ServiceRun> =
         repeated.into_iter().chain(restoration.services.clone()).collect();
     let recorded = nova_matches::to_record(seen.identity_sources(), &services, now);
-    let health = Health::of(seen, &recorded, &services, now);
-    Evaluation { restoration, services, recorded, health, rejection: None }
+    let health = Health::of(seen, &drain, (&recorded, &services), now);
+    Evaluation { restoration, services, recorded, drain, health, rejection: None }
 }
 
 /// Returns how far the restoration of the identity is, which is due once nova has nothing that uses it.

@@ -20,7 +20,7 @@ use operator_core::run_engine::{SequenceState, changed_text};
 
 use crate::compute::credentials::decide::{Stage, used};
 use crate::compute::deploy::evaluation::Evaluation;
-use crate::compute::deploy::host_drain::{drains_before, may_be_disabled};
+use crate::compute::deploy::host_drain::HostDrain;
 use crate::compute::deploy::messages::{in_service, redeploy_command};
 use crate::compute::deploy::nova_matches::noticed;
 use crate::compute::deploy::observed::Observed;
@@ -277,7 +277,7 @@ fn deployment(seen: &Observed, evaluated: &Evaluation, stands: bool) -> Conditio
         }
         SequenceState::InRun { waiting_for, .. } => going_on(services, waiting_for.as_deref()),
         SequenceState::Failed { reason, message, .. } => {
-            let text = format!("{message}{}", stays_drained(seen));
+            let text = format!("{message}{}", stays_drained(seen, &evaluated.drain));
             reason.reason().condition(DEPLOYMENT_READY, text)
         }
     }
@@ -301,8 +301,8 @@ fn waiting_for_drain(seen: &Observed) -> ConditionDraft {
 }
 
 /// Returns what follows the cause of a failure on a host that a rollout has drained.
-fn stays_drained(seen: &Observed) -> String {
-    if !drains_before(seen) || !may_be_disabled(seen) {
+fn stays_drained(seen: &Observed, drain: &HostDrain) -> String {
+    if !drain.drains_before || !drain.may_be_disabled {
         return String::new();
     }
     format!(

@@ -4,7 +4,7 @@ use nova_config::annotations::{DRAIN, DRAIN_BEFORE};
 use operator_core::plan::Write as PlanWrite;
 
 use super::*;
-use crate::compute::deploy::host_drain::{drains_before, waits_for_drain};
+use crate::compute::deploy::host_drain::HostDrain;
 use crate::compute::deploy::host_order::{host_order, with_progress};
 use crate::nova::drain::order::{HostOrder, MARKER, OrderOfHost};
 use crate::nova::drain::progress::{HostProgress, IdentityUse, Occupied};
@@ -88,7 +88,10 @@ impl Cloud {
         steps.truncate(n_steps);
         let creates = steps.iter().any(|it| matches!(it.write, PlanWrite::Create { .. }));
         let is_drained = self.disabled.is_some() && !self.has_servers;
-        assert!(!creates || is_drained || !drains_before(&self.world.seen), "it is not drained");
+        assert!(
+            !creates || is_drained || !HostDrain::resolve(&self.world.seen).drains_before,
+            "it is not drained"
+        );
         self.world.take(&steps);
         // Without its writes, a plan only ends the order of the one before.
         let order = orders.into_iter().next().map(|it| it.what);
@@ -322,9 +325,10 @@ fn a_request_of_the_user_that_is_not_valid_holds_the_deployment() {
     assert_eq!((cloud.world.reason("Drained").as_str(), cloud.runs()), ("DrainInvalid", vec![]));
     // What is found of the identity of the host follows no drain then.
     cloud.world.seen.drain = Some(HostProgress::Identity(IdentityUse::Free));
-    assert!(waits_for_drain(&cloud.world.seen));
+    let waits = |world: &World| HostDrain::resolve(&world.seen).waits(&world.seen);
+    assert!(waits(&cloud.world));
     annotate(&mut cloud.world, DRAIN, Some("wait"));
-    assert!(!waits_for_drain(&cloud.world.seen));
+    assert!(!waits(&cloud.world));
 }
 
 #[test]
