@@ -1,6 +1,6 @@
 //! The finalizer of a node, and what happens when a node with a compute is deleted.
 
-use api::conditions::{ConditionDraft, ConditionStatus, READY, Severity, find};
+use api::conditions::{Condition, ConditionDraft, ConditionStatus, READY, Severity, find};
 use api::nova::ExternalCompute;
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -82,19 +82,19 @@ pub fn leaving(compute: &ExternalCompute, next: Option<&str>, why: &str) -> Cond
     if has_begun(compute) {
         return of_nova(compute);
     }
-    if let Some(held) = held(compute) {
-        return held;
-    }
-    if let Some(unrecorded) = unrecorded(compute) {
-        return unrecorded;
+    let repeated = |it| ConditionDraft::repeated(it).with_type(COMPUTE_CONDITION);
+    // The second one says that the cell has no place to record what nova keeps of the host.
+    let conditions = compute.conditions();
+    if let Some(holds) = held(conditions).or_else(|| find(conditions, LEFTOVER_RECORDED)) {
+        return repeated(holds);
     }
     if let Some(concluded) = concluded(compute) {
         let text = messages::left(compute, concluded);
         return reasons::node::LEFT_IN_NOVA.condition(COMPUTE_CONDITION, text);
     }
     let name = compute.name_any();
-    if let Some(problem) = cleanup_problem(compute) {
-        return problem;
+    if let Some(blocks) = cleanup_problem(conditions) {
+        return repeated(blocks);
     }
     let text = match next {
         Some(place) => format!(
@@ -123,26 +123,17 @@ fn of_nova(compute: &ExternalCompute) -> ConditionDraft {
 }
 
 /// Returns what holds a compute that nova is only asked about, or `None` when nothing does.
-fn held(compute: &ExternalCompute) -> Option<ConditionDraft> {
-    let conditions = &compute.status.as_ref()?.conditions;
+fn held(conditions: &[Condition]) -> Option<&Condition> {
     // The status of a compute that has just been deleted is that of its life.
     find(conditions, HOST_CLEANED)?;
-    let found = find(conditions, DRAINED).filter(|it| it.status != ConditionStatus::True)?;
-    Some(ConditionDraft::repeated(found).with_type(COMPUTE_CONDITION))
-}
-
-/// Returns that the cell has no place to record what nova keeps of the host, or `None` when it has.
-fn unrecorded(compute: &ExternalCompute) -> Option<ConditionDraft> {
-    let found = find(&compute.status.as_ref()?.conditions, LEFTOVER_RECORDED)?;
-    Some(ConditionDraft::repeated(found).with_type(COMPUTE_CONDITION))
+    find(conditions, DRAINED).filter(|it| it.status != ConditionStatus::True)
 }
 
 /// Returns what blocks the cleanup of the host, or `None` when nothing does.
-fn cleanup_problem(compute: &ExternalCompute) -> Option<ConditionDraft> {
-    let found = find(&compute.status.as_ref()?.conditions, HOST_CLEANED)?;
-    let is_waiting =
-        found.reason == reasons::cleanup::QUEUED.word || found.severity == Some(Severity::Warning);
-    is_waiting.then(|| ConditionDraft::repeated(found).with_type(COMPUTE_CONDITION))
+fn cleanup_problem(conditions: &[Condition]) -> Option<&Condition> {
+    let is_queued = |it: &Condition| it.reason == reasons::cleanup::QUEUED.word;
+    let found = find(conditions, HOST_CLEANED)?;
+    (is_queued(found) || found.severity == Some(Severity::Warning)).then_some(found)
 }
 
 /// Returns the condition that a node without a compute keeps: when no cell of ours records what
