@@ -5,6 +5,7 @@ use futures::FutureExt;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use operator_runtime::cache::WriteThrough;
 use serde_json::{Value, json};
+use testkit::told::stated;
 
 use super::*;
 use crate::rollout::blocked_rollout::BlockedRollout;
@@ -54,15 +55,9 @@ fn compute(name: &str, state: &str) -> Value {
 
 /// The same, waiting for nothing but a slot.
 fn waiting(name: &str) -> Value {
-    let condition = |type_: &str, status: &str| {
-        json!({
-            "type": type_, "status": status, "reason": "R", "message": "",
-            "lastTransitionTime": "2026-01-01T00:00:00Z",
-        })
-    };
     let types = ["InputReady", "NodeReady", "NovaCellReady", "ServiceConfigReady"];
-    let mut conditions: Vec<Value> = types.iter().map(|it| condition(it, "True")).collect();
-    conditions.push(condition("UpToDate", "False"));
+    let mut conditions: Vec<_> = types.iter().map(|it| stated(it, "True", "R", "")).collect();
+    conditions.push(stated("UpToDate", "False", "R", ""));
     let mut compute = compute(name, "Succeeded");
     compute["status"]["conditions"] = json!(conditions);
     compute

@@ -271,6 +271,7 @@ mod tests {
     use operator_runtime::cache::WriteThrough as _;
     use operator_runtime::workqueue::WorkQueue;
     use serde_json::{Value, json};
+    use testkit::told::stated;
 
     use super::*;
 
@@ -293,10 +294,7 @@ mod tests {
 
     /// A compute with that status of `ServiceUp` and that message of it.
     fn compute(version: u32, service_up: &str, message: &str) -> Value {
-        let condition = json!({
-            "type": "ServiceUp", "status": service_up, "reason": "x", "message": message,
-            "lastTransitionTime": "2026-01-01T00:00:00Z",
-        });
+        let condition = stated("ServiceUp", service_up, "x", message);
         let spec = json!({"dataplaneNodeName": "n0", "cellName": "cell1"});
         let status = json!({"conditions": [condition]});
         object("nova", "NovaExternalCompute", version, &spec, &status)

@@ -3,18 +3,20 @@
 use std::sync::Arc;
 
 use api::ansibleee::{AnsibleEe, AnsibleEeStatus};
-use api::conditions::ConditionStatus;
+use api::conditions::{Condition, ConditionStatus};
 use api::dataplane::{Node, ObservedNodeSet, Role};
 use api::nova::{ExternalCompute, ExternalComputeStatus, Management};
 use api::shared::SourceKind;
 use jiff::{SignedDuration, Timestamp};
-use kube::ResourceExt;
+use kube::{Resource, ResourceExt};
 use operator_core::plan::{Kind, Target, Write};
 use operator_core::run_engine::run_template::MountedSource;
 use operator_runtime::source_cache::Digests;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use testkit::golden::recorded;
+use testkit::objects;
+use testkit::told::stated;
 
 use super::decide;
 use super::observed::{Audit, AuditedHost, Observed};
@@ -34,31 +36,16 @@ struct World {
     now: Timestamp,
 }
 
-fn object<K: DeserializeOwned>(
-    group: &str,
-    kind: &str,
-    name: &str,
-    spec: &Value,
-    status: &Value,
-) -> K {
-    serde_json::from_value(json!({
-        "apiVersion": format!("{group}.openstack.org/v1beta1"),
-        "kind": kind,
-        "metadata": { "name": name, "namespace": "ns", "uid": format!("uid-{name}"), "generation": 1 },
-        "spec": spec,
-        "status": status,
-    }))
-    .unwrap()
+fn object<K>(name: &str, spec: &Value, status: &Value) -> K
+where
+    K: Resource<DynamicType = ()> + DeserializeOwned,
+{
+    let metadata = json!({ "uid": format!("uid-{name}"), "generation": 1 });
+    objects::named("ns", name, json!({ "metadata": metadata, "spec": spec, "status": status }))
 }
 
-fn conditions(types: &[&str]) -> Vec<Value> {
-    let condition = |type_: &&str| {
-        json!({
-            "type": type_, "status": "True", "reason": "x", "message": "x",
-            "lastTransitionTime": "2026-01-01T00:00:00Z",
-        })
-    };
-    types.iter().map(condition).collect()
+fn conditions(types: &[&str]) -> Vec<Condition> {
+    types.iter().map(|it| stated(it, "True", "x", "x")).collect()
 }
 
 fn host(name: &str) -> AuditedHost {
@@ -71,10 +58,9 @@ fn host(name: &str) -> AuditedHost {
         "sharedInventoryConfigMapName": "dataplanerole-compute",
     });
     let spec = json!({ "ansibleHost": format!("192.0.2.{number}"), "role": "compute" });
-    let node: Node = object("dataplane", "OpenStackDataPlaneNode", name, &spec, &status);
+    let node: Node = object(name, &spec, &status);
     let spec = json!({
-        "dataplaneNodeName": name,
-        "cellName": "cell1",
+        "dataplaneNodeName": name, "cellName": "cell1",
         "inventoryConfigMapName": format!("dataplanenode-{name}"),
         "sshKeySecretName": "key",
         "novaComputeContainerImage": "compute:1",
@@ -93,7 +79,7 @@ fn host(name: &str) -> AuditedHost {
         "deployedFiles": { "01-nova.conf": "h" },
         "services": [service("nova"), service("nova-registered")],
     });
-    let compute: ExternalCompute = object("nova", "NovaExternalCompute", name, &spec, &status);
+    let compute: ExternalCompute = object(name, &spec, &status);
     let policy = AuditPolicy { interval: HOUR, repairs: false };
     let request = AuditRequest::Audit(policy);
     let audited = Audited { request, last: None, playbooks: Vec::new() };

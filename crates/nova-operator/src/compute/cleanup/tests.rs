@@ -10,7 +10,7 @@ use api::nova::{Cell, ExternalCompute};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use kube::{Resource, ResourceExt};
-use nova_config::annotations::CELL;
+use nova_config::annotations::{CELL, SKIP_CLEANUP};
 use nova_config::conditions::COMPUTE_CONDITION;
 use operator_core::certificates::Issued;
 use operator_core::condition_catalog::undeclared;
@@ -21,6 +21,8 @@ use operator_runtime::source_cache::Digests;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use testkit::golden::recorded;
+use testkit::objects::named;
+use testkit::told;
 
 use super::orphans;
 use crate::cell;
@@ -78,21 +80,14 @@ struct World {
     events: Vec<String>,
 }
 
-fn object<K: DeserializeOwned>(api: &str, kind: &str, name: &str, spec: &Value) -> K {
-    serde_json::from_value(json!({
-        "apiVersion": format!("{api}.openstack.org/v1beta1"),
-        "kind": kind,
-        "metadata": {
-            "name": name, "namespace": "ns", "uid": format!("uid-{kind}-{name}"), "generation": 1,
-        },
-        "spec": spec,
-    }))
-    .unwrap()
+fn object<K: Resource<DynamicType = ()> + DeserializeOwned>(name: &str, spec: &Value) -> K {
+    let uid = format!("uid-{}-{name}", K::kind(&()));
+    named("ns", name, json!({ "metadata": { "uid": uid, "generation": 1 }, "spec": spec }))
 }
 
 fn node(uid: &str, address: &str) -> Node {
     let spec = json!({ "ansibleHost": address, "hostName": "n0.example.org" });
-    let mut node: Node = object("dataplane", "OpenStackDataPlaneNode", "n0", &spec);
+    let mut node: Node = object("n0", &spec);
     node.metadata.uid = Some(uid.to_owned());
     node.metadata.finalizers = Some(vec![INVENTORY.to_owned()]);
     node.annotations_mut().insert(CELL.to_owned(), "nova-cell1".to_owned());
@@ -132,7 +127,7 @@ impl World {
             group: None,
             services: NovaServices::default(),
             compute: None,
-            cell: Some(object("nova", "NovaCell", "nova-cell1", &spec)),
+            cell: Some(object("nova-cell1", &spec)),
             runs: Vec::new(),
             ssh: Some(Digests {
                 version: "1".into(),
@@ -428,6 +423,66 @@ impl World {
         });
         run.status = Some(serde_json::from_value(status).unwrap());
         self
+    }
+
+    /// The same with a failure of that task.
+    fn fail(&mut self, path: &str, task: &str, message: &str) -> &mut Self {
+        let run = self.runs.iter().position(|it| it.status.is_none()).expect("a run goes on");
+        self.end("Failed");
+        let failures = json!([{ "host": "n0", "path": path, "task": task, "message": message }]);
+        self.runs[run].status.as_mut().unwrap().failures =
+            serde_json::from_value(failures).unwrap();
+        self
+    }
+
+    /// The same where the host records another owner.
+    fn fail_as_not_owned(&mut self, message: &str) -> &mut Self {
+        self.fail("/opt/edpm/plays/owner-check.yaml:80", "The host must be the owner's", message)
+    }
+
+    /// Carries out the present plans once.
+    fn pass(&mut self) {
+        for plan in self.plans() {
+            self.take_all(&plan.steps);
+        }
+    }
+
+    /// Three attempts in a row do not reach the host.
+    fn end_unreached(&mut self, then: impl Fn(&Self)) {
+        for attempt in 0..3 {
+            assert_eq!(n_cleanups(&self.settle()), 1, "{attempt}");
+            then(self);
+            self.end("Unreachable").pass();
+            self.wait(11);
+        }
+    }
+
+    /// The user lets the host go as it is.
+    fn skip(&mut self) -> &mut Self {
+        let annotations = self.node.as_mut().unwrap().annotations_mut();
+        annotations.insert(SKIP_CLEANUP.to_owned(), "true".to_owned());
+        self
+    }
+
+    /// Asserts reason and words of a condition of the compute.
+    #[track_caller]
+    fn says(&self, type_: &str, reason: &str, words: &[&str]) {
+        assert_eq!(nova::said(self, type_).0, reason);
+        self.mentions(type_, words);
+    }
+
+    /// Asserts words of a condition of the compute.
+    #[track_caller]
+    fn mentions(&self, type_: &str, words: &[&str]) {
+        told::says(self.compute.as_ref().unwrap().conditions(), type_, words);
+    }
+
+    /// Asserts reason and words of the node's condition.
+    #[track_caller]
+    fn node_says(&self, reason: &str, words: &[&str]) {
+        let status = self.node.as_ref().and_then(|it| it.status.as_ref()).unwrap();
+        assert_eq!(told::condition(&status.conditions, COMPUTE_CONDITION).1, reason);
+        told::says(&status.conditions, COMPUTE_CONDITION, words);
     }
 
     /// Minutes pass.

@@ -10,7 +10,7 @@ use api::nova::{Cell, ExternalCompute, ExternalComputeStatus};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::ByteString;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use kube::ResourceExt;
+use kube::{Resource, ResourceExt};
 use nova_config::annotations::{CELL, REDEPLOY};
 use nova_config::oslo::Release;
 use nova_config::release::Chosen;
@@ -25,7 +25,8 @@ use operator_runtime::source_cache::{Digests, Values};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use testkit::golden::recorded;
-use testkit::told;
+use testkit::objects::named;
+use testkit::told::{self, stated};
 
 use super::decide::decide;
 use super::observed::Observed;
@@ -76,14 +77,9 @@ struct World {
     is_queueing: bool,
 }
 
-fn object<K: DeserializeOwned>(api_version: &str, kind: &str, name: &str, spec: &Value) -> K {
-    serde_json::from_value(json!({
-        "apiVersion": format!("{api_version}.openstack.org/v1beta1"),
-        "kind": kind,
-        "metadata": { "name": name, "namespace": "ns", "uid": format!("uid-{name}"), "generation": 1 },
-        "spec": spec,
-    }))
-    .unwrap()
+fn object<K: Resource<DynamicType = ()> + DeserializeOwned>(name: &str, spec: &Value) -> K {
+    let metadata = json!({ "uid": format!("uid-{name}"), "generation": 1 });
+    named("ns", name, json!({ "metadata": metadata, "spec": spec }))
 }
 
 fn content(entries: &[(&str, &str)]) -> Content {
@@ -91,17 +87,14 @@ fn content(entries: &[(&str, &str)]) -> Content {
     Content::from(Values::new("1", entries.iter().map(entry).collect()))
 }
 
-fn ready(status: &str) -> Value {
-    json!([{
-        "type": "Ready", "status": status, "reason": "Why", "message": "so it is.",
-        "lastTransitionTime": "2026-01-01T00:00:00Z",
-    }])
+fn ready(status: &str) -> Vec<Condition> {
+    vec![stated("Ready", status, "Why", "so it is.")]
 }
 
 fn node(name: &str) -> Node {
     let host_name = format!("{name}.example.org");
     let spec = json!({ "ansibleHost": "192.0.2.7", "hostName": host_name, "role": "compute" });
-    let mut node: Node = object("dataplane", "OpenStackDataPlaneNode", name, &spec);
+    let mut node: Node = object(name, &spec);
     let status = json!({
         "observedGeneration": 1,
         "observedRole": { "name": "compute", "uid": "uid-compute", "generation": 1 },
@@ -115,16 +108,11 @@ fn node(name: &str) -> Node {
 
 fn cell() -> Cell {
     let spec = json!({
-        "cellName": "cell1",
-        "secret": "nova-cell1",
-        "cellMessageBusSecretName": "bus",
-        "keystoneAuthURL": "http://192.0.2.1:5000",
-        "cellDatabaseHostname": "db",
-        "conductorServiceTemplate": {},
-        "noVNCProxyServiceTemplate": {},
-        "serviceAccount": "nova",
+        "cellName": "cell1", "secret": "nova-cell1", "cellMessageBusSecretName": "bus",
+        "keystoneAuthURL": "http://192.0.2.1:5000", "cellDatabaseHostname": "db",
+        "conductorServiceTemplate": {}, "noVNCProxyServiceTemplate": {}, "serviceAccount": "nova",
     });
-    let mut cell: Cell = object("nova", "NovaCell", "nova-cell1", &spec);
+    let mut cell: Cell = object("nova-cell1", &spec);
     let status = json!({ "observedGeneration": 1, "conditions": ready("True") });
     cell.status = Some(serde_json::from_value(status).unwrap());
     cell
@@ -174,11 +162,11 @@ impl World {
             "novaComputeContainerImage": "compute:1",
             "novaLibvirtContainerImage": "libvirt:1",
         });
-        let mut compute: ExternalCompute = object("nova", "NovaExternalCompute", name, &spec);
+        let mut compute: ExternalCompute = object(name, &spec);
         // As the operator creates it.
         compute.metadata.finalizers = Some(vec![finalizers::COMPUTE.to_owned()]);
         let role = json!({ "services": [] });
-        let role: Role = object("dataplane", "OpenStackDataPlaneRole", "compute", &role);
+        let role: Role = object("compute", &role);
         let keys = ["ssh-privatekey", "known_hosts"].map(|it| (it.to_owned(), "d".into()));
         let seen = Observed {
             compute: Arc::new(compute),
@@ -403,23 +391,17 @@ impl World {
     }
 
     fn set_node_ready(&mut self, status: &str) {
-        let conditions = serde_json::from_value(ready(status)).unwrap();
-        self.node().status.as_mut().unwrap().conditions = conditions;
+        self.node().status.as_mut().unwrap().conditions = ready(status);
     }
 
     fn set_cell_ready(&mut self, status: &str) {
-        let conditions = serde_json::from_value(ready(status)).unwrap();
-        self.cell().status.as_mut().unwrap().conditions = conditions;
+        self.cell().status.as_mut().unwrap().conditions = ready(status);
     }
 
     /// The node owns the compute.
     fn own(&mut self) {
-        let owner = json!({
-            "apiVersion": "dataplane.openstack.org/v1beta1", "kind": "OpenStackDataPlaneNode",
-            "name": "n0", "uid": "uid-n0", "controller": true,
-        });
-        let owners = Some(vec![serde_json::from_value(owner).unwrap()]);
-        self.compute().metadata.owner_references = owners;
+        let owner = self.seen.node.as_deref().and_then(|it| it.controller_owner_ref(&()));
+        self.compute().metadata.owner_references = owner.map(|it| vec![it]);
     }
 
     fn n_runs(&self) -> usize {
@@ -550,9 +532,7 @@ fn each_wait_is_named_and_no_run_starts() {
         let mut world = World::new();
         change(&mut world);
         world.settle();
-        let condition = world.condition(type_);
-        assert_eq!(condition.reason, reason);
-        assert!(condition.message.contains(part), "{}", condition.message);
+        world.says(type_, reason, &[part]);
         assert_eq!(
             (world.condition("Ready").status, world.n_runs()),
             (ConditionStatus::False, 0),
@@ -611,9 +591,7 @@ fn a_further_file_that_no_nova_compute_reads_is_told_and_one_with_options_is_ref
     let further = |name: &str| BTreeMap::from([(name.to_owned(), "x".to_owned())]);
     world.compute().spec.default_config_overwrite = further("policy.yaml");
     world.settle();
-    let told = world.condition("ConfigWarnings");
-    assert_eq!((told.status, told.reason.as_str()), (ConditionStatus::True, "Surprising"));
-    assert!(told.message.contains("policy.yaml"), "{}", told.message);
+    world.says("ConfigWarnings", "Surprising", &["policy.yaml"]);
     for name in ["03-nova.conf", "ssh-privatekey", "tls-ca-bundle.pem", "a/b", ".hidden"] {
         world.compute().spec.default_config_overwrite = further(name);
         world.settle();

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use api::conditions::{Condition, find};
+use api::conditions::{Condition, Severity, find};
 use api::dataplane::{Node, Role};
 use api::nova::ExternalCompute;
 use jiff::Timestamp;
-use kube::ResourceExt;
+use kube::{Resource, ResourceExt};
 use nova_config::annotations::CELL;
 use nova_config::conditions::COMPUTE_CONDITION;
 use operator_core::condition_catalog::undeclared;
@@ -15,6 +15,8 @@ use operator_core::rejected_write::RejectedWrite;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use testkit::golden::recorded;
+use testkit::objects::named;
+use testkit::told::{self, stated};
 
 use super::{Images, Observed, decide};
 use crate::condition_catalog::KINDS;
@@ -32,19 +34,14 @@ mod observed;
 mod permission;
 mod repeated;
 
-fn object<K: DeserializeOwned>(api_version: &str, kind: &str, name: &str, spec: &Value) -> K {
-    serde_json::from_value(json!({
-        "apiVersion": format!("{api_version}.openstack.org/v1beta1"),
-        "kind": kind,
-        "metadata": { "name": name, "namespace": "ns", "uid": format!("uid-{name}") },
-        "spec": spec,
-    }))
-    .unwrap()
+fn object<K: Resource<DynamicType = ()> + DeserializeOwned>(name: &str, spec: &Value) -> K {
+    let fields = json!({ "metadata": { "uid": format!("uid-{name}") }, "spec": spec });
+    named("ns", name, fields)
 }
 
 fn node(cell: Option<&str>) -> Node {
     let spec = json!({ "ansibleHost": "192.0.2.7", "role": "compute" });
-    let mut node: Node = object("dataplane", "OpenStackDataPlaneNode", "n0", &spec);
+    let mut node: Node = object("n0", &spec);
     node.annotations_mut().extend(cell.map(|it| (CELL.to_owned(), it.to_owned())));
     // A node that requested a compute before; the tests of the removal cover its finalizer.
     node.metadata.finalizers = cell.map(|_| vec![finalizers::NODE.to_owned()]);
@@ -57,7 +54,7 @@ fn observed_role() -> Value {
 }
 
 fn role(cell: Option<&str>) -> Group {
-    let mut role: Role = object("dataplane", "OpenStackDataPlaneRole", "compute", &json!({}));
+    let mut role: Role = object("compute", &json!({}));
     role.annotations_mut().extend(cell.map(|it| (CELL.to_owned(), it.to_owned())));
     Group::Role(Arc::new(role))
 }
@@ -87,7 +84,7 @@ fn seen(cell: Option<&str>) -> Observed {
 
 /// A compute with the node's name as a user writes it.
 fn by_hand(spec: &Value) -> ExternalCompute {
-    object("nova", "NovaExternalCompute", "n0", spec)
+    object("n0", spec)
 }
 
 /// The same as the operator creates it, complete.
@@ -99,14 +96,8 @@ fn made(cell: &str) -> ExternalCompute {
         "novaLibvirtContainerImage": "mine",
         "ansibleEEContainerImage": "mine",
     }));
-    let owner = json!({
-        "apiVersion": "dataplane.openstack.org/v1beta1",
-        "kind": "OpenStackDataPlaneNode",
-        "name": "n0",
-        "uid": "uid-n0",
-        "controller": true,
-    });
-    compute.metadata.owner_references = Some(vec![serde_json::from_value(owner).unwrap()]);
+    let owner = node(None).controller_owner_ref(&());
+    compute.metadata.owner_references = owner.map(|it| vec![it]);
     compute.metadata.resource_version = Some("7".into());
     compute
 }
@@ -143,6 +134,16 @@ fn judged(seen: &Observed) -> (Vec<String>, Option<Condition>) {
         }
     }
     (writes, condition)
+}
+
+/// Asserts what is written to the compute, and reason and words of the node's condition.
+#[track_caller]
+fn judges(seen: &Observed, writes: &[&str], reason: &str, words: &[&str]) {
+    let (found, condition) = judged(seen);
+    let condition = condition.expect("the node has the condition");
+    assert_eq!(found, writes, "{condition:?}");
+    assert_eq!(condition.reason, reason);
+    told::says(&[condition], COMPUTE_CONDITION, words);
 }
 
 fn reason(condition: Option<&Condition>) -> &str {
@@ -195,9 +196,7 @@ fn a_listed_nova_service_wins_over_annotations_and_these_over_one_that_was_run()
 #[test]
 fn cell0_and_names_that_no_object_can_have_are_refused() {
     for (cell, expected) in [("nova-cell0", "CellZero"), ("Nova Cell", "CellNameInvalid")] {
-        let (writes, condition) = judged(&seen(Some(cell)));
-        assert_eq!(writes, Vec::<String>::new());
-        assert_eq!(reason(condition.as_ref()), expected);
+        judges(&seen(Some(cell)), &[], expected, &[]);
     }
 }
 
@@ -223,9 +222,12 @@ fn a_compute_of_a_human_on_a_node_without_a_cell_gets_the_default_images_and_not
 
 #[test]
 fn a_node_with_a_cell_gets_a_compute_before_its_status_is_published() {
-    let (writes, condition) = judged(&seen(Some("nova-cell1")));
-    assert_eq!(writes, ["apply yield own cellName,dataplaneNodeName"]);
-    assert_eq!(reason(condition.as_ref()), "Deploying");
+    judges(
+        &seen(Some("nova-cell1")),
+        &["apply yield own cellName,dataplaneNodeName"],
+        "Deploying",
+        &[],
+    );
 }
 
 #[test]
@@ -302,11 +304,7 @@ fn a_compute_of_a_human_that_differs_is_left_alone_and_the_difference_is_named()
         ("spec.cellName", json!({ "dataplaneNodeName": "n0", "cellName": "nova-cell9" })),
         ("spec.dataplaneNodeName", json!({ "dataplaneNodeName": "x", "cellName": "nova-cell1" })),
     ] {
-        let (writes, condition) = judged(&with(Some("nova-cell1"), by_hand(&spec)));
-        assert_eq!(writes, Vec::<String>::new());
-        let condition = condition.unwrap();
-        assert_eq!(condition.reason, "ComputeDiffers");
-        assert!(condition.message.contains(field), "{}", condition.message);
+        judges(&with(Some("nova-cell1"), by_hand(&spec)), &[], "ComputeDiffers", &[field]);
     }
 }
 
@@ -315,19 +313,16 @@ fn a_compute_of_someone_else_is_left_alone() {
     let mut compute = made("nova-cell1");
     compute.metadata.owner_references.as_mut().unwrap()[0].kind = "Nova".into();
     compute.metadata.owner_references.as_mut().unwrap()[0].uid = "other".into();
-    let (writes, condition) = judged(&with(Some("nova-cell1"), compute.clone()));
-    assert_eq!((writes, reason(condition.as_ref())), (vec![], "ComputeNotOurs"));
+    judges(&with(Some("nova-cell1"), compute.clone()), &[], "ComputeNotOurs", &[]);
     // The compute of a node that was recreated under its name is about to be deleted.
     compute.metadata.owner_references.as_mut().unwrap()[0].kind = "OpenStackDataPlaneNode".into();
-    let (writes, condition) = judged(&with(Some("nova-cell1"), compute));
-    assert_eq!((writes, reason(condition.as_ref())), (vec![], "ComputeTerminating"));
+    judges(&with(Some("nova-cell1"), compute), &[], "ComputeTerminating", &[]);
 }
 
 #[test]
 fn a_typo_in_the_cell_is_mended_by_correcting_it_as_long_as_nothing_is_lost() {
     let typo = made("nova-cel1");
-    let (writes, condition) = judged(&with(Some("nova-cell1"), typo.clone()));
-    assert_eq!((writes, reason(condition.as_ref())), (vec!["delete at 7".into()], "Deploying"));
+    judges(&with(Some("nova-cell1"), typo.clone()), &["delete at 7"], "Deploying", &[]);
 
     let mut configured = typo.clone();
     configured.spec.custom_service_config = Some("[libvirt]".into());
@@ -340,12 +335,8 @@ fn a_typo_in_the_cell_is_mended_by_correcting_it_as_long_as_nothing_is_lost() {
     let running = Observed { has_runs: true, ..with(Some("nova-cell1"), typo) };
     for seen in [with(Some("nova-cell1"), configured), with(Some("nova-cell1"), attempted), running]
     {
-        let (writes, condition) = judged(&seen);
-        assert_eq!(writes, Vec::<String>::new());
-        let condition = condition.unwrap();
-        assert_eq!(condition.reason, "CellMismatch");
         let command = "kubectl delete -n ns novaexternalcompute n0";
-        assert!(condition.message.contains(command), "{}", condition.message);
+        judges(&seen, &[], "CellMismatch", &[command]);
     }
 }
 
@@ -367,39 +358,29 @@ fn a_cell_that_is_taken_away_removes_only_what_never_ran() {
     let (writes, condition) = judged(&with(None, made("nova-cell1")));
     assert_eq!((writes, condition), (vec!["delete at 7".into()], None));
     let running = Observed { has_runs: true, ..with(None, made("nova-cell1")) };
-    let (writes, condition) = judged(&running);
-    assert_eq!((writes, reason(condition.as_ref())), (vec![], "CellMismatch"));
+    judges(&running, &[], "CellMismatch", &[]);
 }
 
 #[test]
 fn the_condition_mirrors_the_compute_and_is_dropped_with_the_cell() {
     let now = Timestamp::UNIX_EPOCH;
     let mut compute = made("nova-cell1");
-    let ready = |status: &str, severity: Value| {
-        let condition = json!({
-            "type": "Ready", "status": status, "reason": "SecretNotFound", "message": "what",
-            "severity": severity, "lastTransitionTime": "2026-01-01T00:00:00Z",
-        });
-        serde_json::from_value(json!({ "conditions": [condition] })).unwrap()
-    };
     for (status, severity, expected) in [
-        ("True", Value::Null, "Ready"),
-        ("False", json!("Error"), "SecretNotFound"),
-        ("False", json!("Warning"), "SecretNotFound"),
-        ("False", json!("Info"), "Deploying"),
-        ("Unknown", Value::Null, "Deploying"),
+        ("True", None, "Ready"),
+        ("False", Some(Severity::Error), "SecretNotFound"),
+        ("False", Some(Severity::Warning), "SecretNotFound"),
+        ("False", Some(Severity::Info), "Deploying"),
+        ("Unknown", None, "Deploying"),
     ] {
-        compute.status = Some(ready(status, severity));
+        let ready = Condition { severity, ..stated("Ready", status, "SecretNotFound", "what") };
+        compute.status.get_or_insert_default().conditions = vec![ready];
         let (_, condition) = judged(&with(Some("nova-cell1"), compute.clone()));
         assert_eq!(reason(condition.as_ref()), expected, "{status}");
     }
 
     let mut seen = seen(None);
-    let stale = json!({ "conditions": [{
-        "type": COMPUTE_CONDITION, "status": "True", "reason": "Ready", "message": "x",
-        "lastTransitionTime": "2026-01-01T00:00:00Z",
-    }] });
-    Arc::make_mut(&mut seen.node).status = Some(serde_json::from_value(stale).unwrap());
+    let stale = stated(COMPUTE_CONDITION, "True", "Ready", "x");
+    Arc::make_mut(&mut seen.node).status.get_or_insert_default().conditions = vec![stale];
     let plan = recorded(decide(&seen, None, now));
     let Write::Status { status, .. } = &plan.steps[0].write else { panic!("{plan:?}") };
     assert_eq!(*status, json!({ "conditions": [] }));

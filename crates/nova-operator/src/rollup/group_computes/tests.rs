@@ -13,6 +13,7 @@ use operator_core::plan::Write;
 use operator_runtime::cache::WriteThrough as _;
 use serde_json::{Value, json};
 use testkit::golden::recorded;
+use testkit::told::stated;
 
 use super::observe::observe;
 use super::{Observed, decide};
@@ -39,11 +40,7 @@ fn object(group: &str, kind: &str, name: &str, spec: &Value, status: &Value) -> 
 fn add(caches: &SharedCaches, name: &str, node: &Value, service_up: &str) {
     caches.nodes.absorb(&object("dataplane", "OpenStackDataPlaneNode", name, node, &json!({})));
     let spec = json!({"dataplaneNodeName": name, "cellName": "cell1"});
-    let condition = json!({
-        "type": "ServiceUp", "status": service_up, "reason": "x", "message": "x",
-        "lastTransitionTime": "2026-01-01T00:00:00Z",
-    });
-    let status = json!({"conditions": [condition]});
+    let status = json!({"conditions": [stated("ServiceUp", service_up, "x", "x")]});
     caches.computes.absorb(&object("nova", "NovaExternalCompute", name, &spec, &status));
 }
 

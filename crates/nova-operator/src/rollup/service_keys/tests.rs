@@ -12,6 +12,7 @@ use operator_core::data_sources::SourceRef;
 use operator_core::plan::{EventDraft, Write};
 use serde_json::{Value, json};
 use testkit::golden::recorded;
+use testkit::objects::named;
 
 use super::decide::decide;
 use super::observed::{Observed, own_condition};
@@ -20,16 +21,14 @@ use crate::reasons;
 
 fn seen(has_cell: bool, sources: &[(SourceRef, &[&str])]) -> Observed {
     let object = json!({
-        "apiVersion": "dataplane.openstack.org/v1beta1",
-        "kind": "OpenStackDataPlaneService",
-        "metadata": { "name": "nova-custom", "namespace": "ns", "uid": "u", "generation": 1 },
+        "metadata": { "uid": "u", "generation": 1 },
         "spec": { "playbook": "osp.edpm.nova", "edpmServiceType": "nova" },
     });
     let keys = |keys: &[&str]| keys.iter().map(|it| (*it).to_owned()).collect();
     let sources: BTreeMap<_, _> =
         sources.iter().map(|(source, it)| (source.clone(), keys(it))).collect();
     Observed {
-        service: Arc::new(serde_json::from_value(object).unwrap()),
+        service: Arc::new(named("ns", "nova-custom", object)),
         is_nova: true,
         has_cell,
         sources,

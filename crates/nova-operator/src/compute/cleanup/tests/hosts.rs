@@ -1,23 +1,14 @@
 //! The cleanup of a host, and how often it is attempted.
 
+use api::conditions::Severity;
 use api::dataplane::{RunState, ServiceRun};
 use nova_config::annotations::SKIP_CLEANUP;
 use operator_core::rejected_write::RejectedWrite;
 
 use super::cases::own_run;
+use super::nova::said;
 use super::*;
 use crate::reasons;
-
-fn message(world: &World) -> String {
-    let status = world.compute.as_ref().unwrap().status.as_ref().unwrap();
-    find(&status.conditions, "HostCleaned").map(|it| it.message.clone()).unwrap_or_default()
-}
-
-fn reason(world: &World, type_: &str) -> String {
-    let status = world.compute.as_ref().and_then(|it| it.status.as_ref());
-    let found = status.and_then(|it| find(&it.conditions, type_));
-    found.map(|it| it.reason.clone()).unwrap_or_default()
-}
 
 #[test]
 fn the_clean_up_is_a_play_of_our_own_over_the_one_host_in_bounded_time() {
@@ -49,7 +40,7 @@ fn a_dead_host_keeps_its_node_for_three_attempts_and_no_longer() {
             world.end("Unreachable").settle();
             if world.node.is_some() {
                 assert_eq!(world.told_by_node().0, "HostUnreachable");
-                assert!(message(&world).contains(SKIP_CLEANUP), "{}", message(&world));
+                world.mentions("HostCleaned", &[SKIP_CLEANUP]);
             }
         }
         world.wait(1);
@@ -150,7 +141,7 @@ fn of_a_nova_compute_that_was_never_seen_to_register_no_records_are_claimed() {
         world.end("Ok");
         let plan = recorded(cleanup::decide(&world.ending().unwrap(), None, world.now));
         world.take_all(&plan.steps);
-        let told = message(&world);
+        let told = said(&world, "HostCleaned").1;
         assert_eq!(told.contains("Nova keeps its records of the host"), is_seen, "{told}");
         assert_eq!(told.contains("was never seen to register in cell"), !is_seen, "{told}");
     }
@@ -193,8 +184,7 @@ fn a_host_that_nobody_can_reach_any_more_is_told_and_keeps_nothing() {
         // Only one controller runs, so that the compute can still be read.
         let plan = recorded(cleanup::decide(&world.ending().unwrap(), None, world.now));
         world.take_all(&plan.steps);
-        assert_eq!(reason(&world, "HostCleaned"), "HostNotCleaned");
-        assert!(message(&world).contains(words), "{}", message(&world));
+        world.says("HostCleaned", "HostNotCleaned", &[words]);
         assert_eq!(n_cleanups(&world.settle()), 0);
         assert_eq!(world.leftovers(), [("n0.example.org".to_owned(), false)]);
     }
@@ -222,42 +212,34 @@ fn a_clean_up_that_waits_for_another_run_says_for_which() {
     world.runs[0].status = Some(serde_json::from_value(status).unwrap());
     world.settle();
     assert_eq!(
-        (reason(&world, "Ready"), world.told_by_node().0),
+        (said(&world, "Ready").0, world.told_by_node().0),
         ("Queued".into(), "Queued".into())
     );
-    assert!(message(&world).contains("run-os-compute"), "{}", message(&world));
+    world.mentions("HostCleaned", &["run-os-compute"]);
 }
 
 #[test]
 fn a_clean_up_that_cannot_go_on_says_why_and_how_to_go_on_without_it() {
     let cases = [
-        ("RunnerLost", "Error", "Worker w does not answer"),
-        ("Unschedulable", "Warning", "Pod p cannot be scheduled"),
-        ("JobRefused", "Warning", "exceeded quota: q"),
-        ("PodRefused", "Warning", "must specify requests.cpu"),
-        ("InvalidSpec", "Error", "spec.env: A is listed twice"),
+        ("RunnerLost", Severity::Error, "Worker w does not answer"),
+        ("Unschedulable", Severity::Warning, "Pod p cannot be scheduled"),
+        ("JobRefused", Severity::Warning, "exceeded quota: q"),
+        ("PodRefused", Severity::Warning, "must specify requests.cpu"),
+        ("InvalidSpec", Severity::Error, "spec.env: A is listed twice"),
     ];
     for (word, severity, words) in cases {
         let mut world = World::new();
         world.delete_node(false).settle();
-        let ready = json!({
-            "type": "Ready", "status": "False", "severity": severity, "reason": word,
-            "message": words, "lastTransitionTime": "2026-01-01T00:00:00Z",
-        });
+        let ready = told::fault("Ready", severity, word, words);
         let status = json!({ "JobStatus": "Running", "conditions": [ready] });
         world.runs[0].status = Some(serde_json::from_value(status).unwrap());
         world.settle();
-        assert_eq!(
-            (reason(&world, "HostCleaned").as_str(), world.told_by_node().0.as_str()),
-            (word, word)
-        );
-        for text in [message(&world), world.told_by_node().1] {
-            assert!(text.contains(words) && text.contains(SKIP_CLEANUP), "{text}");
-        }
+        world.says("HostCleaned", word, &[words, SKIP_CLEANUP]);
+        world.node_says(word, &[words, SKIP_CLEANUP]);
         assert_eq!(world.wait(60).settle(), Vec::<String>::new(), "told once, and not given up");
         world.runs[0].status = None;
         world.settle();
-        assert_eq!(reason(&world, "HostCleaned"), "CleaningHost");
+        assert_eq!(said(&world, "HostCleaned").0, "CleaningHost");
         world.end("Ok").settle();
         assert_eq!(world.leftovers(), [("n0.example.org".to_owned(), true)]);
     }
@@ -273,10 +255,10 @@ fn a_clean_up_that_is_refused_is_told_and_heals() {
     let refusal = RejectedWrite::of(&plan.steps[at], &reasons::FORBIDDEN, "exceeded quota: q");
     let telling = cleanup::decide(&seen, Some(&refusal), world.now).only_statuses();
     world.take_all(&telling.steps);
-    assert_eq!(reason(&world, "Ready"), "Forbidden");
-    assert!(message(&world).contains("exceeded quota: q"), "{}", message(&world));
+    assert_eq!(said(&world, "Ready").0, "Forbidden");
+    world.mentions("HostCleaned", &["exceeded quota: q"]);
     assert_eq!(n_cleanups(&world.settle()), 1);
-    assert_eq!(reason(&world, "HostCleaned"), "CleaningHost");
+    assert_eq!(said(&world, "HostCleaned").0, "CleaningHost");
     world.end("Ok").settle();
     assert_eq!(world.leftovers(), [("n0.example.org".to_owned(), true)]);
 }
@@ -286,12 +268,7 @@ fn a_host_that_belongs_to_another_object_is_not_cleaned_and_holds_nothing() {
     let mut world = World::new();
     let writes = world.delete_node(false).settle();
     assert_eq!(n_cleanups(&writes), 1, "{writes:?}");
-    world.end("Failed");
-    let run = world.runs.last_mut().unwrap();
-    let refused = json!([{ "host": "n0", "path": "/opt/edpm/plays/owner-check.yaml:80",
-        "task": "The host must be the owner's",
-        "message": "the host belongs to OpenStackDataPlaneNode n1 (UID u-1)" }]);
-    run.status.as_mut().unwrap().failures = serde_json::from_value(refused).unwrap();
+    world.fail_as_not_owned("the host belongs to OpenStackDataPlaneNode n1 (UID u-1)");
     let writes = world.settle();
     assert_eq!(n_cleanups(&writes), 0, "{writes:?}");
     assert!(world.events.contains(&"compute HostNotCleaned".to_owned()), "{:?}", world.events);

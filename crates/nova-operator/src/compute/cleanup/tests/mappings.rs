@@ -100,8 +100,7 @@ fn a_host_that_is_still_mapped_holds_the_compute_with_the_command() {
 fn a_user_lets_a_host_go_that_is_still_mapped() {
     let mut world = discovering(out_of_nova());
     end_reading(&mut world, "Complete", "n0.example.org\n");
-    world.node.as_mut().unwrap().annotations_mut().insert(SKIP_CLEANUP.into(), "true".into());
-    world.settle();
+    world.skip().settle();
     assert!(world.compute.is_none());
     assert_eq!(world.leftovers(), [("n0.example.org".to_owned(), true)]);
 }
@@ -143,9 +142,7 @@ fn without_discovery_the_agents_are_deleted_in_the_same_pass_by_nova_s_word() {
     assert!(is_unmapped(&world));
     world.nova = Some(out_of_nova());
     world.settle();
-    let (reason, message) = said(&world, "HostUnmapped");
-    assert_eq!(reason, "NotVerified");
-    assert!(message.contains("leaves the discovery of hosts to others"), "{message}");
+    world.says("HostUnmapped", "NotVerified", &["leaves the discovery of hosts to others"]);
 }
 
 #[test]

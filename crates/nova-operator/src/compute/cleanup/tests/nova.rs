@@ -97,9 +97,7 @@ fn a_host_is_drained_then_stopped_then_removed_from_nova_and_leaves_nothing() {
     let reason = "NovaExternalCompute ns/n0 is being deleted".to_owned();
     let drain = Drain { mode: DrainMode::Wait, reason };
     assert_eq!(order(&world), Some(HostOrder::DrainForRemoval(drain, Some(id()))));
-    let (reason, message) = world.told_by_node();
-    assert_eq!(reason, "ServersOnHost");
-    assert!(message.contains("has 1 server") && message.contains(SKIP_CLEANUP), "{message}");
+    world.node_says("ServersOnHost", &["has 1 server", SKIP_CLEANUP]);
 
     world.nova = Some(HostProgress::Drained);
     assert_eq!(n_cleanups(&world.settle()), 1);
@@ -120,11 +118,11 @@ fn a_node_is_held_while_agents_of_its_host_report() {
     let agents = Some(AgentsRemoval::Reporting(vec!["ovn-controller".to_owned()].into()));
     let mut world = stopped(HostProgress::Removing(Removal { agents, ..removed() }));
     assert!(world.node.is_some());
-    let (reason, message) = said(&world, "AgentsDeleted");
-    assert_eq!(reason, "AgentsReport");
-    for part in ["still report to neutron: ovn-controller.", "systemctl disable", SKIP_CLEANUP] {
-        assert!(message.contains(part), "{message}");
-    }
+    world.says(
+        "AgentsDeleted",
+        "AgentsReport",
+        &["still report to neutron: ovn-controller.", "systemctl disable", SKIP_CLEANUP],
+    );
     world.removing().settle();
     assert!(world.node.is_none() && world.compute.is_none());
 }
@@ -172,8 +170,7 @@ fn what_nova_does_not_say_holds_the_compute_and_stops_nothing() {
         let writes = world.delete_node(false).settle();
         assert_eq!(n_cleanups(&writes), 0, "{writes:?}");
         assert!(world.node.is_some() && world.compute.is_some());
-        world.node.as_mut().unwrap().annotations_mut().insert(SKIP_CLEANUP.into(), "true".into());
-        world.settle();
+        world.skip().settle();
         assert!(world.node.is_none() && world.compute.is_none());
         assert_eq!(world.leftovers(), [("n0.example.org".to_owned(), false)]);
     }
@@ -234,8 +231,7 @@ fn a_fault_is_reported_on_the_step_that_it_holds() {
 fn a_removal_that_is_skipped_after_the_stop_records_what_is_left() {
     let mut world = stopped(HostProgress::CellNotAnswering);
     assert!(world.compute.is_some() && world.leftovers().is_empty());
-    world.node.as_mut().unwrap().annotations_mut().insert(SKIP_CLEANUP.into(), "true".into());
-    world.settle();
+    world.skip().settle();
     assert!(world.compute.is_none());
     assert_eq!(world.leftovers(), [("n0.example.org".to_owned(), true)]);
 }
@@ -320,9 +316,7 @@ fn a_stop_that_has_not_begun_is_withdrawn_when_the_host_has_servers_again() {
 #[test]
 fn a_cell_that_does_not_answer_after_the_stop_is_named_on_the_step_that_it_holds() {
     let world = stopped(HostProgress::CellNotAnswering);
-    let (reason, message) = said(&world, "ServiceDeleted");
-    assert_eq!(reason, "CellNotAnswering");
-    assert!(message.contains("start that database") && message.contains(SKIP_CLEANUP), "{message}");
+    world.says("ServiceDeleted", "CellNotAnswering", &["start that database", SKIP_CLEANUP]);
 }
 
 #[test]
@@ -350,15 +344,13 @@ fn a_compute_that_is_not_known_to_have_registered_is_stopped_once_nova_shows_tha
         world.end("Ok");
         // It was not disabled, so a server may have come before it was stopped: what was found
         // before that does not count.
-        for plan in world.plans() {
-            world.take_all(&plan.steps);
-        }
+        world.pass();
         let inspect = Some(HostOrder::InspectForRemoval(Stop::Done));
         assert_eq!((order(&world), world.compute.is_some()), (inspect, true));
         world.nova = Some(occupied());
         world.settle();
         assert_eq!(reasons(&world)[..2], ["ServersOnHost", "HostCleaned"]);
-        assert!(said(&world, "Drained").1.contains("nova-compute is stopped there: delete or"));
+        world.mentions("Drained", &["nova-compute is stopped there: delete or"]);
         assert_eq!(world.told_by_node().0, "ServersOnHost");
         assert!(world.compute.is_some());
         world.nova = Some(found);
@@ -373,20 +365,13 @@ fn a_compute_that_is_not_known_to_have_registered_and_was_not_stopped_is_held_un
     let mut world = World::new();
     world.nova = Some(HostProgress::Empty);
     world.delete_node(false);
-    for _ in 0..3 {
-        world.settle();
-        assert_eq!(order(&world), Some(HostOrder::InspectForRemoval(Stop::Due)));
-        world.end("Unreachable");
-        for plan in world.plans() {
-            world.take_all(&plan.steps);
-        }
-        world.wait(11);
-    }
+    let inspect = Some(HostOrder::InspectForRemoval(Stop::Due));
+    world.end_unreached(|it| assert_eq!(order(it), inspect));
     world.nova = Some(HostProgress::Removing(Removal::of_service(ServiceRemoval::StillUp)));
     world.settle();
     assert_eq!(order(&world), Some(HostOrder::InspectForRemoval(Stop::Failed)));
     assert_eq!(reasons(&world)[..2], ["StillUp", "HostNotCleaned"]);
-    assert!(said(&world, "Drained").1.contains("still reports under that name"));
+    world.mentions("Drained", &["still reports under that name"]);
     world.nova = Some(HostProgress::Empty);
     world.settle();
     assert!(world.compute.is_none());
@@ -437,11 +422,10 @@ fn a_host_that_nova_has_never_listed_may_have_another_name_there_and_is_not_stop
     status.deployed_inputs.insert("bus".into(), "d".into());
     assert_eq!(n_cleanups(&world.delete_node(false).settle()), 0);
     assert_eq!(reasons(&world)[..2], ["ServiceNeverListed", "WaitingForDrain"]);
-    let (reason, message) = world.told_by_node();
-    assert_eq!(reason, "ServiceNeverListed");
-    for part in ["option host of [DEFAULT]", "compute service list", SKIP_CLEANUP] {
-        assert!(message.contains(part), "{message}");
-    }
+    world.node_says(
+        "ServiceNeverListed",
+        &["option host of [DEFAULT]", "compute service list", SKIP_CLEANUP],
+    );
     world.nova = Some(HostProgress::OtherHost { compute_id: "c0".into(), host: "n9".into() });
     assert_eq!(n_cleanups(&world.settle()), 0);
     let (reason, message) = said(&world, "Drained");
@@ -454,11 +438,11 @@ fn a_host_that_nova_has_never_listed_may_have_another_name_there_and_is_not_stop
 #[test]
 fn a_service_that_appears_under_the_name_later_holds_the_compute_and_stays() {
     let mut world = stopped(HostProgress::OtherService { id: "a9".into() });
-    let (reason, message) = said(&world, "ServiceDeleted");
-    assert_eq!(reason, "OtherService");
-    for part in ["service a9 of host", "compute service delete a9", SKIP_CLEANUP] {
-        assert!(message.contains(part), "{message}");
-    }
+    world.says(
+        "ServiceDeleted",
+        "OtherService",
+        &["service a9 of host", "compute service delete a9", SKIP_CLEANUP],
+    );
     assert!(world.compute.is_some() && world.settle().is_empty(), "nothing has changed");
     let status = world.compute.as_mut().unwrap().status.as_mut().unwrap();
     status.service_id = None;
@@ -471,21 +455,15 @@ fn a_host_that_records_another_owner_holds_the_compute_and_keeps_its_service() {
     world.delete_node(false);
     for attempt in 1..6 {
         world.settle();
-        world.end("Failed");
-        let failures = json!([{
-            "host": "n0", "path": "/opt/edpm/plays/owner-check.yaml:80",
-            "task": "The host must be the owner's", "message": "It is ns/Node/n9's.",
-        }]);
-        let run = world.runs.last_mut().unwrap();
-        run.status.as_mut().unwrap().failures = serde_json::from_value(failures).unwrap();
+        world.fail_as_not_owned("It is ns/Node/n9's.");
         world.settle();
         assert!(matches!(order(&world), Some(HostOrder::DrainForRemoval(..))), "{attempt}");
-        let (reason, message) = said(&world, "HostCleaned");
-        assert_eq!(reason, "HostNotOwned", "{attempt}");
-        for part in ["its service stays in nova", "ns/Node/n9", SKIP_CLEANUP] {
-            assert!(message.contains(part), "{message}");
-        }
-        assert!(!message.contains("3 times"), "{message}");
+        world.says(
+            "HostCleaned",
+            "HostNotOwned",
+            &["its service stays in nova", "ns/Node/n9", SKIP_CLEANUP],
+        );
+        assert!(!said(&world, "HostCleaned").1.contains("3 times"));
         world.wait(11);
     }
     for _ in 0..2 {
@@ -502,21 +480,16 @@ fn a_host_that_records_another_owner_holds_the_compute_and_keeps_its_service() {
 
 /// Ends the running attempt with guests on the host.
 fn end_with_guests(world: &mut World, path: &str) {
-    world.end("Failed");
-    let failures = json!([{
-        "host": "n0", "path": path, "task": "The host must have no guests",
-        "message": "2 guests are on this host, so nova-compute is not stopped: g1 (0f-1), g2 (0f-2).",
-    }]);
-    let run = world.runs.last_mut().unwrap();
-    run.status.as_mut().unwrap().failures = serde_json::from_value(failures).unwrap();
+    world.fail(
+        path,
+        "The host must have no guests",
+        "2 guests are on this host, so nova-compute is not stopped: g1 (0f-1), g2 (0f-2).",
+    );
 }
 
 /// Ends the running attempt with a failure of this task of its playbook.
 fn end_at_task(world: &mut World, task: &str) {
-    world.end("Failed");
-    let failures = json!([{ "host": "n0", "path": PLAY, "task": task, "message": "boom" }]);
-    let run = world.runs.last_mut().unwrap();
-    run.status.as_mut().unwrap().failures = serde_json::from_value(failures).unwrap();
+    world.fail(PLAY, task, "boom");
 }
 
 /// Ends the running attempt for that reason, without a result of the host.
@@ -528,7 +501,7 @@ fn end_without_result(world: &mut World, reason: &str) {
     status.reason = Some(reason.to_owned());
 }
 
-const PLAY: &str = "/runner/project/playbook.yaml:20";
+pub(super) const PLAY: &str = "/runner/project/playbook.yaml:20";
 
 #[test]
 fn guests_on_the_host_hold_the_compute_whatever_nova_says_and_are_looked_for_again_and_again() {
@@ -565,7 +538,7 @@ fn guests_on_the_host_hold_the_compute_whatever_nova_says_and_are_looked_for_aga
         world.settle();
         world.end("Unreachable").settle();
         assert_eq!(said(&world, "HostCleaned").0, "GuestsOnHost", "not reached: they may be there");
-        assert!(said(&world, "HostCleaned").1.contains("g1 (0f-1)"));
+        world.mentions("HostCleaned", &["g1 (0f-1)"]);
         world.wait(11);
     }
     world.settle();
@@ -584,9 +557,7 @@ fn guests_on_the_host_of_a_compute_without_nova_s_api_hold_it_until_the_user_let
         assert_eq!(world.told_by_node().0, "GuestsOnHost");
         world.wait(11);
     }
-    let skip = (SKIP_CLEANUP.to_owned(), "true".to_owned());
-    world.node.as_mut().unwrap().annotations_mut().extend([skip]);
-    world.settle();
+    world.skip().settle();
     assert!(world.node.is_none() && world.compute.is_none());
 }
 
@@ -638,13 +609,9 @@ fn a_compute_that_is_let_go_waits_for_a_place_in_the_list_of_its_cell() {
     let mut world = world(HostProgress::Drained);
     let status = world.cell.as_mut().unwrap().status.get_or_insert_default();
     status.leftovers = serde_json::from_value(json!(all)).unwrap();
-    let skip = (SKIP_CLEANUP.to_owned(), "true".to_owned());
-    world.node.as_mut().unwrap().annotations_mut().extend([skip]);
-    world.delete_node(false).settle();
-    let (reason, message) = said(&world, "LeftoverRecorded");
-    assert!(reason == "LeftoversFull" && message.contains("has 50 entries"), "{message}");
-    let on_node = world.told_by_node();
-    assert_eq!((on_node.0.as_str(), on_node.1), ("LeftoversFull", message));
+    world.skip().delete_node(false).settle();
+    world.says("LeftoverRecorded", "LeftoversFull", &["has 50 entries"]);
+    assert_eq!(world.told_by_node(), said(&world, "LeftoverRecorded"));
     assert!(world.settle().is_empty() && world.compute.is_some(), "nothing has changed");
     world.cell.as_mut().unwrap().status.as_mut().unwrap().leftovers.pop();
     world.settle();

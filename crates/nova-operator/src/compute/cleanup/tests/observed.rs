@@ -1,11 +1,10 @@
 //! Hosts that leave node sets whose services in nova may be another's: no deployment of nova is known to
 //! have succeeded there.
 
-use api::ansibleee::HostFailure;
 use api::dataplane::RunState;
 
 use super::leaving::{leave, occupied};
-use super::nova::{order, reasons, said};
+use super::nova::{PLAY, order, reasons, said};
 use super::*;
 use crate::compute::cleanup::tests::leaving::world as proven;
 use crate::finalizers;
@@ -22,33 +21,18 @@ fn unproven(found: HostProgress) -> World {
     world
 }
 
-/// Ends the running run with a failure.
-fn end_with(world: &mut World, failure: &Value) {
-    let run = world.runs.iter().rposition(|it| it.status.is_none()).expect("a run goes on");
-    world.end("Failed");
-    let failures: Vec<HostFailure> = serde_json::from_value(json!([failure])).unwrap();
-    world.runs[run].status.as_mut().unwrap().failures = failures;
-}
-
 /// Has four clean-ups end with a failure and two not reach the host; `holds` is checked after each.
-fn clean_up_in_vain(world: &mut World, failure: &Value, holds: impl Fn(&World)) {
+fn clean_up_in_vain(world: &mut World, fail: impl Fn(&mut World), holds: impl Fn(&World)) {
     for result in ["Failed", "Failed", "Failed", "Failed", "Unreachable", "Unreachable"] {
         assert_eq!(n_cleanups(&world.settle()), 1, "{result}");
         if result == "Failed" {
-            end_with(world, failure);
+            fail(world);
         } else {
             world.end(result);
         }
         world.settle();
         holds(world);
         world.wait(11);
-    }
-}
-
-/// Carries out the present plans once.
-fn pass(world: &mut World) {
-    for plan in world.plans() {
-        world.take_all(&plan.steps);
     }
 }
 
@@ -65,7 +49,7 @@ fn of_a_host_without_a_proof_nothing_is_changed_in_nova_and_servers_hold_it() {
     let variables = &world.runs[0].spec.extra_vars;
     assert!(!variables.contains_key("edpm_nova_host_leaves"), "agents may be another's");
     world.end("Ok");
-    pass(&mut world);
+    world.pass();
     assert_eq!(order(&world), Some(HostOrder::InspectForRemoval(Stop::Done)));
     world.nova = Some(occupied());
     world.settle();
@@ -95,13 +79,8 @@ fn where_novas_api_is_not_read_any_more_a_host_that_leaves_is_let_go_and_nothing
 #[test]
 fn a_host_without_a_proof_that_could_not_be_stopped_is_held_until_it_is_down() {
     let mut world = unproven(HostProgress::Empty);
-    for attempt in 0..3 {
-        assert_eq!(n_cleanups(&world.settle()), 1, "{attempt}");
-        assert_eq!(order(&world), Some(HostOrder::InspectForRemoval(Stop::Due)));
-        world.end("Unreachable");
-        pass(&mut world);
-        world.wait(11);
-    }
+    let inspect = Some(HostOrder::InspectForRemoval(Stop::Due));
+    world.end_unreached(|it| assert_eq!(order(it), inspect));
     world.nova = Some(HostProgress::Removing(Removal::of_service(ServiceRemoval::StillUp)));
     world.settle();
     assert_eq!(order(&world), Some(HostOrder::InspectForRemoval(Stop::Failed)));
@@ -113,16 +92,12 @@ fn a_host_without_a_proof_that_could_not_be_stopped_is_held_until_it_is_down() {
 
 #[test]
 fn a_host_that_records_another_owner_is_held_and_keeps_its_service() {
-    let failure = json!({
-        "host": "n0", "path": "/opt/edpm/plays/owner-check.yaml:80",
-        "task": "The host must be the owner's", "message": "It is ns/Node/n9's.",
-    });
+    let fail = |it: &mut World| _ = it.fail_as_not_owned("It is ns/Node/n9's.");
     let mut world = proven(HostProgress::Drained);
     leave(&mut world, Some(true));
-    clean_up_in_vain(&mut world, &failure, |world| {
+    clean_up_in_vain(&mut world, fail, |world| {
         assert!(matches!(order(world), Some(HostOrder::DrainForRemoval(..))));
-        let (reason, message) = world.told_by_node();
-        assert!(reason == "HostNotOwned" && message.contains("stays in nova"), "{message}");
+        world.node_says("HostNotOwned", &["stays in nova"]);
     });
     world.runs.clear();
     assert_eq!(n_cleanups(&world.settle()), 1, "it is tried again although its runs are gone");
@@ -131,15 +106,12 @@ fn a_host_that_records_another_owner_is_held_and_keeps_its_service() {
 
 #[test]
 fn guests_on_a_host_that_leaves_hold_it_also_when_it_is_not_reached_later() {
-    let failure = json!({
-        "host": "n0", "path": "/runner/project/playbook.yaml:20",
-        "task": "The host must have no guests", "message": "1 guest is on this host: g1.",
-    });
+    let message = "1 guest is on this host: g1.";
+    let fail = |it: &mut World| _ = it.fail(PLAY, "The host must have no guests", message);
     let mut world = proven(HostProgress::Drained);
     leave(&mut world, Some(true));
-    clean_up_in_vain(&mut world, &failure, |world| {
-        let (reason, message) = said(world, "HostCleaned");
-        assert!(reason == "GuestsOnHost" && message.contains("g1"), "{message}");
+    clean_up_in_vain(&mut world, fail, |world| {
+        world.says("HostCleaned", "GuestsOnHost", &["g1"]);
         assert!(world.compute.is_some());
     });
 }

@@ -87,10 +87,7 @@ async fn a_compute_that_comes_up_or_goes_while_others_wait_lets_the_next_one_beg
     fleet.rotate("second").settle(1).await;
     assert_eq!(fleet.running(), ["n000"]);
     fleet.shows("n002", down());
-    for _ in 0..2 {
-        fleet.settle(2).await;
-        fleet.finish(&[]);
-    }
+    fleet.rounds(2, 2).await;
     fleet.settle(2).await;
     // It is down, so that it is the only one that may begin.
     assert_eq!(fleet.running(), ["n002"]);

@@ -27,7 +27,7 @@ fn new(cell: Option<&str>) -> World {
         "services": ["nova"], "nodes": { "n0": {} },
         "nodeTemplate": { "ansibleSSHPrivateKeySecret": "key" },
     });
-    let set: NodeSet = object("dataplane", "OpenStackDataPlaneNodeSet", "edpm", &spec);
+    let set: NodeSet = object("edpm", &spec);
     world.seen.group = Some(Group::NodeSet(Arc::new(set)));
     let listed = ConflictingService { lister: "edpm".into(), service: "nova".into() };
     let cells = cell.into_iter().map(str::to_owned).collect();

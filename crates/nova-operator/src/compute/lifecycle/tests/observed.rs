@@ -1,6 +1,5 @@
 //! Computes that a service of type nova deploys: made, kept in their cell, moved and let go.
 
-use api::conditions::ConditionStatus;
 use nova_config::annotations::ALLOW_REMOVAL;
 use nova_config::conditions::{ANNOTATIONS_IGNORED, HOST_MAPPED, NODE_SERVICE_UP, SERVICE_UP};
 use operator_core::plan::Step;
@@ -59,17 +58,10 @@ pub(super) fn compute_of(seen: &mut Observed) -> &mut ExternalCompute {
 
 /// Sets the conditions of the compute, by type and status.
 pub(super) fn report(seen: &mut Observed, conditions: &[(&str, &str)]) {
-    let conditions: Vec<Value> = conditions
+    let conditions = conditions
         .iter()
-        .map(|(type_, status)| {
-            json!({
-                "type": type_, "status": status, "reason": format!("{type_}Is{status}"),
-                "message": "so it is.", "lastTransitionTime": "2026-01-01T00:00:00Z",
-            })
-        })
-        .collect();
-    let status = compute_of(seen).status.get_or_insert_default();
-    status.conditions = serde_json::from_value(json!(conditions)).unwrap();
+        .map(|(type_, status)| stated(type_, status, &format!("{type_}Is{status}"), "so it is."));
+    compute_of(seen).status.get_or_insert_default().conditions = conditions.collect();
 }
 
 fn plan(seen: &Observed) -> Plan {
@@ -82,6 +74,10 @@ pub(super) fn status_of(seen: &Observed) -> Option<Value> {
         let Write::Status { status, .. } = it.write else { return None };
         Some(status)
     })
+}
+
+fn conditions_of(seen: &Observed) -> Vec<Condition> {
+    serde_json::from_value(status_of(seen).unwrap()["conditions"].clone()).unwrap()
 }
 
 fn terminates(time: &mut Option<k8s_openapi::apimachinery::pkg::apis::meta::v1::Time>) {
@@ -132,40 +128,35 @@ fn without_novas_api_none_is_made_and_one_that_is_there_is_let_go_with_an_event(
 #[test]
 fn the_cell_is_recorded_once_it_is_known_and_stays() {
     let unknown = looked_after(&[], None);
-    let (writes, condition) = judged(&unknown);
-    assert_eq!((writes, reason(condition.as_ref())), (vec![], "CellUnknown"));
+    judges(&unknown, &[], "CellUnknown", &[]);
     let several = looked_after(&["nova-cell1", "nova-cell2"], None);
-    let (writes, condition) = judged(&several);
-    assert_eq!((writes, reason(condition.as_ref())), (vec![], "CellUnknown"));
-    assert!(condition.unwrap().message.contains("nova-cell1 and nova-cell2"));
+    judges(&several, &[], "CellUnknown", &["nova-cell1 and nova-cell2"]);
 
     let known = looked_after(&["nova-cell1"], None);
     let fields = "cellName,dataplaneNodeName,management,sshKeySecretName";
     assert_eq!(judged(&known).0, [format!("apply force own {fields}")]);
     for still in [&["nova-cell1"][..], &[], &["nova-cell1", "nova-cell2"]] {
         let kept = looked_after(still, Some("nova-cell1"));
-        let (writes, condition) = judged(&kept);
-        assert_eq!((writes, reason(condition.as_ref())), (vec![], "Deploying"), "{still:?}");
+        judges(&kept, &[], "Deploying", &[]);
     }
 }
 
 #[test]
 fn another_cell_than_the_recorded_one_is_held_once_nova_was_deployed() {
     let fresh = looked_after(&["nova-cell2"], Some("nova-cell1"));
-    let (writes, condition) = judged(&fresh);
-    assert_eq!((writes, reason(condition.as_ref())), (vec!["delete at 7".into()], "Deploying"));
+    judges(&fresh, &["delete at 7"], "Deploying", &[]);
 
     let mut deployed = fresh.clone();
     deployed.nova.deployed = Some("nova".into());
     let mut found = fresh;
     compute_of(&mut found).status.get_or_insert_default().service_id = Some("x".into());
     for seen in [deployed, found] {
-        let (writes, condition) = judged(&seen);
-        let condition = condition.unwrap();
-        assert_eq!((writes, condition.reason.as_str()), (vec![], "CellMismatch"));
-        for words in ["deployed in cell nova-cell1", "asks for cell nova-cell2"] {
-            assert!(condition.message.contains(words), "{}", condition.message);
-        }
+        judges(
+            &seen,
+            &[],
+            "CellMismatch",
+            &["deployed in cell nova-cell1", "asks for cell nova-cell2"],
+        );
     }
 }
 
@@ -175,27 +166,20 @@ fn a_service_that_is_not_listed_any_more_is_looked_after_until_the_user_lets_it_
     seen.nova = NovaServices { deployed: Some("nova".into()), ..NovaServices::default() };
     assert_eq!(reason(judged(&seen).1.as_ref()), "Deploying");
     node_of(&mut seen).annotations_mut().insert(CELL.into(), String::new());
-    let (writes, condition) = judged(&seen);
-    let condition = condition.unwrap();
-    assert_eq!((writes, condition.reason.as_str()), (vec![], "CellMismatch"));
     let command = "openstackdataplanenode/n0 nova.openstack.org/allow-removal=true";
-    assert!(condition.message.contains(command), "{}", condition.message);
+    judges(&seen, &[], "CellMismatch", &[command]);
     node_of(&mut seen).annotations_mut().insert(ALLOW_REMOVAL.into(), "true".into());
     assert_eq!(judged(&seen).0, ["delete at any"]);
     // Another way to deploy it does not take it over.
     node_of(&mut seen).annotations_mut().insert(CELL.into(), "nova-cell1".into());
-    let (writes, condition) = judged(&seen);
-    assert_eq!((writes, reason(condition.as_ref())), (vec![], "CellMismatch"));
+    judges(&seen, &[], "CellMismatch", &[]);
 }
 
 #[test]
 fn a_compute_of_a_user_that_the_operator_would_deploy_is_not_adopted_as_observed() {
     let theirs = by_hand(&json!({ "dataplaneNodeName": "n0", "cellName": "nova-cell1" }));
     let seen = Observed { compute: Some(Arc::new(theirs)), ..of_set(&["nova-cell1"]) };
-    let (writes, condition) = judged(&seen);
-    let condition = condition.unwrap();
-    assert_eq!((writes, condition.reason.as_str()), (vec![], "ComputeDiffers"));
-    assert!(condition.message.contains(r#"spec.management would be "Observed""#));
+    judges(&seen, &[], "ComputeDiffers", &[r#"spec.management would be "Observed""#]);
 }
 
 #[test]
@@ -208,17 +192,14 @@ fn a_node_that_another_node_set_takes_over_keeps_its_compute() {
     assert_eq!(judged(&seen).0, [format!("apply force own {fields}")]);
     // While the other one is not known, nothing changes.
     let gone = Observed { group: None, nova: NovaServices::default(), ..seen };
-    let (writes, condition) = judged(&gone);
-    assert_eq!((writes, reason(condition.as_ref())), (vec![], "NodeSetNotFound"));
-    assert!(condition.unwrap().message.contains("OpenStackDataPlaneNodeSet other"));
+    judges(&gone, &[], "NodeSetNotFound", &["OpenStackDataPlaneNodeSet other"]);
 }
 
 #[test]
 fn a_host_that_leaves_is_held_until_its_compute_is_gone_and_gets_no_other_one() {
     let mut seen = looked_after(&["nova-cell1"], Some("nova-cell1"));
     node_of(&mut seen).spec.leaving = Some(true);
-    let (writes, condition) = judged(&seen);
-    assert_eq!((writes, reason(condition.as_ref())), (vec![], "ComputeTerminating"));
+    judges(&seen, &[], "ComputeTerminating", &[]);
     let finalizers = |seen: &Observed| {
         let steps = plan(seen).steps.into_iter();
         let is_removal = |it: &Step| matches!(it.write, Write::RemoveFinalizer { .. });
@@ -238,29 +219,16 @@ fn a_host_that_is_up_and_not_mapped_does_not_satisfy_the_gate_and_is_not_down() 
     let gate = |conditions: &[(&str, &str)]| {
         let mut seen = looked_after(&["nova-cell1"], Some("nova-cell1"));
         report(&mut seen, conditions);
-        let all: Vec<Condition> =
-            serde_json::from_value(status_of(&seen).unwrap()["conditions"].clone()).unwrap();
-        let found = find(&all, NODE_SERVICE_UP).unwrap();
-        (found.status, found.reason.clone())
+        told::condition(&conditions_of(&seen), NODE_SERVICE_UP)
     };
-    let (up, down, unknown) =
-        (ConditionStatus::True, ConditionStatus::False, ConditionStatus::Unknown);
-    assert_eq!(
-        gate(&[(SERVICE_UP, "True"), (HOST_MAPPED, "True")]),
-        (up, "ServiceUpIsTrue".into())
-    );
-    assert_eq!(
-        gate(&[(SERVICE_UP, "True"), (HOST_MAPPED, "False")]),
-        (unknown, "HostMappedIsFalse".into())
-    );
-    assert_eq!(
-        gate(&[(SERVICE_UP, "True"), (HOST_MAPPED, "Unknown")]),
-        (unknown, "HostMappedIsUnknown".into())
-    );
-    assert_eq!(
-        gate(&[(SERVICE_UP, "False"), (HOST_MAPPED, "False")]),
-        (down, "ServiceUpIsFalse".into())
-    );
+    for (up, mapped, status, reason) in [
+        ("True", "True", "True", "ServiceUpIsTrue"),
+        ("True", "False", "Unknown", "HostMappedIsFalse"),
+        ("True", "Unknown", "Unknown", "HostMappedIsUnknown"),
+        ("False", "False", "False", "ServiceUpIsFalse"),
+    ] {
+        assert_eq!(gate(&[(SERVICE_UP, up), (HOST_MAPPED, mapped)]), told::is(status, reason));
+    }
 }
 
 #[test]
@@ -297,8 +265,7 @@ fn each_write_of_a_node_has_conditions_holder_and_variables_and_nothing_else() {
 #[test]
 fn annotations_that_count_for_nothing_on_a_host_are_in_a_condition_of_its_node() {
     let said = |seen: &Observed| {
-        let all: Vec<Condition> =
-            serde_json::from_value(status_of(seen).unwrap()["conditions"].clone()).unwrap();
+        let all = conditions_of(seen);
         find(&all, ANNOTATIONS_IGNORED).map(|it| it.message.clone()).unwrap_or_default()
     };
     let mut seen = looked_after(&["nova-cell1"], Some("nova-cell1"));

@@ -8,11 +8,9 @@ use super::*;
 /// A node of a compute that requests a redeploy, with these conditions of its own.
 fn requesting(of_node: &Value) -> Observed {
     let mut compute = made("nova-cell1");
-    let status = json!({ "conditions": [{
-        "type": REDEPLOY_REQUESTED, "status": "True", "reason": "RepairRequested",
-        "message": "Audit a found differences.", "lastTransitionTime": "2026-01-01T00:00:00Z",
-    }] });
-    compute.status = Some(serde_json::from_value(status).unwrap());
+    let message = "Audit a found differences.";
+    let requested = stated(REDEPLOY_REQUESTED, "True", "RepairRequested", message);
+    compute.status.get_or_insert_default().conditions = vec![requested];
     let mut seen = with(Some("nova-cell1"), compute);
     let status = json!({ "conditions": of_node });
     Arc::make_mut(&mut seen.node).status = Some(serde_json::from_value(status).unwrap());

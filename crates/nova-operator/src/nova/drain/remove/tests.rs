@@ -95,7 +95,11 @@ async fn cloud(state: State) -> Cloud {
 
 impl Cloud {
     async fn remove(&self, is_stopped: bool) -> Removal {
-        let found = self.pass(&order(is_stopped), Witness::None).await;
+        self.removal(remove(is_stopped)).await
+    }
+
+    async fn removal(&self, order: Remove) -> Removal {
+        let found = self.pass(&HostOrder::Remove(order), Witness::None).await;
         let HostProgress::Removing(removal) = found else { panic!("{found:?}") };
         removal
     }
@@ -110,14 +114,18 @@ impl Cloud {
     }
 }
 
-fn order(is_stopped: bool) -> HostOrder {
-    HostOrder::Remove(Remove {
+fn remove(is_stopped: bool) -> Remove {
+    Remove {
         service: OwnService::Is("a0".to_owned()),
         compute_id: Some("c0".to_owned()),
         is_stopped,
         is_unmapped: true,
         awaits_agents: false,
-    })
+    }
+}
+
+fn order(is_stopped: bool) -> HostOrder {
+    HostOrder::Remove(remove(is_stopped))
 }
 
 fn answer(state: &mut State, cut: &Notify, text: &str) -> Answer {
@@ -274,13 +282,7 @@ async fn a_host_goes_from_nova_placement_and_neutron_in_that_order_and_once() {
 async fn agents_that_a_cleanup_was_to_stop_are_awaited_until_they_are_down() {
     let agents = vec![("e0", false), ("e1", true)];
     let cloud = cloud(State { agents, ..State::default() }).await;
-    let HostOrder::Remove(order) = order(true) else { panic!() };
-    let order = HostOrder::Remove(Remove { awaits_agents: true, ..order });
-    let removal = async || {
-        let found = cloud.pass(&order, Witness::None).await;
-        let HostProgress::Removing(removal) = found else { panic!("{found:?}") };
-        removal
-    };
+    let removal = || cloud.removal(Remove { awaits_agents: true, ..remove(true) });
     let found = removal().await;
     assert_eq!(found.agents, Some(AgentsRemoval::Reporting(vec!["x".to_owned()].into())));
     assert!(!found.is_done());
@@ -301,10 +303,7 @@ async fn a_provider_that_nova_has_under_another_name_of_the_host_keeps_its_share
             ..State::default()
         };
         let cloud = cloud(state).await;
-        let HostOrder::Remove(order) = order(true) else { panic!() };
-        let order = HostOrder::Remove(Remove { compute_id, ..order });
-        let found = cloud.pass(&order, Witness::None).await;
-        let HostProgress::Removing(removal) = found else { panic!("{found:?}") };
+        let removal = cloud.removal(Remove { compute_id, ..remove(true) }).await;
         let message = "nova has it as the compute node of host other".to_owned();
         let kept = PlacementRemoval::Kept { provider: "c0".to_owned(), message };
         assert_eq!((removal.placement, cloud.writes()), (kept, vec![]));
@@ -480,10 +479,8 @@ async fn nothing_is_removed_without_a_service_while_the_cell_is_silent() {
 async fn agents_stay_until_the_mapping_of_the_host_is_known_to_be_gone() {
     let state = State { has_provider: true, agents: vec![("e0", false)], ..State::default() };
     let cloud = cloud(state).await;
-    let HostOrder::Remove(later) = order(true) else { panic!() };
-    let later = HostOrder::Remove(Remove { is_unmapped: false, ..later });
-    let expected = Removal { agents: None, ..done(0) };
-    assert_eq!(cloud.pass(&later, Witness::None).await, HostProgress::Removing(expected));
+    let found = cloud.removal(Remove { is_unmapped: false, ..remove(true) }).await;
+    assert_eq!(found, Removal { agents: None, ..done(0) });
     assert!(!cloud.writes().iter().any(|it| it.contains("/agents/")));
     assert_eq!(cloud.remove(true).await, done(0));
     assert_eq!(cloud.writes(), ["delete /network/v2.0/agents/e0"]);
@@ -524,15 +521,11 @@ async fn an_operator_that_dies_before_or_after_any_request_removes_the_same() {
 async fn another_service_than_the_recorded_one_is_left_and_nothing_else_is_removed() {
     for service in [OwnService::Is("a9".to_owned()), OwnService::None] {
         let cloud = cloud(State::default()).await;
-        let HostOrder::Remove(remove) = order(true) else { panic!("no removal") };
-        let found =
-            cloud.pass(&HostOrder::Remove(Remove { service, ..remove }), Witness::None).await;
+        let order = HostOrder::Remove(Remove { service, ..remove(true) });
+        let found = cloud.pass(&order, Witness::None).await;
         assert_eq!(found, HostProgress::OtherService { id: "a0".to_owned() });
         assert_eq!(cloud.writes(), [""; 0]);
     }
     let cloud = cloud(State { has_service: false, ..State::default() }).await;
-    let HostOrder::Remove(remove) = order(true) else { panic!("no removal") };
-    let none = Remove { service: OwnService::None, ..remove };
-    let found = cloud.pass(&HostOrder::Remove(none), Witness::None).await;
-    assert!(matches!(found, HostProgress::Removing(_)), "{found:?}");
+    cloud.removal(Remove { service: OwnService::None, ..remove(true) }).await;
 }
