@@ -52,22 +52,12 @@ pub fn client(mut config: Config, operator: &str, metrics: &Metrics) -> Result<C
 
 /// Tower layer that counts every request and limits the duration of plain ones.
 #[derive(Clone, Debug)]
-pub struct Bounds {
-    metrics: Metrics,
-    limit: Duration,
-}
+pub struct Bounds(Metrics);
 
 impl Bounds {
-    /// Creates a layer with [`REQUEST_TIMEOUT`], counting in `metrics`.
+    /// Creates a layer that counts in `metrics`.
     pub fn new(metrics: Metrics) -> Self {
-        Self { metrics, limit: REQUEST_TIMEOUT }
-    }
-
-    /// Returns the layer with another time limit.
-    #[must_use]
-    pub fn within(mut self, limit: Duration) -> Self {
-        self.limit = limit;
-        self
+        Self(metrics)
     }
 }
 
@@ -104,14 +94,14 @@ where
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let call = Call::of(&request);
-        let Bounds { metrics, limit } = self.bounds.clone();
+        let Bounds(metrics) = self.bounds.clone();
         let answer = self.inner.call(request);
         async move {
             let result = if call.streams {
                 answer.await.map_err(Into::into).map(pruned)
             } else {
-                let within = tokio::time::timeout(limit, whole(answer)).await;
-                within.unwrap_or_else(|_| Err(Box::new(TimedOut(limit))))
+                let within = tokio::time::timeout(REQUEST_TIMEOUT, whole(answer)).await;
+                within.unwrap_or_else(|_| Err(Box::new(TimedOut(REQUEST_TIMEOUT))))
             };
             metrics.count_request(call.verb, &call.resource, &code(&result));
             result
