@@ -304,15 +304,8 @@ pub fn node_step(
     let (generation, limits) = (node.metadata.generation, seen.limits());
     let inventory = node_inventory_name(&node.name_any());
     let shared = seen.role.as_ref().map(|_| inventory_name(seen, host.shard));
-    // While variables are unknown, the recorded Secrets stay.
-    let (secret, shared_secret) = if host.has_unknown_vars {
-        let recorded = observed.cloned().unwrap_or_default();
-        (recorded.inventory_secret_name, recorded.shared_inventory_secret_name)
-    } else {
-        let is_in_shard = shards_with_secret.contains(&host.shard);
-        let own = secret_vars::is_mounted(&[host]).then(|| inventory.clone());
-        (own, shared.clone().filter(|_| is_in_shard))
-    };
+    let with_secret = shared.clone().filter(|_| shards_with_secret.contains(&host.shard));
+    let [secret, shared_secret] = secret_names(host, &inventory, with_secret);
     let desired = NodeStatus {
         observed_generation: generation,
         group: match &seen.group {
@@ -355,6 +348,21 @@ pub fn node_step(
         step(&NodeStatus { host_key, ..desired.clone() })?;
     }
     step(&desired)
+}
+
+/// Returns the Secrets beside the host's own inventory and beside the one that it shares; while variables
+/// are unknown, the recorded ones.
+fn secret_names(
+    host: &ResolvedHost<'_>,
+    inventory: &str,
+    shared: Option<String>,
+) -> [Option<String>; 2] {
+    if host.has_unknown_vars {
+        let recorded = host.node.status.clone().unwrap_or_default();
+        return [recorded.inventory_secret_name, recorded.shared_inventory_secret_name];
+    }
+    let own = secret_vars::is_mounted(&[host]).then(|| inventory.to_owned());
+    [own, shared]
 }
 
 /// Returns the instance that others follow.

@@ -83,11 +83,10 @@ fn resolve_host<'a>(common: &Common<'a>, node: &'a Node) -> ResolvedHost<'a> {
     let record = record(seen, machine.as_ref(), node);
     let ssh_secret = effective.ssh_secret.as_deref().unwrap_or_default();
     let ssh = seen.sources.get(&SourceRef::secret(&seen.namespace, ssh_secret));
-    let is_new = matches!(&machine, Some(Ok(it)) if it.is_new);
     let address = (effective.ansible_host.as_str(), effective.ansible_port);
     let has_own_options = has_own_options(&effective.vars);
     let host = SshHost::of_node(node, Some(node), ssh, &effective.name, address, has_own_options);
-    let recorded = host.recorded.filter(|_| !is_new);
+    let recorded = host.recorded.filter(|_| !matches!(&machine, Some(Ok(it)) if it.is_new));
     let trust = SshHost { recorded, machine: record.as_ref(), ..host }.trust(&common.offers);
     let claim = Claim::of_node_at(node, seen.role.as_deref(), effective.address().as_deref());
     let claim = claim.showing(|_| trust.key.clone());
@@ -102,10 +101,8 @@ fn resolve_host<'a>(common: &Common<'a>, node: &'a Node) -> ResolvedHost<'a> {
     let lacking = common.certificates.lacking(seen, &effective.name);
     let uncertified = if lacking.is_empty() { BTreeSet::new() } else { bringing(common) };
     problems.extend(lacking);
-    let may_run = effective.deploy
-        && !is_left_out
-        && (is_ready && (problems.is_empty() || is_first_deployment(node)))
-        && may_begin(machine.as_ref());
+    let is_ready = is_ready && (problems.is_empty() || is_first_deployment(node));
+    let may_run = effective.deploy && !is_left_out && is_ready && may_begin(machine.as_ref());
     let has_unknown_vars = vars::are_unknown(&problems);
     let installation = record.as_ref().and_then(|it| it.own_installation());
     let redeploy = redeploy::redeploy_values(seen.role.as_deref(), node);
