@@ -2,6 +2,7 @@
 
 use clap::Parser as _;
 use kube::Client;
+use nova_config::annotations::DEFAULT_CONFIG;
 use serde_json::Value;
 use testkit::fake_api::{FakeApi, Request};
 
@@ -157,6 +158,18 @@ async fn trace_and_diff_read_what_options_are_made_from() {
     let other = server.run(&["diff", "edpm-compute-2"]).await.unwrap();
     assert_eq!(other.code, ExitCode::from(1));
     assert!(other.out.contains("nothing was deployed yet"), "{}", other.out);
+}
+
+#[tokio::test]
+async fn a_nodes_own_default_configuration_counts_before_its_roles() {
+    let server = Server::new();
+    let mut node = testdata::snapshot().nodes.remove(0);
+    node.annotations_mut().insert(DEFAULT_CONFIG.to_owned(), "own-defaults".to_owned());
+    server.put("apis/dataplane.openstack.org/v1beta1", "openstackdataplanenodes", &node);
+    let text = server.run(&TRACE).await.unwrap().out;
+    let words =
+        "ConfigMap openstack/own-defaults, which the node or its role names, has no such text";
+    assert!(text.contains(words), "{text}");
 }
 
 const TRACE: [&str; 6] =

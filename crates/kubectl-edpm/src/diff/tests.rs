@@ -4,6 +4,7 @@ use api::conditions::ConditionStatus;
 use api::dataplane::condition_types::UP_TO_DATE;
 use api::dataplane::{RunState, Service};
 use api::nova::Management;
+use k8s_openapi::ByteString;
 use nova_config::conf::DEFAULT_FILE;
 
 use super::changes::listed;
@@ -66,6 +67,33 @@ fn what_has_run_with_the_new_inputs_is_not_said_to_run_again() {
     snapshot.computes[0].metadata.generation = Some(99);
     let text = told(&snapshot, CUSTOM);
     assert!(text.contains("services that would run: nova, nova-registered\n"), "{text}");
+}
+
+#[test]
+fn an_application_credential_that_changes_shows_the_options_that_log_in_with_it() {
+    let mut snapshot = deployed();
+    let custom = snapshot.computes[0].spec.custom_service_config.clone().unwrap();
+    let conditions = &mut snapshot.computes[0].status.as_mut().unwrap().conditions;
+    let told = conditions.iter_mut().find(|it| it.type_ == UP_TO_DATE).unwrap();
+    let inputs = "Secret nova-cell1 ACID, Secret nova-cell1 ACSecret";
+    (told.status, told.message) =
+        (ConditionStatus::False, format!("Changed since the last deployment: {inputs}."));
+    let mut options = options(&snapshot, &custom);
+    let Read::Found(secret) = &mut options.secret else { panic!("it is rendered") };
+    let rendered = "[placement]\nauth_type = v3applicationcredential\napplication_credential_id = \
+                    i\napplication_credential_secret = s\n";
+    let rendered = ByteString(rendered.into());
+    secret.data.as_mut().unwrap().insert("01-nova.conf".to_owned(), rendered);
+    let host = snapshot.host("openstack", "edpm-compute-0").unwrap();
+    let text = text(&host, Some(&ConfigPath::Compute(Box::new(options))), Paint::default());
+    for words in [
+        "services that would run: nova, nova-registered\n",
+        "> [placement] auth_type = v3applicationcredential\n",
+        "> [placement] application_credential_id = ********\n",
+        "> [placement] application_credential_secret = ********\n",
+    ] {
+        assert!(text.contains(words), "{words} is not in: {text}");
+    }
 }
 
 #[test]

@@ -50,7 +50,7 @@ fn written(seen: &TraceInputs<'_>, options: &Options<'_>, named: &OptionNames) -
         match &default.text {
             Read::Found((key, text)) => add(&mut lines, &format!("{object}, key {key}"), text),
             Read::Missing => {
-                lines.push(format!("{object}, which the role names, has no such text"));
+                lines.push(format!("{object}, which the node or its role names, has no such text"));
             }
             Read::Refused(why) => {
                 mark = Mark::Unknown;
