@@ -74,6 +74,12 @@ impl Deref for Body {
     }
 }
 
+impl AsRef<[u8]> for Body {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
 /// Returns whether a text is a URL to which paths can be appended: http or https, with a host, and
 /// without user, query and fragment.
 pub fn is_base_url(text: &str) -> bool {
