@@ -158,6 +158,7 @@ impl RolloutCounts {
     pub fn remove(&mut self, rollout_state: RolloutState) {
         let count = self.states.entry(rollout_state).or_default();
         *count = count.saturating_sub(1);
+        self.states.retain(|_, count| *count > 0);
     }
 
     fn with(&self, counts: impl Fn(RolloutState) -> bool) -> usize {
