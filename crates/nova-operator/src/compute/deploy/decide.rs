@@ -152,10 +152,8 @@ fn evaluate(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Evaluation, O
         config = found;
     }
     let deploy = deploys(&seen.compute, seen.node.as_deref());
-    let desired = match &of_services {
-        Some(inputs) => desired_services(inputs),
-        None => unknown(seen, config.severity == Some(Severity::Error)),
-    };
+    let is_bad = config.severity == Some(Severity::Error);
+    let desired = of_services.as_ref().map_or_else(|| unknown(seen, is_bad), desired_services);
     let is_complete = usable.is_some() && config.holds() && input.holds();
     let is_usable = is_node_usable(seen, &node) && is_cell_usable(seen, &cell);
     let may_run = deploy && is_complete && is_usable && !identity::is_held(seen, &desired);
