@@ -24,13 +24,13 @@ fn world() -> World {
 }
 
 /// Fails the running run in this task.
-pub(super) fn fail(world: &mut World, path: &str, task: &str) {
+pub(super) fn fail(world: &mut World, path: &str, task: &str, message: &str) {
     let run = world.seen.runs.iter().position(is_open).unwrap();
     let status = json!({
         "JobStatus": "Failed",
         "completionTime": world.now.to_string(),
         "hosts": [{ "name": "n0", "result": "Failed" }],
-        "failures": [{ "host": "n0", "task": task, "path": path, "message": "so it is" }],
+        "failures": [{ "host": "n0", "task": task, "path": path, "message": message }],
     });
     Arc::make_mut(&mut world.seen.runs[run]).status = Some(serde_json::from_value(status).unwrap());
     world.settle();
@@ -43,7 +43,7 @@ fn reinstalled() -> World {
     world.settle();
     world.end("Ok").settle();
     assert_eq!(given(&world), (json!(ID), json!(false)));
-    fail(&mut world, ROLE, &format!("osp.edpm.edpm_nova : {MISSING}"));
+    fail(&mut world, ROLE, &format!("osp.edpm.edpm_nova : {MISSING}"), "so it is");
     world.writes.clear();
     world
 }
@@ -156,7 +156,7 @@ fn an_identity_that_something_else_uses_or_that_nova_is_silent_about_is_not_rest
 fn a_host_with_another_identity_waits_for_a_user() {
     let mut world = world();
     world.configure(None).settle();
-    fail(&mut world, ROLE, &format!("osp.edpm.edpm_nova : {MISMATCH}"));
+    fail(&mut world, ROLE, &format!("osp.edpm.edpm_nova : {MISMATCH}"), "so it is");
     world.writes.clear();
     says(&world, "IdentityMismatch", "has another identity than the recorded one");
     found(&mut world, free());
@@ -168,7 +168,7 @@ fn a_provider_that_has_the_name_of_the_host_is_deleted_and_the_check_runs_again(
     let mut world = world();
     world.configure(None).settle();
     world.end("Ok").settle();
-    fail(&mut world, "/runner/project/playbook.yaml:9", NAME_TAKEN);
+    fail(&mut world, "/runner/project/playbook.yaml:9", NAME_TAKEN, "so it is");
     world.writes.clear();
     says(&world, "ProviderNameTaken", "has no resource provider of its own");
     let order = IdentityOrder { compute_id: ID.to_owned(), goal: IdentityGoal::Name, drain: None };

@@ -244,7 +244,7 @@ fn a_host_that_has_lost_its_identity_is_never_given_that_of_another_nova() {
     world.settle();
     world.end("Ok").settle();
     assert_eq!(given(&world).0, json!("c1"));
-    fail(&mut world, ROLE, &format!("osp.edpm.edpm_nova : {MISSING}"));
+    fail(&mut world, ROLE, &format!("osp.edpm.edpm_nova : {MISSING}"), "it is gone");
     world.writes.clear();
     world.now += SignedDuration::from_hours(1);
     read(&mut world, reading(URL, "two", Some(("s2", "c2"))));
