@@ -7,12 +7,12 @@
 
 pub mod audit;
 pub mod audit_runs;
-pub mod cleanup;
 pub mod credentials;
 pub mod deploy;
 pub mod host_layout;
 pub mod lifecycle;
 pub mod node_part;
+pub mod removal;
 pub mod rendered_secret;
 
 use std::collections::BTreeSet;
@@ -55,7 +55,7 @@ pub enum Seen {
     /// It stays.
     Present(Box<deploy::observed::Observed>),
     /// It is being deleted, or its host leaves.
-    Ending(Box<cleanup::Observed>),
+    Ending(Box<removal::Observed>),
 }
 
 /// Decides on a compute that stays, or goes.
@@ -70,7 +70,7 @@ fn decide_on(
             observed_host::decide(&with_progress(seen, found), rejected, now)
         }
         Seen::Present(seen) => decide(&with_progress(seen, found), rejected, now),
-        Seen::Ending(seen) => cleanup::decide(&cleanup::with_progress(seen, found), rejected, now),
+        Seen::Ending(seen) => removal::decide(&removal::with_progress(seen, found), rejected, now),
     }
 }
 
@@ -87,9 +87,9 @@ impl Controller<OrderOfHost> for ComputeDeployment {
             caches.sources.depends(COMPUTE, key, BTreeSet::new());
             return Ok(None);
         };
-        let is_ending = is_terminating(&*compute) || cleanup::observe::is_leaving(caches, &compute);
+        let is_ending = is_terminating(&*compute) || removal::observe::is_leaving(caches, &compute);
         let seen = if is_ending {
-            Seen::Ending(Box::new(cleanup::observe::observe(caches, compute).await?))
+            Seen::Ending(Box::new(removal::observe::observe(caches, compute).await?))
         } else {
             let present = observe::observe(caches, &self.images, self.release, compute).await?;
             Seen::Present(Box::new(present))

@@ -13,9 +13,9 @@ use operator_core::plan::EventDraft;
 use crate::cell::credential_rotation::first_of;
 use crate::cell::observed::Observed;
 use crate::cell::observed::hosts::LeftoverSeen;
-use crate::compute::cleanup::leftover_places::has_ids;
-use crate::compute::cleanup::messages;
-use crate::compute::cleanup::nova_removal::has_begun;
+use crate::compute::removal::leftover_places::has_ids;
+use crate::compute::removal::messages;
+use crate::compute::removal::nova_removal::has_begun;
 use crate::compute_status::host_cleaned::concluded;
 use crate::nova::drain::held;
 use crate::nova::drain::progress::{

@@ -11,7 +11,7 @@ use operator_core::object_key::Key;
 use crate::caches::Caches;
 use crate::cell::config::is_cell_zero;
 use crate::cell::observed::hosts::{HostsSeen, LeftoverSeen, user};
-use crate::compute::cleanup::leftover_places::has_ids;
+use crate::compute::removal::leftover_places::has_ids;
 use crate::nova::drain::progress::HostProgress;
 use crate::nova::monitor::{ApiHosts, NovaMonitor};
 

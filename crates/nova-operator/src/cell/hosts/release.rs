@@ -7,7 +7,7 @@ use nova_config::conditions::{NOVA_API_READY, RELEASED};
 
 use crate::cell::observed::Observed;
 use crate::cell::observed::hosts::HostsSeen;
-use crate::compute::cleanup::leftover_places::has_ids;
+use crate::compute::removal::leftover_places::has_ids;
 use crate::nova::drain::condition::counted;
 use crate::nova::drain::progress::HostProgress;
 use crate::nova::drain::unknown::unknown;

@@ -19,7 +19,7 @@ use crate::cell::mappings::build::mappings_job;
 use crate::cell::observed::Observed;
 use crate::cell::observed::discovery::{End, Seen, deletions, end};
 use crate::cell::observed::mappings::{AwaitedHost, awaited, still_mapped};
-use crate::compute::cleanup::known_mappings::{Mapping, recorded};
+use crate::compute::removal::known_mappings::{Mapping, recorded};
 use crate::requested::host_discovery::{Discovery, Settings, discovery};
 
 /// Maximum length of a container's termination message, in bytes.

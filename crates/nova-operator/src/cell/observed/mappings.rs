@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use nova_config::conditions::HOST_UNMAPPED;
 use operator_core::finalizers::is_terminating;
 
-use crate::compute::cleanup::known_mappings::is_passable;
+use crate::compute::removal::known_mappings::is_passable;
 use crate::reasons;
 
 /// Label of these Jobs and their pods, beside that of all Jobs of a cell; its value is always

@@ -8,7 +8,7 @@ use openstack_client::{Error, Fault, Service};
 use super::*;
 use crate::cell::hosts::orders::with_progress;
 use crate::cell::observed::hosts::{HostsSeen, LeftoverSeen, user};
-use crate::compute::cleanup::leftover_places::is_full;
+use crate::compute::removal::leftover_places::is_full;
 use crate::nova::drain::findings::Findings;
 use crate::nova::drain::order::LeftBehind;
 use crate::nova::drain::progress::{

@@ -9,7 +9,7 @@ use super::*;
 use crate::cell::discovery::decide::pause;
 use crate::cell::mappings::build::SCRIPT;
 use crate::cell::observed::mappings::{AwaitedHost, awaited, still_mapped};
-use crate::compute::cleanup::known_mappings::{Mapping, mapping};
+use crate::compute::removal::known_mappings::{Mapping, mapping};
 
 const SUCCEEDS: &str = "Complete";
 const FAILS: &str = "Failed";

@@ -25,8 +25,10 @@ use crate::nova::health::{HostHealth, ServiceHealth};
 use crate::nova::identity::{Agreement, Identity};
 use crate::rollout::compute_state::{deployment_state, is_at_work, is_under_way};
 
-/// What is requested for the servers of a host, and what follows from that whatever its runs do: resolved
-/// once per pass.
+/// What is requested for the servers of a host, and what follows from that whatever its runs do.
+///
+/// Conditions follow from what the pass of the order has found; the order itself is resolved apart, from the
+/// same observation without it ([`order`](super::host_order::order)).
 #[derive(Debug)]
 pub struct HostDrain {
     /// What is requested: by the user, else by the rollout; a rollout's annotation that is not valid

@@ -34,8 +34,8 @@ use super::observed::{DefaultConfig, Inventory, Rendered, SeenCertificate};
 use super::{inputs, observed_host};
 use crate::cell_inputs::CREDENTIALS;
 use crate::compute::audit::condition::Audited;
-use crate::compute::cleanup;
 use crate::compute::credentials::observed::{Held, HeldObject};
+use crate::compute::removal;
 use crate::condition_catalog::KINDS;
 use crate::finalizers;
 use crate::group::Group;
@@ -119,11 +119,11 @@ fn cell() -> Cell {
 }
 
 /// The same compute, as it is observed while it is being deleted.
-fn leaving(seen: &Observed) -> cleanup::Observed {
+fn leaving(seen: &Observed) -> removal::Observed {
     let mut compute = Arc::clone(&seen.compute);
     let now = Timestamp::UNIX_EPOCH;
     Arc::make_mut(&mut compute).metadata.deletion_timestamp = Some(Time(now));
-    cleanup::Observed {
+    removal::Observed {
         compute,
         node: seen.node.clone(),
         group: seen.group.clone(),

@@ -8,11 +8,11 @@ use nova_config::conditions::{COMPUTE_CONDITION, DRAINED, HOST_CLEANED, LEFTOVER
 use operator_core::finalizers::{add_finalizer, is_terminating, remove_finalizer};
 use operator_core::plan::{EventDraft, Plan, Step, Target};
 
-use crate::compute::cleanup::messages;
-use crate::compute::cleanup::nova_removal::has_begun;
 use crate::compute::lifecycle::node_status;
 use crate::compute::lifecycle::observed::Observed;
 use crate::compute::node_part::own_condition;
+use crate::compute::removal::messages;
+use crate::compute::removal::nova_removal::has_begun;
 use crate::compute_status::host_cleaned::concluded;
 use crate::finalizers;
 use crate::reasons;

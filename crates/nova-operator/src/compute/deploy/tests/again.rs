@@ -68,7 +68,7 @@ fn a_compute_whose_deployment_went_elsewhere_than_the_record_says_is_not_called_
 
 /// The condition of a compute that runs nothing more, once it is deleted.
 fn told_at_its_end(world: &World) -> String {
-    let plan = recorded(cleanup::decide(&leaving(&world.seen), None, world.now));
+    let plan = recorded(removal::decide(&leaving(&world.seen), None, world.now));
     let Write::Status { status, .. } = &plan.steps[0].write else { panic!("{plan:?}") };
     let status: ExternalComputeStatus = serde_json::from_value(status.clone()).unwrap();
     find(&status.conditions, "HostCleaned").unwrap().message.clone()

@@ -190,7 +190,7 @@ fn a_host_that_stays_after_all_has_the_service_enabled_that_its_removal_disabled
     Arc::make_mut(&mut ending.compute).metadata.deletion_timestamp = None;
     let occupied = Occupied { servers: vec!["b0".to_owned()].into(), ..Occupied::default() };
     ending.drain = Some(HostProgress::Occupied(occupied));
-    let plan = recorded(cleanup::decide(&ending, None, world.now));
+    let plan = recorded(removal::decide(&ending, None, world.now));
     assert!(matches!(plan.orders[0].what.order, HostOrder::DrainForRemoval(..)));
     world.take(&plan.steps);
     assert_eq!(world.reason("HostCleaned"), "WaitingForDrain");

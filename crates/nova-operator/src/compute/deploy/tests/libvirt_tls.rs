@@ -197,8 +197,8 @@ fn a_certificate_stays_while_a_run_may_mount_it() {
 #[test]
 fn the_certificate_goes_before_its_compute() {
     let world = World::deployed_with_tls();
-    let leaving = cleanup::Observed { namespace_goes: true, ..leaving(&world.seen) };
-    let plan = recorded(cleanup::decide(&leaving, None, world.now));
+    let leaving = removal::Observed { namespace_goes: true, ..leaving(&world.seen) };
+    let plan = recorded(removal::decide(&leaving, None, world.now));
     let (last, before) = plan.steps.split_last().unwrap();
     assert!(matches!(last.write, Write::RemoveFinalizer { .. }), "{plan:?}");
     let deleted: Vec<&str> = before.iter().map(|it| it.target.name.as_str()).collect();

@@ -3,8 +3,8 @@
 use api::conditions::{ConditionDraft, find};
 use nova_config::conditions::DRAINED;
 
-use crate::compute::cleanup::messages::{host, skip};
-use crate::compute::cleanup::observed::Observed;
+use crate::compute::removal::messages::{host, skip};
+use crate::compute::removal::observed::Observed;
 use crate::nova::drain::condition::{counted, unconfirmed, unnamed_migrations};
 use crate::nova::drain::progress::{HostProgress, Occupied, ServiceRemoval};
 use crate::nova::drain::unknown::unknown;

@@ -10,12 +10,12 @@ use operator_core::object_key::Key;
 use operator_runtime::error::Result;
 
 use crate::caches::Caches;
-use crate::compute::cleanup::observed::Observed;
 use crate::compute::deploy::libvirt_tls;
 use crate::compute::deploy::observe::{
     certificate, digests, group_of, health, read_since_deployment, services_of,
 };
 use crate::compute::host_layout::inventory_source;
+use crate::compute::removal::observed::Observed;
 use crate::controller_names::COMPUTE;
 use crate::finalizers;
 use crate::nova::drain::progress::HostProgress;

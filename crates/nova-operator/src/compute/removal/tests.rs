@@ -28,7 +28,7 @@ use super::orphans;
 use crate::cell;
 use crate::cell::observed::discovery::Seen;
 use crate::compute::deploy::nova_matches::held;
-use crate::compute::{cleanup, lifecycle};
+use crate::compute::{lifecycle, removal};
 use crate::condition_catalog::KINDS;
 use crate::group::Group;
 use crate::images::Images;
@@ -168,7 +168,7 @@ impl World {
     }
 
     /// Only for a compute that is being deleted or whose host leaves; other tests cover the rest.
-    fn ending(&self) -> Option<cleanup::Observed> {
+    fn ending(&self) -> Option<removal::Observed> {
         let is_leaving = self.node.as_ref().is_some_and(|it| it.spec.leaving == Some(true));
         let compute = self.compute.clone().filter(|it| is_leaving || is_terminating(it))?;
         let uid = compute.uid();
@@ -176,7 +176,7 @@ impl World {
             cleans_up_after(it) == uid.as_ref()
                 || it.owner_references().iter().any(|it| Some(&it.uid) == uid.as_ref())
         };
-        let seen = cleanup::Observed {
+        let seen = removal::Observed {
             node: self.node.clone().map(Arc::new),
             group: self.group.clone(),
             cell: self.cell.clone().map(Arc::new),
@@ -192,7 +192,7 @@ impl World {
             compute: Arc::new(compute),
         };
         let other = held(seen.identity_sources());
-        Some(cleanup::Observed { drain: other.or_else(|| self.nova.clone()), ..seen })
+        Some(removal::Observed { drain: other.or_else(|| self.nova.clone()), ..seen })
     }
 
     fn of_cell(&self) -> Option<cell::Observed> {
@@ -218,7 +218,7 @@ impl World {
     fn plans(&self) -> Vec<Plan<OrderOfHost>> {
         let creation = self.creation().map(|it| recorded(lifecycle::decide(&it, None, self.now)));
         let creation = creation.map(without_orders);
-        let ending = self.ending().map(|it| recorded(cleanup::decide(&it, None, self.now)));
+        let ending = self.ending().map(|it| recorded(removal::decide(&it, None, self.now)));
         let cell = self.of_cell().map(|it| recorded(cell::decide(&it, None, self.now)));
         let uid = self.compute.as_ref().and_then(ResourceExt::uid);
         let is_orphan =

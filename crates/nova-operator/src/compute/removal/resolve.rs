@@ -6,8 +6,8 @@ use nova_config::annotations::SKIP_CLEANUP;
 use nova_config::conditions::HOST_CLEANED;
 use operator_core::run_engine::Run;
 
-use crate::compute::cleanup::nova_removal::has_begun;
-use crate::compute::cleanup::observed::Observed;
+use crate::compute::removal::nova_removal::has_begun;
+use crate::compute::removal::observed::Observed;
 use crate::compute_status::registration::has_registered;
 use crate::group::inherited_annotation::annotation;
 use crate::nova::drain::progress::HostProgress;

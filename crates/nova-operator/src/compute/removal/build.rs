@@ -11,9 +11,9 @@ use operator_core::run_engine::run_template::{HostConnection, Play};
 use operator_core::run_engine::service_sequence::NeededRun;
 use serde_json::{Value, json};
 
-use crate::compute::cleanup::observed::Observed;
 use crate::compute::deploy::build::plain_run_template;
 use crate::compute::host_layout::layout;
+use crate::compute::removal::observed::Observed;
 use crate::shared_caches::cleanup_runs::{CLEANUP_OF, COMPUTE_NAME};
 
 /// The operator's own play, which looks for guests first.

@@ -13,8 +13,8 @@ use operator_core::run_engine::last_run::{ATTEMPTS, LastAttempt, LastRun, LastRu
 use operator_core::run_engine::outcome::FailureReason;
 use operator_core::run_engine::service_sequence::NeededRun;
 
-use crate::compute::cleanup::build::Extent;
-use crate::compute::cleanup::messages;
+use crate::compute::removal::build::Extent;
+use crate::compute::removal::messages;
 use crate::reasons;
 
 /// Version of the play; a new version makes hosts that wait for their cleanup run it once more.

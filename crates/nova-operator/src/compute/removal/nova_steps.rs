@@ -6,10 +6,10 @@ use nova_config::conditions::{
     AGENTS_DELETED, DRAINED, HOST_UNMAPPED, PLACEMENT_CLEAN, SERVICE_DELETED,
 };
 
-use crate::compute::cleanup::known_mappings::Mapping;
-use crate::compute::cleanup::messages;
-use crate::compute::cleanup::nova_removal::{drain, mapping, was_listed};
-use crate::compute::cleanup::observed::Observed;
+use crate::compute::removal::known_mappings::Mapping;
+use crate::compute::removal::messages;
+use crate::compute::removal::nova_removal::{drain, mapping, was_listed};
+use crate::compute::removal::observed::Observed;
 use crate::compute_status::host_cleaned::concluded;
 use crate::nova::drain::condition::Drained;
 use crate::nova::drain::held;

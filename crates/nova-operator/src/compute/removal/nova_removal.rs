@@ -8,11 +8,11 @@ use kube::ResourceExt;
 use nova_config::conditions::{HOST_UNMAPPED, SERVICE_DELETED};
 use operator_core::run_engine::Run;
 
-use crate::compute::cleanup::attempts::{identity, is_another_s};
-use crate::compute::cleanup::build::Extent;
-use crate::compute::cleanup::known_mappings::{self, Mapping};
-use crate::compute::cleanup::messages::host;
-use crate::compute::cleanup::observed::Observed;
+use crate::compute::removal::attempts::{identity, is_another_s};
+use crate::compute::removal::build::Extent;
+use crate::compute::removal::known_mappings::{self, Mapping};
+use crate::compute::removal::messages::host;
+use crate::compute::removal::observed::Observed;
 use crate::compute_status::host_cleaned::concluded;
 use crate::nova::drain::order::{Drain, DrainMode, HostOrder, OwnService, Remove, Stop};
 use crate::nova::drain::progress::HostProgress;

@@ -181,7 +181,7 @@ fn a_compute_waits_until_its_cell_remembers_what_it_leaves() {
     // The cell's controller is late, or its write is rejected.
     for _ in 0..9 {
         let creation = world.creation().map(|it| recorded(lifecycle::decide(&it, None, world.now)));
-        let ending = world.ending().map(|it| recorded(cleanup::decide(&it, None, world.now)));
+        let ending = world.ending().map(|it| recorded(removal::decide(&it, None, world.now)));
         for plan in creation.map(without_orders).into_iter().chain(ending) {
             world.take_all(&plan.steps);
             world.collect();

@@ -10,7 +10,7 @@ use operator_core::hash;
 use operator_core::plan::{EventDraft, Plan, Step, Target, Write};
 use serde_json::json;
 
-use crate::compute::cleanup::observed::Observed;
+use crate::compute::removal::observed::Observed;
 use crate::nova::drain::order::OrderOfHost;
 use crate::requested::cell_immutability::owns;
 

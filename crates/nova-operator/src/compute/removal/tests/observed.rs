@@ -6,7 +6,7 @@ use api::dataplane::RunState;
 use super::leaving::{leave, occupied};
 use super::nova::{PLAY, order, reasons, said};
 use super::*;
-use crate::compute::cleanup::tests::leaving::world as proven;
+use crate::compute::removal::tests::leaving::world as proven;
 use crate::finalizers;
 use crate::nova::drain::order::{HostOrder, Stop};
 use crate::nova::drain::progress::{Removal, ServiceRemoval};
@@ -68,7 +68,7 @@ fn where_novas_api_is_not_read_any_more_a_host_that_leaves_is_let_go_and_nothing
     // Whichever of the two controllers comes first.
     let mut deleted = world.ending().unwrap();
     Arc::make_mut(&mut deleted.compute).metadata.deletion_timestamp = Some(Time(world.now));
-    let plan = cleanup::decide(&deleted, None, world.now);
+    let plan = removal::decide(&deleted, None, world.now);
     assert!(matches!(plan.steps[..], [Step { write: Write::RemoveFinalizer { .. }, .. }]));
     assert_eq!(n_cleanups(&world.settle()), 0);
     assert!(world.compute.is_none());

@@ -139,7 +139,7 @@ fn of_a_nova_compute_that_was_never_seen_to_register_no_records_are_claimed() {
         world.delete("compute", "n0");
         world.settle();
         world.end("Ok");
-        let plan = recorded(cleanup::decide(&world.ending().unwrap(), None, world.now));
+        let plan = recorded(removal::decide(&world.ending().unwrap(), None, world.now));
         world.take_all(&plan.steps);
         let told = said(&world, "HostCleaned").1;
         assert_eq!(told.contains("Nova keeps its records of the host"), is_seen, "{told}");
@@ -182,7 +182,7 @@ fn a_host_that_nobody_can_reach_any_more_is_told_and_keeps_nothing() {
         world.delete("compute", "n0");
         change(&mut world);
         // Only one controller runs, so that the compute can still be read.
-        let plan = recorded(cleanup::decide(&world.ending().unwrap(), None, world.now));
+        let plan = recorded(removal::decide(&world.ending().unwrap(), None, world.now));
         world.take_all(&plan.steps);
         world.says("HostCleaned", "HostNotCleaned", &[words]);
         assert_eq!(n_cleanups(&world.settle()), 0);
@@ -250,10 +250,10 @@ fn a_clean_up_that_is_refused_is_told_and_heals() {
     let mut world = World::new();
     world.delete("compute", "n0");
     let seen = world.ending().unwrap();
-    let plan = recorded(cleanup::decide(&seen, None, world.now));
+    let plan = recorded(removal::decide(&seen, None, world.now));
     let at = plan.steps.iter().position(|it| matches!(it.write, Write::Create { .. })).unwrap();
     let refusal = RejectedWrite::of(&plan.steps[at], &reasons::FORBIDDEN, "exceeded quota: q");
-    let telling = cleanup::decide(&seen, Some(&refusal), world.now).only_statuses();
+    let telling = removal::decide(&seen, Some(&refusal), world.now).only_statuses();
     world.take_all(&telling.steps);
     assert_eq!(said(&world, "Ready").0, "Forbidden");
     world.mentions("HostCleaned", &["exceeded quota: q"]);
