@@ -57,8 +57,11 @@ pub enum Stage {
 
 /// Returns the stage of a run; `has_job` says whether it has a known Job.
 pub fn stage(run: &AnsibleEe, has_job: bool) -> Stage {
-    let Some(admitted) = admitted_identity(run) else { return Stage::Queued };
     let observed = run.status.as_ref().and_then(|it| it.observed_generation);
+    let Some(admitted) = admitted_identity(run) else {
+        let is_over = was_refused(run) && observed == run.metadata.generation;
+        return if is_over { Stage::Finished } else { Stage::Queued };
+    };
     let is_same = || {
         // The result is about this generation: no need to compute the identity again.
         observed == run.metadata.generation || admitted == content_digest::run_digest(run)
@@ -70,6 +73,13 @@ pub fn stage(run: &AnsibleEe, has_job: bool) -> Stage {
         None if !has_job && recorded_uid(run).is_none() && !is_same() => Stage::Queued,
         None => Stage::Admitted,
     }
+}
+
+/// Returns whether a run of an operator was refused. It never begins, also where other options or a later
+/// release would accept it: its parent may have gone on with other inputs.
+fn was_refused(run: &AnsibleEe) -> bool {
+    let reason = run.status.as_ref().and_then(|it| it.reason.as_deref());
+    is_engines(&run.spec) && reason == Some(FailureReason::InvalidSpec.as_str())
 }
 
 /// Returns the UID of the run's Job; `None` until it is recorded.
@@ -104,8 +114,8 @@ fn queued(seen: &Observed, now: Timestamp) -> Plan {
     let run = &seen.run;
     let faults = faults_of(run, &seen.settings);
     let before = previous(run);
-    let was_refused = before.conditions.iter().any(|it| it.reason == reasons::INVALID_SPEC.word);
-    let input = match (faults.is_empty(), was_refused) {
+    let had_faults = before.conditions.iter().any(|it| it.reason == reasons::INVALID_SPEC.word);
+    let input = match (faults.is_empty(), had_faults) {
         (false, _) => status::bad_input(&faults),
         (true, true) => good_input(),
         (true, false) => return Plan::default(),
@@ -122,7 +132,7 @@ fn queued(seen: &Observed, now: Timestamp) -> Plan {
         next.job_status = Some(JobStatus::Failed);
         next.reason = Some(FailureReason::InvalidSpec.as_str().into());
         next.hosts = result::unknown(&run.spec.hosts);
-        next.completion_time = before.completion_time.filter(|_| was_refused).or(Some(Time(now)));
+        next.completion_time = before.completion_time.filter(|_| had_faults).or(Some(Time(now)));
     }
     let conditions = [input, status::not_started()];
     let next = status::with_conditions(run, next, conditions, None, now);
