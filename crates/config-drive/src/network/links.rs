@@ -150,9 +150,8 @@ fn of_options(options: &BTreeMap<String, String>, cards: &[String]) -> Vec<Fault
             let way = "write it as the kernel's documentation of bonds does";
             faults.push(Fault::new(path, value, "is not a valid value for this option", way));
         } else if name == "primary" && !cards.contains(value) {
-            let cause = "is not a member known by name";
-            let way =
-                "name the interface, and give that link by its name instead of its MAC address";
+            let cause = "is no card of the bond";
+            let way = "name one of the cards of the bond";
             faults.push(Fault::new(path, value, cause, way));
         }
     }
