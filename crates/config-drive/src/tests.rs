@@ -150,7 +150,12 @@ fn links_are_told_with_path_value_and_the_legal_way() {
                 "network.bond.options.miimon: ",
                 "kernel",
             ),
-            ("uplink", options(json!({"primary": "nic0"})), primary, "by name"),
+            (
+                "uplink",
+                options(json!({"primary": "nic0"})),
+                primary,
+                "name one of the cards of the bond",
+            ),
             ("uplink", long, long_vlan, "15 characters"),
         ],
     );
