@@ -306,6 +306,9 @@ fn check<T: JsonSchema>(new: &Value, old: Option<&Value>, expected: &str) {
     assert!(is_told, "{new}: {told:?} instead of {expected:?}");
 }
 
+/// How a rule is checked: the object, the one before it, and the words of the refusal.
+type Check = fn(&Value, Option<&Value>, &str);
+
 #[test]
 fn each_rule_refuses_what_can_never_work_and_nothing_else() {
     let plane =
@@ -319,7 +322,7 @@ fn each_rule_refuses_what_can_never_work_and_nothing_else() {
     let named = |length: usize| json!({"metadata": {"name": "a".repeat(length)}, "spec": {}});
     let (plane_of, cell) = ("remove its dataPlane field", "cellName is missing");
     let (one_of, no_source) = ("are mutually exclusive", "each entry names");
-    let cases: [(fn(&Value, Option<&Value>, &str), Value, &str); 37] = [
+    let cases: [(Check, Value, &str); 37] = [
         (check::<DataPlane>, plane(json!({})), ""),
         (check::<DataPlane>, plane(json!({"dataPlane": "a"})), ""),
         (check::<DataPlane>, plane(json!({"dataPlane": "b"})), plane_of),

@@ -253,7 +253,9 @@ impl World {
     fn says(&self, type_: &str, status: &str, reason: &str, words: &[&str]) {
         let (found, because, message) = self.condition(type_);
         assert_eq!((found.as_str(), because.as_str()), (status, reason), "{message}");
-        words.iter().for_each(|it| assert!(message.contains(it), "{it:?} is not in {message:?}"));
+        for it in words {
+            assert!(message.contains(it), "{it:?} is not in {message:?}");
+        }
     }
 }
 

@@ -118,7 +118,7 @@ impl Members<'_> {
         let are_named = self.name_networks();
         let networks = caches.attachments.seen(&caches.api, namespace, are_named).await?;
         let sources = caches.sources.digests_of(&caches.api, desired).await?;
-        let owner = role.and_then(|it| it.uid()).or_else(|| self.alone()?.uid());
+        let owner = role.and_then(ResourceExt::uid).or_else(|| self.alone()?.uid());
         let owner = owner.unwrap_or_default();
         let runs = self.own_runs(&owner);
         let (others, claims) = self.around(&owner, &runs, &addresses);
@@ -325,12 +325,11 @@ fn awaited(seen: &Observed) -> BTreeSet<String> {
     seen.nodes.iter().filter_map(address).collect()
 }
 
-/// Returns the role, if the group has one, and its nodes.
-fn members(
-    caches: &Caches,
-    namespace: &str,
-    group: &NodeGroup,
-) -> Result<(Option<Arc<Role>>, Vec<Arc<Node>>)> {
+/// The role, if the group has one, and its nodes.
+type RoleAndNodes = (Option<Arc<Role>>, Vec<Arc<Node>>);
+
+/// Returns who belongs to a group.
+fn members(caches: &Caches, namespace: &str, group: &NodeGroup) -> Result<RoleAndNodes> {
     Ok(match group {
         NodeGroup::Role(name) => {
             let key = Key::new(namespace, name);

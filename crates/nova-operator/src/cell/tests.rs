@@ -31,10 +31,10 @@ use crate::reasons;
 
 const PASSWORD: &str = "bus-password";
 
-fn secret(entries: &[(&str, &str)]) -> Option<Content> {
+fn secret(entries: &[(&str, &str)]) -> Content {
     let entry = |(key, value): &(&str, &str)| ((*key).to_owned(), value.as_bytes().to_vec());
     let values: BTreeMap<_, _> = entries.iter().map(entry).collect();
-    Some(Content::from(Values::new("1", values)))
+    Content::from(Values::new("1", values))
 }
 
 /// A deployed compute of the cell, without recorded inputs.
@@ -81,8 +81,8 @@ fn seen() -> Observed {
     let url = format!("rabbit://nova:{PASSWORD}@192.0.2.2:5672,nova:{PASSWORD}@192.0.2.3:5672/v");
     Observed {
         cell: Arc::new(cell),
-        secret: secret(&[("ServicePassword", "keystone-password")]),
-        message_bus: secret(&[("transport_url", &url)]),
+        secret: Some(secret(&[("ServicePassword", "keystone-password")])),
+        message_bus: Some(secret(&[("transport_url", &url)])),
         is_probed: true,
         answers: Some(Answers {
             message_bus: vec![
@@ -246,7 +246,7 @@ fn a_missing_secret_and_a_missing_key_are_named_with_the_next_step() {
     assert_eq!(condition(&missing, "MessageBusReady").status, ConditionStatus::Unknown);
 
     let mut lacking = seen();
-    lacking.message_bus = secret(&[("other", "x")]);
+    lacking.message_bus = Some(secret(&[("other", "x")]));
     (lacking.is_probed, lacking.answers) = (false, None);
     says(&status(&lacking), "Ready", "SecretIncomplete", &["transport_url"]);
 }
@@ -294,7 +294,7 @@ fn the_secret_is_written_again_when_it_is_changed_by_hand_or_its_inputs_change_a
         pass(&mut seen);
         assert_eq!(seen.rendered, Some(whole.clone()));
     }
-    seen.message_bus = secret(&[("transport_url", "rabbit://nova:new@192.0.2.2/v")]);
+    seen.message_bus = Some(secret(&[("transport_url", "rabbit://nova:new@192.0.2.2/v")]));
     assert!(pass(&mut seen));
     assert_ne!(seen.rendered, Some(whole));
     assert!(!pass(&mut seen));
@@ -321,7 +321,7 @@ fn nothing_is_rendered_for_a_cell0_nor_from_incomplete_inputs_nor_for_a_cell_tha
     type Change = fn(&mut Observed);
     let cases: [(Change, &str); 3] = [
         (|it| Arc::make_mut(&mut it.cell).spec.cell_name = "cell0".into(), "NotNeeded"),
-        (|it| it.message_bus = secret(&[]), "InputMissing"),
+        (|it| it.message_bus = Some(secret(&[])), "InputMissing"),
         (
             |it| {
                 let now = serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap();
@@ -474,7 +474,7 @@ fn a_rotation_is_told_in_one_write_for_each_change_of_the_count() {
     assert!(pass(&mut seen));
     let tried = |seen: &Observed| seen.cell.status.as_ref().unwrap().hash[CREDENTIALS].clone();
     let before = tried(&seen);
-    seen.message_bus = secret(&[("transport_url", "rabbit://nova:new@192.0.2.2/v")]);
+    seen.message_bus = Some(secret(&[("transport_url", "rabbit://nova:new@192.0.2.2/v")]));
     // Results with the old Secrets do not count for these.
     let answers = seen.answers.take();
     assert!(pass(&mut seen));

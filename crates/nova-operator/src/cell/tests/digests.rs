@@ -68,7 +68,7 @@ fn an_upgrade_to_keyed_digests_leaves_a_cell_and_its_computes_as_they_are() {
     // A changed password is noticed.
     let deployed = &seen.computes[0].status.as_ref().unwrap().deployed_inputs;
     assert_eq!(changed_inputs(deployed, &present(&seen)), [""; 0]);
-    seen.secret = secret(&[("ServicePassword", "another")]);
+    seen.secret = Some(secret(&[("ServicePassword", "another")]));
     keyed(&mut seen, &Keys::new(b"key", []));
     assert!(pass(&mut seen));
     assert_eq!(up_to_date(&seen), Some(0));

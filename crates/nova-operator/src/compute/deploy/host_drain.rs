@@ -30,6 +30,7 @@ use crate::rollout::compute_state::{deployment_state, is_at_work, is_under_way};
 /// Conditions follow from what the pass of the order has found; the order itself is resolved apart, from the
 /// same observation without it ([`order`](super::host_order::order)).
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct HostDrain {
     /// What is requested: by the user, else by the rollout; a rollout's annotation that is not valid
     /// changes nothing either. `None` when it is unknown, because the node does not exist, or the role

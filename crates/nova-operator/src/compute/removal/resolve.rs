@@ -78,9 +78,8 @@ fn way(seen: &Observed) -> Way {
     let began_by_hand = || find(compute.conditions(), HOST_CLEANED).is_some();
     match (has_begun(compute), has_registered(compute)) {
         _ if seen.drain.is_none() => Way::ByHand,
-        (true, _) => Way::ByApi,
         (false, true) if began_by_hand() => Way::ByHand,
-        (false, true) => Way::ByApi,
+        (true, _) | (false, true) => Way::ByApi,
         (false, false) if compute.host_name().is_some() => Way::Inspected,
         (false, false) => Way::ByHand,
     }
