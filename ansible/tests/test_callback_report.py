@@ -48,7 +48,7 @@ class Reports(CallbackTest):
         def digest(text):
             return self.reported({"01-nova.conf": text})["01-nova.conf"]
 
-        # The same text and digests are known to `kubectl edpm` (crates/kubectl-edpm/src/options.rs).
+        # The same text and digests are known to `kubectl edpm` (crates/kubectl-edpm/src/config_files.rs).
         text = ("[DEFAULT]\ntransport_url = rabbit://nova:hunter2@h/\ndebug = true\n"
                 "memcache = http://u:hunter2@h, http://h\n[keystone]\n#Admin-Password: hunter2\n  hunter2\nx = 1\n")
         self.assertEqual(digest(text), digest(text.replace("hunter2", "another")))

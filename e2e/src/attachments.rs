@@ -1,16 +1,12 @@
 //! Network attachments without Multus: the definition of the kind, and objects that no controller
 //! acts on.
 
-use anyhow::{Context as _, Result};
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{
-    ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams,
-};
-use kube::runtime::wait::{await_condition, conditions};
+use anyhow::Result;
+use kube::api::{ApiResource, DeleteParams, DynamicObject, GroupVersionKind, PostParams};
 use kube::{Api, Client};
 use serde_json::json;
 
-use crate::{Namespace, SOON};
+use crate::{Namespace, neighbours};
 
 const GROUP: &str = "k8s.cni.cncf.io";
 const PLURAL: &str = "network-attachment-definitions";
@@ -23,21 +19,16 @@ pub async fn serve(client: &Client) -> Result<()> {
         "plural": PLURAL, "singular": "network-attachment-definition",
     });
     let schema = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
-    let name = format!("{PLURAL}.{GROUP}");
     let object = json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": { "name": name },
+        "metadata": { "name": format!("{PLURAL}.{GROUP}") },
         "spec": { "group": GROUP, "names": names, "scope": "Namespaced", "versions": [{
             "name": "v1", "served": true, "storage": true,
             "schema": { "openAPIV3Schema": schema },
         }] },
     });
-    let api: Api<CustomResourceDefinition> = Api::all(client.clone());
-    api.patch(&name, &PatchParams::apply("e2e").force(), &Patch::Apply(&object)).await?;
-    let established = await_condition(api, &name, conditions::is_crd_established());
-    tokio::time::timeout(SOON, established).await.context("the kind is not served")??;
-    Ok(())
+    neighbours::apply(client, &object).await
 }
 
 /// Creates an attachment.

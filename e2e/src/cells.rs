@@ -4,12 +4,14 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use api::ansibleee::AnsibleEe;
+use api::dataplane::Node;
 use api::nova::{Cell, ExternalCompute};
-use k8s_openapi::api::core::v1::Secret;
-use kube::api::{Patch, PatchParams};
-use serde_json::{Value, json};
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::ResourceExt;
+use serde_json::json;
 
-use crate::Namespace;
+use crate::{Namespace, SOON};
 
 /// The namespace of the demo's cells.
 const DEMO: &str = "openstack";
@@ -76,9 +78,19 @@ pub async fn record_run(ns: &Namespace, compute: &str) -> Result<()> {
     };
     let services = ["libvirt", "nova-registered"].map(succeeded);
     let listed = "6b1f0c7e-6f0e-4a55-9d0c-000000000001";
-    let record: Value = json!({ "status": { "services": services, "serviceID": listed } });
-    let computes = ns.api::<ExternalCompute>();
-    let written =
-        computes.patch_status(compute, &PatchParams::default(), &Patch::Merge(&record)).await;
-    written.with_context(|| format!("record a run of {compute}")).map(drop)
+    let record = json!({ "services": services, "serviceID": listed });
+    ns.merge_status::<ExternalCompute>(compute, record).await
+}
+
+/// Waits until the node is gone, and asserts that nothing else of it is left in the cluster.
+pub async fn gone(ns: &Namespace, node: &str, within: Duration) -> Result<()> {
+    ns.gone::<Node>(node, within).await?;
+    assert!(ns.api::<ExternalCompute>().get_opt(node).await?.is_none(), "its compute goes first");
+    ns.gone::<ConfigMap>(&format!("dataplanenode-{node}"), SOON).await?;
+    for it in ns.list::<AnsibleEe>().await? {
+        if it.name_any().starts_with(&format!("nova-cleanup-{node}-")) {
+            ns.gone::<AnsibleEe>(&it.name_any(), SOON).await?;
+        }
+    }
+    Ok(())
 }

@@ -219,7 +219,7 @@ impl Demo {
     /// Waits until nova's API lists a compute as up and its host as mapped.
     pub async fn up_and_mapped(&self, host: &str) -> Result<()> {
         let is_healthy =
-            |it: &ExternalCompute| ["ServiceUp", "HostMapped"].map(|t| holds(conditions(it), t));
+            |it: &ExternalCompute| ["ServiceUp", "HostMapped"].map(|t| holds(it.conditions(), t));
         self.compute(host, "up and mapped", |it| is_healthy(it) == [true; 2]).await.map(drop)
     }
 
@@ -269,18 +269,11 @@ pub fn fresh(object: &impl ResourceExt) -> String {
 fn is_settled_compute(it: &ExternalCompute) -> bool {
     let status = it.status.as_ref();
     let observed = status.and_then(|it| it.observed_generation);
-    is_settled(it.metadata.generation, &(observed, conditions(it)))
-}
-
-/// The conditions of a compute.
-pub fn conditions(it: &ExternalCompute) -> &[Condition] {
-    it.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
+    is_settled(it.metadata.generation, &(observed, it.conditions()))
 }
 
 fn of_node(it: &Node) -> (Option<i64>, &[Condition]) {
-    let status = it.status.as_ref();
-    let conditions = status.map(|it| it.conditions.as_slice()).unwrap_or_default();
-    (status.and_then(|it| it.observed_generation), conditions)
+    (it.status.as_ref().and_then(|it| it.observed_generation), it.conditions())
 }
 
 fn is_settled(

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use futures::{StreamExt as _, stream};
+use k8s_openapi::api::batch::v1::Job;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
@@ -21,14 +22,30 @@ const ASKED: Duration = Duration::from_secs(75);
 const READ: Duration = Duration::from_mins(1);
 /// The time between two looks at a description that changes with an operator's next poll.
 const POLLED: Duration = Duration::from_secs(1);
+/// The time limit for what is prepared and for a fact; neither is measured.
+pub const PATIENCE: Duration = Duration::from_mins(3);
 /// How many faults all tests together check at once; their pods share one machine.
 const MAX_CONCURRENT: usize = 4;
 
 static TURNS: Semaphore = Semaphore::const_new(MAX_CONCURRENT);
 /// The limit for tests that only wait for their operator's next poll.
-static IDLE: Semaphore = Semaphore::const_new(MAX_CONCURRENT);
+static IDLE_TURNS: Semaphore = Semaphore::const_new(MAX_CONCURRENT);
 /// The same for what is read of nova's API: two lists at once, one of which needs no hosts.
-static READINGS: Semaphore = Semaphore::const_new(2 * MAX_CONCURRENT);
+static READING_TURNS: Semaphore = Semaphore::const_new(2 * MAX_CONCURRENT);
+
+/// How soon faults must be reported, and the limit for how many are checked at once.
+pub struct Pace {
+    within: Duration,
+    turns: &'static Semaphore,
+}
+
+static HOSTS: Pace = Pace { within: SOON, turns: &TURNS };
+/// For faults between hosts and machines.
+pub static MACHINES: Pace = Pace { within: ASKED, turns: &TURNS };
+/// For faults whose injection waits until they are reported.
+pub static IDLE: Pace = Pace { within: ASKED, turns: &IDLE_TURNS };
+/// For what operators read of nova's API.
+pub static READINGS: Pace = Pace { within: READ, turns: &READING_TURNS };
 
 /// Checks faults, each in its own namespace. `before` creates the objects without the fault, and
 /// `inject` returns once the fault is present. The error lists the faults that are not reported as
@@ -38,38 +55,12 @@ pub async fn judge(
     before: impl AsyncFn(&Namespace, &Fault) -> Result<()>,
     inject: impl AsyncFn(&Namespace, &Fault) -> Result<()>,
 ) -> Result<()> {
-    judge_within((SOON, &TURNS), faults, before, inject).await
+    judge_within(&HOSTS, faults, before, inject).await
 }
 
-/// The same for faults between hosts and machines.
-pub async fn judge_machines(
-    faults: &[Fault],
-    before: impl AsyncFn(&Namespace, &Fault) -> Result<()>,
-    inject: impl AsyncFn(&Namespace, &Fault) -> Result<()>,
-) -> Result<()> {
-    judge_within((ASKED, &TURNS), faults, before, inject).await
-}
-
-/// The same for what operators read of nova's API.
-pub async fn judge_readings(
-    faults: &[Fault],
-    before: impl AsyncFn(&Namespace, &Fault) -> Result<()>,
-    inject: impl AsyncFn(&Namespace, &Fault) -> Result<()>,
-) -> Result<()> {
-    judge_within((READ, &READINGS), faults, before, inject).await
-}
-
-/// The same for faults whose injection waits until they are reported; these have their own limit.
-pub async fn judge_idly(
-    faults: &[Fault],
-    before: impl AsyncFn(&Namespace, &Fault) -> Result<()>,
-    inject: impl AsyncFn(&Namespace, &Fault) -> Result<()>,
-) -> Result<()> {
-    judge_within((ASKED, &IDLE), faults, before, inject).await
-}
-
-async fn judge_within(
-    (within, turns): (Duration, &Semaphore),
+/// The same at another pace.
+pub async fn judge_within(
+    Pace { within, turns }: &Pace,
     faults: &[Fault],
     before: impl AsyncFn(&Namespace, &Fault) -> Result<()>,
     inject: impl AsyncFn(&Namespace, &Fault) -> Result<()>,
@@ -77,7 +68,7 @@ async fn judge_within(
     let (before, inject) = (&before, &inject);
     let outcomes = stream::iter(faults).map(async |fault| {
         let _turn = turns.acquire().await.ok()?;
-        let failure = judged(within, fault, before, inject).await.err()?;
+        let failure = judged(*within, fault, before, inject).await.err()?;
         Some(format!("{}: {failure:#}", fault.name))
     });
     let outcomes: Vec<Option<String>> = outcomes.buffer_unordered(MAX_CONCURRENT).collect().await;
@@ -161,4 +152,14 @@ async fn agree(ns: &Namespace, fault: &Fault, (kind, object): (&str, &str)) -> R
     let waited = run("kubectl", &[&wait[..], &object].concat()).await;
     ensure!(waited.is_ok() == is_ready, "Ready is {is_ready}, kubectl wait says {waited:?}");
     Ok(())
+}
+
+/// Waits until a Job has ended, successfully or not.
+pub async fn job_ends(ns: &Namespace) -> Result<()> {
+    let has_ended = |it: &Job| {
+        let conditions = it.status.as_ref().and_then(|it| it.conditions.as_ref());
+        let ends = |type_: &str| ["Complete", "Failed"].contains(&type_);
+        conditions.into_iter().flatten().any(|it| ends(&it.type_) && it.status == "True")
+    };
+    ns.wait_any::<Job>(PATIENCE, "a Job that has ended", has_ended).await.map(drop)
 }

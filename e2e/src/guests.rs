@@ -77,8 +77,7 @@ impl Guest {
     /// Returns how many of its live migrations nova has completed.
     pub async fn migrations(&self, demo: &Demo) -> Result<usize> {
         let path = format!("/os-migrations?instance_uuid={}&status=completed", self.id);
-        let said = demo.exec("nova-api", &["openstack-get", "compute", &path, "2.88"]).await?;
-        let found: Value = serde_json::from_str(&said).with_context(|| said)?;
+        let found = demo.nova(&path).await?;
         Ok(found["migrations"].as_array().context("a list of migrations")?.len())
     }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, anyhow, ensure};
+use anyhow::{Context as _, Result, ensure};
 use api::ansibleee::AnsibleEe;
 use api::dataplane::{Node, Role};
 use api::nova::{Cell, ExternalCompute};
@@ -16,6 +16,7 @@ use kube::api::ListParams;
 use kube::{Api, Client, ResourceExt};
 use serde_json::Value;
 
+use crate::guests::until;
 use crate::{Kind, run};
 
 const RELEASE: &str = "edpm-operators";
@@ -98,20 +99,8 @@ impl Installation {
     /// reconciled every object of its kinds.
     pub async fn at_work(&self) -> Result<()> {
         for (operator, controllers) in OPERATORS {
-            let mut last = anyhow!("nobody has looked");
-            let mut tick = tokio::time::interval(Duration::from_millis(500));
-            let look = async {
-                loop {
-                    tick.tick().await;
-                    match self.is_at_work(operator, controllers).await {
-                        Ok(()) => return,
-                        Err(error) => last = error,
-                    }
-                }
-            };
-            if tokio::time::timeout(AT_WORK, look).await.is_err() {
-                return Err(last.context(format!("{operator} is not at work")));
-            }
+            let what = format!("{operator} is at work");
+            until(&what, AT_WORK, async || self.is_at_work(operator, controllers).await).await?;
         }
         Ok(())
     }

@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use api::conditions::Condition;
-use api::dataplane::{Node, NodeSet, Role, Service};
+use api::dataplane::{Node, Role, Service};
 use serde_json::{Value, json};
 
-use crate::{Host, Namespace, holds, says};
+use crate::{Host, Namespace, holds};
 
 /// The timeout for a run, from its cause until the status is written, on a busy machine.
 pub const RUN: Duration = Duration::from_mins(6);
@@ -66,16 +65,6 @@ pub async fn ssh_secret(ns: &Namespace, host: &Host) -> Result<()> {
     ns.secret(SSH_SECRET, &content).await
 }
 
-/// Returns the conditions of a node.
-pub fn conditions(node: &Node) -> &[Condition] {
-    node.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
-}
-
-/// Returns the conditions of a node set.
-pub fn conditions_of_set(set: &NodeSet) -> &[Condition] {
-    set.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
-}
-
 /// Waits until the node is ready with the current inputs of itself and its role.
 pub async fn ready(ns: &Namespace, node: &str) -> Result<Node> {
     ready_within(ns, node, RUN).await
@@ -91,8 +80,8 @@ pub async fn ready_within(ns: &Namespace, node: &str, within: Duration) -> Resul
     let is_ready = |it: &Node| {
         let status = it.status.as_ref();
         let observed_role = status.and_then(|it| it.observed_role.as_ref());
-        holds(conditions(it), "Ready")
-            && holds(conditions(it), "UpToDate")
+        holds(it.conditions(), "Ready")
+            && holds(it.conditions(), "UpToDate")
             && status.and_then(|it| it.observed_generation) == it.metadata.generation
             && observed_role.map(|it| it.generation) >= role
     };
@@ -101,8 +90,7 @@ pub async fn ready_within(ns: &Namespace, node: &str, within: Duration) -> Resul
 
 /// Waits until the node's `Ready` has this reason and words, and an Event with the reason exists.
 pub async fn told(ns: &Namespace, node: &str, reason: &str, words: &[&str]) -> Result<()> {
-    let what = format!("{reason} with {words:?}");
-    ns.wait::<Node>(node, &what, RUN, |it| says(conditions(it), "Ready", reason, words)).await?;
+    ns.told::<Node>(node, "Ready", reason, words, RUN).await?;
     ns.event("OpenStackDataPlaneNode", node, reason).await
 }
 

@@ -28,7 +28,7 @@ mod program;
 pub mod transcript;
 
 pub use host::Host;
-pub use namespace::{Kind, Namespace, SOON};
+pub use namespace::{Kind, Namespace, SOON, eventually};
 pub use program::run;
 
 use api::conditions::{Condition, ConditionStatus};

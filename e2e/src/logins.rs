@@ -8,7 +8,7 @@ use anyhow::Result;
 use api::dataplane::NodeSet;
 use api::rabbitmq::RabbitMqUser;
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::{DeleteParams, PostParams};
+use kube::api::PostParams;
 use kube::{Client, ResourceExt as _};
 use operator_core::upstream_hash;
 use serde_json::json;
@@ -49,7 +49,7 @@ pub async fn credential(ns: &Namespace, id: &str) -> Result<String> {
 
 /// Deletes a user that is not the present one any more, as a rotation does at once.
 pub async fn revoke_user(ns: &Namespace, name: &str) -> Result<()> {
-    ns.api::<RabbitMqUser>().delete(name, &DeleteParams::default()).await?;
+    ns.remove::<RabbitMqUser>(name).await?;
     Ok(())
 }
 

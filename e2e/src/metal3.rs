@@ -3,7 +3,6 @@
 use anyhow::Result;
 use api::metal3::BareMetalHost;
 use kube::Client;
-use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
 use crate::{Namespace, neighbours};
@@ -24,7 +23,7 @@ pub async fn available(ns: &Namespace, name: &str, labels: Value) -> Result<()> 
         "ramMebibytes": 32768,
         "storage": [{ "sizeBytes": 480_000_000_000_i64, "rotational": false }],
     });
-    told(ns, name, json!({ "hardware": hardware })).await?;
+    ns.merge_status::<BareMetalHost>(name, json!({ "hardware": hardware })).await?;
     comes_to(ns, name, "available", false).await
 }
 
@@ -37,7 +36,7 @@ pub async fn comes_to(ns: &Namespace, name: &str, state: &str, powered_on: bool)
     if state == "provisioning" {
         status["operationHistory"]["provision"]["start"] = json!("2026-01-01T00:00:00Z");
     }
-    told(ns, name, status).await
+    ns.merge_status::<BareMetalHost>(name, status).await
 }
 
 /// Sets an error of a machine.
@@ -45,11 +44,5 @@ pub async fn fails(ns: &Namespace, name: &str, type_: &str, message: &str) -> Re
     let status = json!({
         "operationalStatus": "error", "errorType": type_, "errorMessage": message, "errorCount": 1,
     });
-    told(ns, name, status).await
-}
-
-async fn told(ns: &Namespace, name: &str, status: Value) -> Result<()> {
-    let patch = Patch::Merge(json!({ "status": status }));
-    ns.api::<BareMetalHost>().patch_status(name, &PatchParams::default(), &patch).await?;
-    Ok(())
+    ns.merge_status::<BareMetalHost>(name, status).await
 }

@@ -1,9 +1,11 @@
 //! A namespace for each test, and operations in it.
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
+use api::conditions::Condition;
 use futures::StreamExt as _;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace as CoreNamespace, ResourceQuota, Secret};
@@ -16,7 +18,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::cluster;
+use crate::{cluster, holds, says};
 
 /// Time limit for what operators do without a run. It is generous, because other suites keep the
 /// machine busy: only a test that fails waits for so long.
@@ -129,6 +131,37 @@ impl Namespace {
         changed.with_context(|| format!("change {name}"))
     }
 
+    /// Merges a change into the status of an object.
+    pub async fn merge_status<K: Kind>(&self, name: &str, status: Value) -> Result<()> {
+        let patch = Patch::Merge(json!({ "status": status }));
+        let changed = self.api::<K>().patch_status(name, &PatchParams::default(), &patch).await;
+        changed.with_context(|| format!("change the status of {name}")).map(drop)
+    }
+
+    /// Sets an annotation of an object, or takes it away where the value is null.
+    pub async fn annotate<K: Kind>(
+        &self,
+        name: &str,
+        key: &str,
+        value: impl Into<Value>,
+    ) -> Result<K> {
+        let annotations = json!({ key: value.into() });
+        self.merge(name, json!({ "metadata": { "annotations": annotations } })).await
+    }
+
+    /// Makes a change that must be denied with all of these words.
+    pub async fn denied<K: Kind>(&self, name: &str, change: Value, words: &[&str]) -> Result<()> {
+        let text = change.to_string();
+        let Err(error) = self.merge::<K>(name, change).await else {
+            bail!("{name}: {text} passed")
+        };
+        let error = format!("{error:#}");
+        for word in words {
+            assert!(error.contains(word), "{text}: {word} is not in: {error}");
+        }
+        Ok(())
+    }
+
     /// Asserts that no object of a kind contains any of the values, and that objects exist.
     pub async fn holds_nowhere<K: Kind>(&self, values: &[&str]) -> Result<()> {
         let (kind, objects) = (K::kind(&()), self.list::<K>().await?);
@@ -142,8 +175,7 @@ impl Namespace {
 
     /// Creates or replaces a Secret's content.
     pub async fn secret(&self, name: &str, content: &[(&str, &str)]) -> Result<()> {
-        let content: serde_json::Map<String, Value> =
-            content.iter().map(|(key, value)| ((*key).to_owned(), json!(value))).collect();
+        let content: BTreeMap<&str, &str> = content.iter().copied().collect();
         let object: Secret = serde_json::from_value(json!({
             "metadata": { "name": name },
             "stringData": content,
@@ -158,8 +190,7 @@ impl Namespace {
 
     /// Creates a ConfigMap.
     pub async fn config_map(&self, name: &str, content: &[(&str, &str)]) -> Result<()> {
-        let content: serde_json::Map<String, Value> =
-            content.iter().map(|(key, value)| ((*key).to_owned(), json!(value))).collect();
+        let content: BTreeMap<&str, &str> = content.iter().copied().collect();
         let object: ConfigMap = serde_json::from_value(json!({
             "metadata": { "name": name },
             "data": content,
@@ -184,6 +215,29 @@ impl Namespace {
         let found = self.api::<K>().get_opt(name).await?;
         let text = serde_json::to_string_pretty(&found)?;
         bail!("{} {name}: not {what} within {} s; it is {text}", K::kind(&()), within.as_secs())
+    }
+
+    /// Waits until a condition of an object has this reason, and all of these words in its message.
+    pub async fn told<K: Kind>(
+        &self,
+        name: &str,
+        type_: &str,
+        reason: &str,
+        words: &[&str],
+        within: Duration,
+    ) -> Result<K> {
+        let what = format!("{type_} {reason} with {words:?}");
+        let is_told = |it: &K| says(&conditions_of(it), type_, reason, words);
+        self.wait(name, &what, within, is_told).await
+    }
+
+    /// Waits until all conditions of these types are True in the status of an object.
+    pub async fn good<K: Kind>(&self, name: &str, types: &[&str], within: Duration) -> Result<K> {
+        let are_good = |it: &K| {
+            let all = conditions_of(it);
+            types.iter().all(|type_| holds(&all, type_))
+        };
+        self.wait(name, &types.join(" and "), within, are_good).await
     }
 
     /// Waits, by a watch, for any object of a kind that satisfies `holds`.
@@ -215,6 +269,18 @@ impl Namespace {
         waited.with_context(|| format!("{name} is still there"))?.map(drop).map_err(Into::into)
     }
 
+    /// Deletes an object.
+    pub async fn remove<K: Kind>(&self, name: &str) -> Result<()> {
+        self.api::<K>().delete(name, &DeleteParams::default()).await?;
+        Ok(())
+    }
+
+    /// Deletes an object, and waits until it is gone.
+    pub async fn removed<K: Kind>(&self, name: &str, within: Duration) -> Result<()> {
+        self.remove::<K>(name).await?;
+        self.gone::<K>(name, within).await
+    }
+
     /// Lists all objects of a kind.
     pub async fn list<K: Kind>(&self) -> Result<Vec<K>> {
         Ok(self.api::<K>().list(&ListParams::default()).await?.items)
@@ -233,10 +299,14 @@ impl Namespace {
         self.wait_any(SOON, &what, is_it).await.map(drop)
     }
 
-    /// Forbids more objects of a resource, as in `count/jobs.batch`, by a quota, and waits until it is
-    /// enforced.
+    /// Forbids more objects of a resource, as in `count/jobs.batch`.
     pub async fn forbid(&self, resource: &str) -> Result<()> {
-        let spec = json!({ "hard": { resource: "0" } });
+        self.limit(resource, 0).await
+    }
+
+    /// Forbids more than that many objects of a resource by a quota, and waits until it is enforced.
+    pub async fn limit(&self, resource: &str, n_objects: u32) -> Result<()> {
+        let spec = json!({ "hard": { resource: n_objects.to_string() } });
         self.create::<ResourceQuota>(QUOTA, spec).await?;
         let counts = |it: &ResourceQuota| {
             let used = it.status.as_ref().and_then(|it| it.used.as_ref());
@@ -247,8 +317,7 @@ impl Namespace {
 
     /// Allows again what [`Self::forbid`] forbids.
     pub async fn allow(&self) -> Result<()> {
-        self.api::<ResourceQuota>().delete(QUOTA, &DeleteParams::default()).await?;
-        Ok(())
+        self.remove::<ResourceQuota>(QUOTA).await
     }
 
     /// Ends a test: deletes the namespace without waiting for its objects.
@@ -278,4 +347,22 @@ impl Namespace {
         let (name, seconds) = (&self.name, within.as_secs());
         bail!("namespace {name} does not go within {seconds} s; its conditions: {conditions}")
     }
+}
+
+/// Returns the conditions in the status of an object.
+fn conditions_of(object: &impl Serialize) -> Vec<Condition> {
+    let mut object = serde_json::to_value(object).unwrap_or_default();
+    serde_json::from_value(object["status"]["conditions"].take()).unwrap_or_default()
+}
+
+/// Waits until an answer is true: caches and policies of the API server lag behind what is written.
+pub async fn eventually(what: &str, ask: impl AsyncFn() -> Result<bool>) -> Result<()> {
+    let mut tick = tokio::time::interval(Duration::from_millis(200));
+    let asking = async {
+        while !ask().await? {
+            tick.tick().await;
+        }
+        Ok(())
+    };
+    tokio::time::timeout(SOON, asking).await.with_context(|| format!("not yet: {what}"))?
 }

@@ -29,13 +29,19 @@ pub async fn serve(client: &Client) -> Result<()> {
 
 /// Creates the CRDs in a YAML text, and waits until they are served.
 pub(crate) async fn define(client: &Client, text: &str) -> Result<()> {
-    let api: Api<CustomResourceDefinition> = Api::all(client.clone());
     for object in yaml::documents::<Value>(text)? {
-        let name = object["metadata"]["name"].as_str().context("no name")?;
-        api.patch(name, &PatchParams::apply("e2e").force(), &Patch::Apply(&object)).await?;
-        let established = await_condition(api.clone(), name, conditions::is_crd_established());
-        tokio::time::timeout(SOON, established).await.context("a kind is not served")??;
+        apply(client, &object).await?;
     }
+    Ok(())
+}
+
+/// Creates a CRD, and waits until it is served.
+pub(crate) async fn apply(client: &Client, object: &Value) -> Result<()> {
+    let api: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let name = object["metadata"]["name"].as_str().context("no name")?;
+    api.patch(name, &PatchParams::apply("e2e").force(), &Patch::Apply(object)).await?;
+    let established = await_condition(api, name, conditions::is_crd_established());
+    tokio::time::timeout(SOON, established).await.context("a kind is not served")??;
     Ok(())
 }
 
@@ -92,7 +98,5 @@ pub async fn issue(ns: &Namespace, certificate: &str, text: &str) -> Result<()> 
 /// Writes a status with a true `Ready` condition.
 async fn answer<K: Kind>(ns: &Namespace, name: &str, mut status: Value) -> Result<()> {
     status["conditions"] = json!([{ "type": "Ready", "status": "True" }]);
-    let patch = Patch::Merge(json!({ "status": status }));
-    ns.api::<K>().patch_status(name, &PatchParams::default(), &patch).await?;
-    Ok(())
+    ns.merge_status::<K>(name, status).await
 }

@@ -10,7 +10,7 @@ use tokio::process::{Child, Command};
 use crate::cluster;
 
 /// The namespace of the demo.
-const DEMO: &str = "openstack";
+pub const DEMO: &str = "openstack";
 
 /// The output and exit code of a command.
 #[derive(Debug)]
@@ -36,6 +36,20 @@ pub async fn edpm_in(namespace: &str, arguments: &[&str]) -> Result<Answer> {
         err: String::from_utf8_lossy(&output.stderr).into_owned(),
         code: output.status.code(),
     })
+}
+
+/// Returns the output of `kubectl edpm`, which must succeed.
+pub async fn told_in(namespace: &str, arguments: &[&str]) -> Result<String> {
+    let answer = edpm_in(namespace, arguments).await?;
+    ensure!(answer.code == Some(0), "{arguments:?}: {answer:?}");
+    Ok(answer.out)
+}
+
+/// Asserts that a text has all of these words.
+pub fn assert_says(text: &str, words: &[&str]) {
+    for word in words {
+        assert!(text.contains(word), "{word} is not in: {text}");
+    }
 }
 
 /// Starts `kubectl edpm` in a namespace with its output in a pipe.

@@ -5,13 +5,11 @@ use std::time::Duration;
 
 use anyhow::Result;
 use api::baremetal::BaremetalSet;
-use api::conditions::Condition;
 use api::dataplane::{Node, Role};
 use e2e::ironic::{self, Machine};
-use e2e::journey::{self, ROLE, SSH_SECRET, conditions};
+use e2e::journey::{self, ROLE, SSH_SECRET};
 use e2e::own_ironic::{KEYSTONE, OwnIronic, password_of_nova};
-use e2e::{Namespace, holds, run, says};
-use kube::api::DeleteParams;
+use e2e::{Namespace, run};
 use serde_json::json;
 
 /// The machine, and the resource class that only it has.
@@ -109,8 +107,7 @@ async fn an_empty_machine_becomes_a_ready_host_and_is_given_back() -> Result<()>
     });
     ns.create::<Node>(HOST, node).await?;
 
-    let has_machine = |it: &Node| holds(conditions(it), "BaremetalReady");
-    ns.wait::<Node>(HOST, "on its machine", PROVISIONED, has_machine).await?;
+    ns.good::<Node>(HOST, &["BaremetalReady"], PROVISIONED).await?;
     journey::ready(&ns, HOST).await?;
     let deployed = host.machine.node().await?;
     assert_eq!(deployed["provision_state"], "active", "{deployed}");
@@ -119,8 +116,7 @@ async fn an_empty_machine_becomes_a_ready_host_and_is_given_back() -> Result<()>
     assert_eq!(host.ssh("hostname").await?.trim(), HOST);
     assert_eq!(host.ssh("cat trace").await?.trim(), "hello");
 
-    ns.api::<Node>().delete(HOST, &DeleteParams::default()).await?;
-    ns.gone::<Node>(HOST, RETURNED).await?;
+    ns.removed::<Node>(HOST, RETURNED).await?;
     let is_empty = |it: &BaremetalSet| {
         it.spec.baremetal_hosts.is_empty()
             && it.status.as_ref().is_some_and(|it| it.baremetal_hosts.is_empty())
@@ -130,29 +126,15 @@ async fn an_empty_machine_becomes_a_ready_host_and_is_given_back() -> Result<()>
     ns.done().await
 }
 
-fn told(set: &BaremetalSet) -> &[Condition] {
-    set.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
-}
-
 #[tokio::test]
 async fn a_set_logs_in_to_keystone_before_it_asks_its_ironic() -> Result<()> {
     let ns = Namespace::new("baremetal-keystone").await?;
     let ironic = OwnIronic::start(&ns, KEYSTONES_IRONIC).await?;
     ironic.enroll(MACHINE).await?;
     ns.secret(SSH_SECRET, &[("authorized_keys", KEY)]).await?;
-    let secret = |password: &str| {
-        let text = |it: &str| it.to_owned();
-        [
-            ("authURL", text(KEYSTONE)),
-            ("username", text("nova")),
-            ("projectName", text("service")),
-            ("password", text(password)),
-        ]
-    };
     let log_in = async |password: &str| {
-        let secret = secret(password);
-        let pairs: Vec<(&str, &str)> = secret.iter().map(|(key, it)| (*key, it.as_str())).collect();
-        ns.secret(ironic::SECRET, &pairs).await
+        let user = [("authURL", KEYSTONE), ("username", "nova"), ("projectName", "service")];
+        ns.secret(ironic::SECRET, &[&user[..], &[("password", password)]].concat()).await
     };
     log_in("not-the-password").await?;
     let spec = json!({
@@ -167,13 +149,12 @@ async fn a_set_logs_in_to_keystone_before_it_asks_its_ironic() -> Result<()> {
     });
     ns.create::<BaremetalSet>("metal", spec).await?;
     let server = "OpenStackBaremetalSetProvServerReady";
-    let is_refused = |it: &BaremetalSet| says(told(it), server, "CredentialsRefused", &["Secret"]);
-    ns.wait::<BaremetalSet>("metal", "refused", RETURNED, is_refused).await?;
+    let refused = "CredentialsRefused";
+    ns.told::<BaremetalSet>("metal", server, refused, &["Secret"], RETURNED).await?;
     log_in(&password_of_nova(&ns).await?).await?;
-    ns.wait::<BaremetalSet>("metal", "ready", PROVISIONED, |it| holds(told(it), "Ready")).await?;
+    ns.good::<BaremetalSet>("metal", &["Ready"], PROVISIONED).await?;
     ironic.reaches(MACHINE, "active").await?;
-    ns.api::<BaremetalSet>().delete("metal", &DeleteParams::default()).await?;
-    ns.gone::<BaremetalSet>("metal", RETURNED).await?;
+    ns.removed::<BaremetalSet>("metal", RETURNED).await?;
     ironic.reaches(MACHINE, "available").await?;
     ns.done().await
 }

@@ -7,24 +7,18 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use api::ansibleee::AnsibleEe;
 use api::dataplane::Node;
-use api::nova::{Cell, ExternalCompute, Leftover};
-use e2e::cells::{self, CELL};
+use api::nova::{Cell, Leftover};
+use e2e::cells::{self, CELL, gone};
 use e2e::journey::{self, ready};
 use e2e::{Host, Namespace, SOON};
-use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
 use kube::api::DeleteParams;
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// The timeout for the deletion of a compute whose host answers, on a busy machine.
 const GOES: Duration = Duration::from_mins(6);
 const UNIT: &str = "edpm_nova_compute.service";
-
-fn annotations(name: &str, value: impl Into<Value>) -> Value {
-    json!({ "metadata": { "annotations": { name: value.into() } } })
-}
 
 /// A ready node whose host runs something under nova-compute's unit, with a compute that has run.
 async fn world(test: &str, address: &str) -> Result<(Namespace, Host)> {
@@ -45,7 +39,7 @@ async fn world(test: &str, address: &str) -> Result<(Namespace, Host)> {
         .await?;
     cells::create_secrets(&ns).await?;
     cells::create(&ns).await?;
-    ns.merge::<Node>(&host.name, annotations("nova.openstack.org/cell", CELL)).await?;
+    ns.annotate::<Node>(&host.name, "nova.openstack.org/cell", CELL).await?;
     has_run(&ns, &host.name).await?;
     Ok((ns, host))
 }
@@ -76,19 +70,6 @@ async fn delete(ns: &Namespace, node: &str) -> Result<()> {
 async fn leftovers(ns: &Namespace) -> Result<Vec<Leftover>> {
     let status = ns.api::<Cell>().get(CELL).await?.status;
     Ok(status.map(|it| it.leftovers).unwrap_or_default())
-}
-
-/// Waits until the node is gone, and asserts that nothing else is left of it in the cluster.
-async fn gone(ns: &Namespace, node: &str, within: Duration) -> Result<()> {
-    ns.gone::<Node>(node, within).await?;
-    assert!(ns.api::<ExternalCompute>().get_opt(node).await?.is_none(), "its compute goes first");
-    ns.gone::<ConfigMap>(&format!("dataplanenode-{node}"), SOON).await?;
-    for it in ns.list::<AnsibleEe>().await? {
-        if it.name_any().starts_with(&format!("nova-cleanup-{node}-")) {
-            ns.gone::<AnsibleEe>(&it.name_any(), SOON).await?;
-        }
-    }
-    Ok(())
 }
 
 #[tokio::test]

@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use api::ansibleee::{AnsibleEe, HostOutcome};
-use e2e::{Namespace, says};
-use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::PostParams;
+use e2e::Namespace;
 use serde_json::{Value, json};
 
 /// The timeout for a run, from its creation to its result, on a busy machine.
@@ -56,12 +54,7 @@ fn spec(address: &str, more: &Value) -> Value {
 
 /// Waits until the run's `Ready` has this reason and words.
 async fn told(ns: &Namespace, run: &str, reason: &str, words: &[&str]) -> Result<AnsibleEe> {
-    let what = format!("{reason} with {words:?}");
-    let is_told = |it: &AnsibleEe| {
-        let conditions = it.status.as_ref().map(|it| it.conditions.as_slice());
-        says(conditions.unwrap_or_default(), "Ready", reason, words)
-    };
-    ns.wait::<AnsibleEe>(run, &what, RUN, is_told).await
+    ns.told(run, "Ready", reason, words, RUN).await
 }
 
 fn outcomes(run: &AnsibleEe) -> Vec<HostOutcome> {
@@ -71,11 +64,7 @@ fn outcomes(run: &AnsibleEe) -> Vec<HostOutcome> {
 #[tokio::test]
 async fn variables_keep_their_types_in_a_play_and_in_a_role() -> Result<()> {
     let ns = Namespace::new("by-hand-types").await?;
-    let role: ConfigMap = serde_json::from_value(json!({
-        "metadata": { "name": "judge" },
-        "data": { "main.yml": TYPES },
-    }))?;
-    ns.api::<ConfigMap>().create(&PostParams::default(), &role).await?;
+    ns.config_map("judge", &[("main.yml", TYPES)]).await?;
     let mounts = json!([{
         "volumes": [{ "name": "judge", "configMap": { "name": "judge" } }],
         "mounts": [{ "name": "judge", "mountPath": "/usr/share/ansible/roles/judge/tasks" }],

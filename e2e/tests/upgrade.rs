@@ -12,13 +12,12 @@ use api::conditions::{Condition, ConditionStatus};
 use api::dataplane::{Node, Role};
 use api::definitions;
 use api::nova::{Cell, ExternalCompute};
-use e2e::demo::{Demo, HOSTS, conditions};
+use e2e::demo::{Demo, HOSTS};
 use e2e::installation::{Installation, schema};
-use e2e::{Kind, SOON, journey};
+use e2e::{Kind, SOON};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::ResourceExt;
-use kube::api::DeleteParams;
 use operator_core::keyed::is_keyed;
 use serde_json::Value;
 
@@ -48,10 +47,10 @@ impl Picture {
         picture.note::<Cell>(demo).await?;
         picture.note::<AnsibleEe>(demo).await?;
         for node in picture.note::<Node>(demo).await? {
-            picture.note_conditions("node", &node.name_any(), journey::conditions(&node));
+            picture.note_conditions("node", &node.name_any(), node.conditions());
         }
         for compute in picture.note::<ExternalCompute>(demo).await? {
-            picture.note_conditions("compute", &compute.name_any(), conditions(&compute));
+            picture.note_conditions("compute", &compute.name_any(), compute.conditions());
         }
         picture.jobs = demo.ns.list::<Job>().await?.iter().filter_map(ResourceExt::uid).collect();
         for host in HOSTS {
@@ -116,7 +115,7 @@ async fn stays(demo: &Demo, release: &Installation, before: &Picture) -> Result<
 /// Deletes an object of an operator, which recreates it when it reconciles the owner.
 async fn comes_back<K: Kind>(demo: &Demo, name: &str) -> Result<()> {
     let found = demo.ns.api::<K>().get(name).await.with_context(|| format!("read {name}"))?;
-    demo.ns.api::<K>().delete(name, &DeleteParams::default()).await?;
+    demo.ns.remove::<K>(name).await?;
     let is_new = |it: &K| it.uid() != found.uid();
     demo.ns.wait::<K>(name, "made anew", SOON, is_new).await.map(drop)
 }

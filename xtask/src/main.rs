@@ -10,6 +10,8 @@ mod bench;
 #[cfg(test)]
 mod changelog;
 mod chart;
+#[cfg(test)]
+mod chart_options;
 mod cluster;
 mod codegen;
 mod controlplane;

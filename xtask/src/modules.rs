@@ -1,6 +1,7 @@
-//! Tests that the modules of each crate have no import cycles.
+//! Tests that the modules of each crate have no import cycles, nor the folders at any level.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs;
 
 use syn::visit::{self, Visit};
@@ -152,11 +153,16 @@ fn in_circles(edges: &BTreeMap<Module, BTreeSet<Module>>) -> BTreeSet<Module> {
     }
 }
 
+/// The names of all crates.
+fn crates() -> BTreeSet<String> {
+    let entries = fs::read_dir(paths::repo().join("crates")).unwrap();
+    entries.map(|it| it.unwrap().file_name().to_string_lossy().into_owned()).collect()
+}
+
 #[test]
 fn no_modules_import_each_other_in_a_circle() {
     let mut found = Vec::new();
-    for entry in fs::read_dir(paths::repo().join("crates")).unwrap() {
-        let name = entry.unwrap().file_name().to_string_lossy().into_owned();
+    for name in crates() {
         let modules: Vec<String> =
             in_circles(&edges(&name)).iter().map(|it| it.join("::")).collect();
         if !modules.is_empty() {
@@ -166,12 +172,87 @@ fn no_modules_import_each_other_in_a_circle() {
     assert!(found.is_empty(), "in circles:\n{}", found.join("\n"));
 }
 
+/// The children of a folder: child → the children whose items it uses → one such use. A file and the
+/// folder of its name are one child.
+type Children = BTreeMap<String, BTreeMap<String, String>>;
+
+/// Returns the children of the folder of the module `level`, without that module's own file.
+fn children(level: &[String], edges: &BTreeMap<Module, BTreeSet<Module>>) -> Children {
+    let child = |it: &Module| it.strip_prefix(level)?.first().cloned();
+    let mut children = Children::new();
+    for (module, used) in edges {
+        let Some(from) = child(module) else { continue };
+        let uses = children.entry(from.clone()).or_default();
+        for (to, other) in used.iter().filter_map(|it| Some((child(it)?, it))) {
+            if to != from {
+                let one = || format!("{} uses {}", module.join("::"), other.join("::"));
+                uses.entry(to).or_insert_with(one);
+            }
+        }
+    }
+    children
+}
+
+/// Returns the shortest circle that begins and ends with a child; `None` without any.
+fn circle<'a>(start: &'a str, children: &'a Children) -> Option<Vec<&'a str>> {
+    let mut before: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut next = VecDeque::from([start]);
+    while let Some(at) = next.pop_front() {
+        for to in children[at].keys() {
+            if let Entry::Vacant(first) = before.entry(to) {
+                first.insert(at);
+                next.push_back(to);
+            }
+        }
+        if before.contains_key(start) {
+            let mut path = vec![start, before[start]];
+            while path.last() != Some(&start) {
+                path.push(before[path[path.len() - 1]]);
+            }
+            path.reverse();
+            return Some(path);
+        }
+    }
+    None
+}
+
+/// Returns the circles at every level of a crate, each with one use of each child by the one before it.
+fn circles_of_folders(edges: &BTreeMap<Module, BTreeSet<Module>>) -> Vec<String> {
+    let levels: BTreeSet<&[String]> =
+        edges.keys().flat_map(|it| (0..it.len()).map(|n| &it[..n])).collect();
+    let mut found = Vec::new();
+    for level in levels {
+        let children = children(level, edges);
+        let mut reported: BTreeSet<&str> = BTreeSet::new();
+        for child in children.keys() {
+            if reported.contains(child.as_str()) {
+                continue;
+            }
+            let Some(circle) = circle(child, &children) else { continue };
+            reported.extend(&circle);
+            let uses = circle.windows(2).map(|it| format!("\n    {}", children[it[0]][it[1]]));
+            let place = if level.is_empty() { "its root".to_owned() } else { level.join("::") };
+            found.push(format!("{place}: {}{}", circle.join(" -> "), uses.collect::<String>()));
+        }
+    }
+    found
+}
+
+#[test]
+fn no_folders_use_each_other_in_a_circle() {
+    let mut found = Vec::new();
+    for name in crates() {
+        let circles = circles_of_folders(&edges(&name)).into_iter();
+        found.extend(circles.map(|it| format!("{name}, {it}")));
+    }
+    let help = "Of a folder no two children use each other, on whatever way. Move what is used to where \
+                both may use it, or to the one that alone needs it";
+    assert!(found.is_empty(), "{help}:\n{}", found.join("\n"));
+}
+
 /// The crates whose `decide` modules must reach nothing that has a client, a clock or a runtime.
 const DECIDING: [&str; 4] =
     ["ansibleee-operator", "baremetal", "dataplane-operator", "nova-operator"];
-
-/// The slot of a rollout is a lock that is held while a compute is decided on and written.
-const NOT_YET_PURE: [&str; 1] = ["nova-operator rollout_coordinator:"];
 
 /// Returns the modules that modules of a name import, on whatever way, themselves included.
 fn reached_from(name: &str, edges: &BTreeMap<Module, BTreeSet<Module>>) -> BTreeSet<Module> {
@@ -204,20 +285,19 @@ fn whatever_decide_reaches_is_pure() {
             found.extend(word.map(|it| format!("{name} {}: {it}", module.join("::"))));
         }
     }
-    found.retain(|it| !NOT_YET_PURE.iter().any(|known| it.starts_with(known)));
     assert!(found.is_empty(), "reached from decide and not pure:\n{}", found.join("\n"));
 }
 
 #[test]
 fn no_module_that_observe_reaches_gives_orders() {
     let edges = edges("nova-operator");
-    let orders: Module = vec!["nova_orders".to_owned()];
+    let orders: Module = ["nova", "orders"].map(str::to_owned).to_vec();
     assert!(edges.contains_key(&orders), "where orders are carried out is another module now");
     let reached = reached_from("observe", &edges);
     assert!(reached.len() > 20, "only {} modules are reached", reached.len());
     let giving: Vec<String> =
         reached.iter().filter(|it| edges[*it].contains(&orders)).map(|it| it.join("::")).collect();
-    assert!(giving.is_empty(), "they observe and reach nova_orders: {}", giving.join(", "));
+    assert!(giving.is_empty(), "they observe and reach nova::orders: {}", giving.join(", "));
 }
 
 #[test]
@@ -243,4 +323,27 @@ fn imports_are_followed_by_name_through_groups_and_from_parents() {
     assert_eq!(in_circles(&edges(&[("a", "a::b"), ("c", "a")])), BTreeSet::new());
     let circle = [("a", "a::b"), ("a::b", "c"), ("c", "a"), ("x", "a"), ("a", "y")];
     assert_eq!(in_circles(&edges(&circle)), ["a", "a::b", "c"].map(module).into());
+}
+
+#[test]
+fn circles_of_folders_are_reported_with_their_level_and_the_uses() {
+    let found = |uses: &[(&str, &str)]| {
+        let module = |it: &str| -> Module { it.split("::").map(str::to_owned).collect() };
+        let mut edges: BTreeMap<Module, BTreeSet<Module>> = BTreeMap::new();
+        for (from, to) in uses {
+            edges.entry(module(to)).or_default();
+            edges.entry(module(from)).or_default().insert(module(to));
+        }
+        circles_of_folders(&edges)
+    };
+    let none = [("a", "a::b"), ("a::b", "a"), ("a::b", "c::d"), ("c", "x")];
+    assert_eq!(found(&none), [""; 0]);
+    // No two files use each other.
+    let root = [("a::b", "c::d"), ("c::e", "a::f"), ("a::b", "a::f"), ("c", "x")];
+    let expected = "its root: a -> c -> a\n    a::b uses c::d\n    c::e uses a::f";
+    assert_eq!(found(&root), [expected]);
+    let inside = [("p::a", "p::b::x"), ("p::b", "p::c"), ("p::c::y", "p::a"), ("p", "p::a")];
+    let expected = "p: a -> b -> c -> a\n    p::a uses p::b::x\n    p::b uses p::c\n    \
+                    p::c::y uses p::a";
+    assert_eq!(found(&inside), [expected]);
 }

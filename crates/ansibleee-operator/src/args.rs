@@ -4,6 +4,7 @@ use clap::Parser;
 use k8s_openapi::api::core::v1::ResourceRequirements;
 use operator_runtime::args::CommonArgs;
 
+use crate::run::deadline;
 use crate::run::scheduling_policy::Limits;
 use crate::run::settings::Settings;
 
@@ -69,7 +70,7 @@ pub struct Args {
     #[arg(
         long,
         env = "RUN_DEADLINE_SECONDS",
-        default_value_t = 14_400,
+        default_value_t = deadline::DEFAULT,
         value_parser = clap::value_parser!(i64).range(1..=LONGEST),
         value_name = "SECONDS"
     )]

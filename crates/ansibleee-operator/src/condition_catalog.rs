@@ -1,7 +1,7 @@
 //! Every condition and reason that ansibleee-operator writes, for the table in the docs.
 
 use operator_core::condition_catalog::{KindConditions, Repeats, condition, summary};
-use operator_core::run_engine::host_key_checking;
+use operator_core::host_key_checking;
 use operator_core::run_engine::outcome::FailureReason;
 
 use crate::reasons::catalog;

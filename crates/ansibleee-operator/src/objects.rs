@@ -1,9 +1,8 @@
 //! Jobs and pods reduced to the fields that are evaluated, which are all that the caches hold.
 
-use std::borrow::Cow;
-
 use jiff::Timestamp;
-use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::api::batch::v1::JobSpec;
+use k8s_openapi::api::core::v1::{ContainerState, ContainerStateTerminated};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use kube::Resource;
 use serde::{Deserialize, Deserializer};
@@ -21,48 +20,18 @@ pub const IDENTITY: &str = "edpm.openstack.org/identity";
 pub const JOB_NAME: &str = "batch.kubernetes.io/job-name";
 
 /// A Job.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Resource)]
+#[resource(inherit = "k8s_openapi::api::batch::v1::Job")]
 #[serde(default)]
 pub struct Job {
     /// Metadata, with only the annotations that are evaluated.
     #[serde(deserialize_with = "lean")]
     pub metadata: ObjectMeta,
-    /// What it runs.
-    pub spec: JobSpec,
+    /// The images of its containers.
+    #[serde(rename = "spec", deserialize_with = "images")]
+    pub images: Vec<String>,
     /// Its progress.
     pub status: JobStatus,
-}
-
-/// What a Job runs.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct JobSpec {
-    /// The template of its pod.
-    pub template: Template,
-}
-
-/// The template of a Job's pod.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct Template {
-    /// The pod's spec.
-    pub spec: TemplateSpec,
-}
-
-/// The spec in a Job's pod template.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct TemplateSpec {
-    /// The containers.
-    pub containers: Vec<ContainerImage>,
-}
-
-/// A container, reduced to its image.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct ContainerImage {
-    /// The image.
-    pub image: String,
 }
 
 /// The progress of a Job.
@@ -95,7 +64,8 @@ pub struct JobCondition {
 }
 
 /// A pod.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Resource)]
+#[resource(inherit = "k8s_openapi::api::core::v1::Pod")]
 #[serde(default)]
 pub struct Pod {
     /// Metadata, with only the annotations that are evaluated.
@@ -145,48 +115,6 @@ pub struct ContainerStatus {
     pub last_state: ContainerState,
 }
 
-/// The state of a container: one of the three is set.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct ContainerState {
-    /// It has not started.
-    pub waiting: Option<Waiting>,
-    /// It runs.
-    pub running: Option<Running>,
-    /// It has ended.
-    pub terminated: Option<Terminated>,
-}
-
-/// Why a container has not started.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct Waiting {
-    /// The reason as one word.
-    pub reason: String,
-    /// The reason as text.
-    pub message: String,
-}
-
-/// A container that runs.
-#[derive(Clone, Debug, Default, Deserialize)]
-pub struct Running {}
-
-/// How a container ended.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct Terminated {
-    /// The exit code of its process.
-    pub exit_code: i32,
-    /// The reason as one word.
-    pub reason: String,
-    /// The termination message of its process.
-    pub message: String,
-    /// When it started; the epoch or `None` if it never did.
-    pub started_at: Option<Time>,
-    /// When it ended.
-    pub finished_at: Option<Time>,
-}
-
 impl Job {
     /// Returns the condition that ended it: `Complete` or `Failed`.
     pub fn end(&self) -> Option<&JobCondition> {
@@ -207,6 +135,11 @@ impl Job {
 }
 
 impl Pod {
+    /// Returns the name of its Job, if any.
+    pub fn job(&self) -> Option<&str> {
+        self.metadata.labels.as_ref()?.get(JOB_NAME).map(String::as_str)
+    }
+
     /// Returns whether it has not ended, so that it may still act.
     pub fn is_live(&self) -> bool {
         !matches!(self.status.phase.as_str(), "Succeeded" | "Failed")
@@ -235,12 +168,10 @@ impl Pod {
         let acts = |it: &&ContainerStatus| it.name != HOST_KEYS_CONTAINER;
         self.containers().filter(acts).any(ContainerStatus::has_started)
     }
-}
 
-impl Pod {
     /// Returns how the container of that name ended, with the name of another one that goes on: then
     /// the pod never ends by itself.
-    pub fn outlived(&self, name: &str) -> Option<(&Terminated, &str)> {
+    pub fn outlived(&self, name: &str) -> Option<(&ContainerStateTerminated, &str)> {
         let all = &self.status.container_statuses;
         let own = all.iter().find(|it| it.name == name)?.state.terminated.as_ref()?;
         let other = all.iter().find(|it| it.state.terminated.is_none())?;
@@ -279,38 +210,8 @@ fn lean<'de, D: Deserializer<'de>>(input: D) -> Result<ObjectMeta, D::Error> {
     Ok(metadata)
 }
 
-macro_rules! resource {
-    ($type:ty, $group:literal, $plural:literal, $kind:literal) => {
-        impl Resource for $type {
-            type DynamicType = ();
-            type Scope = NamespaceResourceScope;
-
-            fn kind((): &()) -> Cow<'_, str> {
-                $kind.into()
-            }
-
-            fn group((): &()) -> Cow<'_, str> {
-                $group.into()
-            }
-
-            fn version((): &()) -> Cow<'_, str> {
-                "v1".into()
-            }
-
-            fn plural((): &()) -> Cow<'_, str> {
-                $plural.into()
-            }
-
-            fn meta(&self) -> &ObjectMeta {
-                &self.metadata
-            }
-
-            fn meta_mut(&mut self) -> &mut ObjectMeta {
-                &mut self.metadata
-            }
-        }
-    };
+/// Reads of the spec of a Job only the images of its containers.
+fn images<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<String>, D::Error> {
+    let pod = JobSpec::deserialize(input)?.template.spec.unwrap_or_default();
+    Ok(pod.containers.into_iter().filter_map(|it| it.image).collect())
 }
-
-resource!(Job, "batch", "jobs", "Job");
-resource!(Pod, "", "pods", "Pod");

@@ -2,6 +2,7 @@
 
 pub mod build;
 pub mod content_digest;
+pub mod deadline;
 pub mod decide;
 pub mod environment;
 pub mod host_keys;

@@ -10,7 +10,10 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::shared::{AnyMap, MAX_EXTRA_MOUNTS, VolMounts, any_map};
+use super::shared::{
+    AnyMap, MAX_EXTRA_MOUNTS, VolMounts, any_map, default_backoff_limit,
+    default_env_config_map_name, default_true,
+};
 use crate::conditions::{Condition, has_conditions, truncated};
 use crate::facts;
 
@@ -215,20 +218,8 @@ fn default_name() -> String {
     "openstackansibleee".into()
 }
 
-fn default_env_config_map_name() -> String {
-    "openstack-aee-default-env".into()
-}
-
-fn default_true() -> bool {
-    true
-}
-
 fn default_uid() -> i64 {
     1001
-}
-
-fn default_backoff_limit() -> i32 {
-    6
 }
 
 /// Whether a pod's containers are started again in place.

@@ -5,8 +5,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use crate::reason::{ConditionStatus, Reason, Severity};
 use crate::terminal;
+
+pub use reason::{ConditionStatus, Reason, Severity};
+
+mod reason;
 
 /// The type of the condition that summarizes all others.
 pub const READY: &str = "Ready";

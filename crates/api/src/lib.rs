@@ -21,7 +21,6 @@ pub mod nova;
 pub mod plays;
 pub mod problem;
 pub mod rabbitmq;
-mod reason;
 pub mod rollout_limits;
 pub mod secret;
 pub mod shared;

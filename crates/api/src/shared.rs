@@ -134,6 +134,23 @@ pub struct LocalSourceRef {
     pub optional: Option<bool>,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+pub(crate) fn is_zero(number: &i64) -> bool {
+    *number == 0
+}
+
+pub(crate) fn default_env_config_map_name() -> String {
+    "openstack-aee-default-env".into()
+}
+
+pub(crate) fn default_true() -> bool {
+    true
+}
+
+pub(crate) fn default_backoff_limit() -> i32 {
+    6
+}
+
 /// The schema of a mapping that is kept as it was written.
 pub(crate) fn any_map(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })

@@ -1,8 +1,6 @@
 //! The decision on a baremetal set: its hosts are evaluated, their machines advance, and the status
 //! tells of them. What depends on who provisions the machines is in `hosts::Provisioner`.
 
-use std::time::Duration;
-
 use jiff::Timestamp;
 use operator_core::finalizers::{add_finalizer, is_terminating, remove_finalizer};
 use operator_core::plan::Plan;
@@ -14,9 +12,6 @@ use crate::ironic::Nodes;
 use crate::metal3::host::BareMetalHosts;
 use crate::observe::{Observed, Unseen};
 use crate::status;
-
-/// Requeue interval while requests of other sets come first.
-pub(crate) const BEHIND_OTHERS: Duration = Duration::from_secs(2);
 
 /// Decides what to write for a set, after its Ironic requests.
 ///
@@ -38,7 +33,7 @@ fn decide_of<P: Provisioner>(
 ) -> Plan {
     let mut plan = Plan::default();
     if matches!(seen.machines, Err(Unseen::NotYet)) {
-        plan.requeue_in(BEHIND_OTHERS);
+        plan.requeue_in(P::pace(seen, &[], now));
         return plan;
     }
     let evaluated = P::evaluate(seen, now);

@@ -142,7 +142,7 @@ impl<'a, P: Provisioner> Host<'a, P> {
     pub(crate) fn removed(seen: &Observed, name: &str, state: HostState<'a, P>) -> Self {
         Host {
             name: name.to_owned(),
-            instance: instance_uuid(&seen.uid(), name, ""),
+            instance: instance_uuid(&seen.uid(), name),
             desired: None,
             drive: None,
             ramdisk: None,

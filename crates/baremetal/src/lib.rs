@@ -15,6 +15,7 @@ pub mod finalizers;
 mod hosts;
 pub mod ironic;
 pub mod metal3;
+pub mod metrics;
 pub mod observe;
 mod reasons;
 mod remediation;

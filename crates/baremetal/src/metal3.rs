@@ -15,5 +15,4 @@ mod provisioner;
 pub mod selection;
 pub mod writes;
 
-pub use bare_metal_host::Seen;
 pub use list_hosts::{Metal3, RULES};

@@ -1,9 +1,10 @@
 //! Snapshot of everything that the decision on a baremetal set needs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use api::baremetal::{BaremetalHost, BaremetalSet, Provisioner, UNASSIGNED};
+use api::metal3::{BareMetalHost, ProvisionServer};
 use api::secret::Secret;
 use config_drive::ApiVersion;
 use config_drive::from_baremetal_set::Texts;
@@ -17,7 +18,6 @@ use operator_runtime::source_cache::Content;
 
 use crate::backoff::Refused;
 use crate::finalizers::MACHINES;
-use crate::metal3::bare_metal_host::Seen;
 
 /// Contents of existing Secrets by name.
 pub type Secrets = BTreeMap<String, Content>;
@@ -36,7 +36,7 @@ pub struct Observed {
     /// The machines, or why they are unknown.
     pub machines: Result<Machines, Unseen>,
     /// What was observed of Metal3, if it provisions the machines.
-    pub metal3: Seen,
+    pub metal3: Metal3Seen,
     /// Failed Ironic requests, by the machine's UUID.
     pub refused: BTreeMap<String, Refused>,
     /// Whether machines can no longer be given back: the namespace is being deleted, and its
@@ -77,6 +77,44 @@ pub enum Unseen {
     Error(Error),
 }
 
+/// What was observed of Metal3.
+#[derive(Clone, Debug, Default)]
+pub struct Metal3Seen {
+    /// The machines of all watched namespaces; `None` if the cluster lacks the CRD.
+    pub machines: Option<Vec<Arc<BareMetalHost>>>,
+    /// The Secrets that were created for the set's hosts.
+    pub secrets: Vec<HostSecret>,
+    /// The provision server that the set names, if it exists.
+    pub server: Option<Arc<ProvisionServer>>,
+    /// Names of Secrets that the set's hosts need and that belong to others, in the namespace of
+    /// the machines.
+    pub taken: BTreeSet<String>,
+    /// The watched namespaces; empty means all.
+    pub namespaces: Vec<String>,
+}
+
+impl Metal3Seen {
+    /// Returns whether the machines of a namespace are watched.
+    pub fn is_watched(&self, namespace: &str) -> bool {
+        self.namespaces.is_empty() || self.namespaces.iter().any(|it| it == namespace)
+    }
+}
+
+/// A Secret that was created for a host, without its content.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct HostSecret {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its UID.
+    pub uid: Option<String>,
+    /// The UID of the machine that owns it.
+    pub machine: Option<String>,
+    /// The hash of the config drive that it is a part of.
+    pub drive: Option<String>,
+}
+
 impl Observed {
     /// Builds the observation of a set from its Secrets and the other sets of its namespace. The
     /// machines are not requested yet.
@@ -91,7 +129,7 @@ impl Observed {
             .filter_map(|it| Some((it.to_owned(), texts(secrets.get(it)?))))
             .collect();
         let (machines, refused) = (Err(Unseen::NotAsked), BTreeMap::new());
-        let metal3 = Seen::default();
+        let metal3 = Metal3Seen::default();
         Self {
             set,
             namespace,

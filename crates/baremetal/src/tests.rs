@@ -1,6 +1,7 @@
 //! Tests of sets with Ironic: a model of Ironic, and the API server's part in memory.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use api::baremetal::{BaremetalSet, HostStatus};
@@ -35,10 +36,23 @@ mod metal3;
 const KEY: &str =
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGzp0V5eeyEtRfB9K6gGXv6ooeyTVhGqvHLVIWNQ5vJv";
 
+/// What both provisioners' worlds have: the API server's part, and what the operator did.
+#[derive(Default)]
+struct World {
+    set: Option<BaremetalSet>,
+    /// Secrets of the set's namespace.
+    secrets: Secrets,
+    /// The keys for digests of Secret content; empty as in releases without keyed digests.
+    keys: Keys,
+    life: Life,
+    /// Requests to the provisioner and writes to the API server, in order.
+    log: Vec<String>,
+    notices: Vec<EventDraft>,
+}
+
 /// The API server, Ironic, and an operator that keeps only the request backoff between passes.
 struct Lab {
-    set: Option<BaremetalSet>,
-    secrets: Secrets,
+    world: World,
     neighbours: Vec<Arc<BaremetalSet>>,
     model: Model,
     /// Why Ironic does not answer.
@@ -47,16 +61,10 @@ struct Lab {
     /// What the histories of machines have, by UUID.
     causes: BTreeMap<String, String>,
     is_abandoned: bool,
-    /// The keys for digests of Secret content; empty as in releases without keyed digests.
-    keys: Keys,
     /// Lost when the operator crashes.
     pauses: RequestBackoff,
     /// Machines for which Ironic has no worker, by UUID.
     busy: BTreeSet<String>,
-    life: Life,
-    /// Requests to Ironic and writes to the API server, in order.
-    log: Vec<String>,
-    notices: Vec<EventDraft>,
 }
 
 fn place() -> IronicScope {
@@ -104,50 +112,24 @@ impl Lab {
     /// A set of two hosts, and machines in these states.
     fn new(changes: &Value, states: &[&str]) -> Self {
         let states: Vec<State> = states.iter().map(|it| State::of(it)).collect();
-        let mut lab = Self {
-            set: Some(set_of("set", changes)),
-            secrets: Secrets::new(),
+        Self {
+            world: World::of(changes),
             neighbours: Vec::new(),
             model: Model::of(&states),
             unseen: None,
             version: "1.66",
             causes: BTreeMap::new(),
             is_abandoned: false,
-            keys: Keys::default(),
             pauses: RequestBackoff::default(),
             busy: BTreeSet::new(),
-            life: Life::default(),
-            log: Vec::new(),
-            notices: Vec::new(),
-        };
-        lab.secret("keys", &[("authorized_keys", KEY)]);
+        }
+    }
+
+    /// Two hosts in service.
+    fn deployed() -> Self {
+        let mut lab = Self::new(&json!({}), &["available", "available"]);
+        lab.gets_ready();
         lab
-    }
-
-    fn secret(&mut self, name: &str, entries: &[(&str, &str)]) {
-        let values =
-            entries.iter().map(|(key, text)| ((*key).to_owned(), (*text).into())).collect();
-        self.secrets.insert(name.to_owned(), Values::new("1", values).into());
-    }
-
-    fn edit(&mut self, changes: &Value) {
-        let set = self.set.as_mut().unwrap();
-        let mut spec = serde_json::to_value(&set.spec).unwrap();
-        merge(&mut spec, changes);
-        set.spec = serde_json::from_value(spec).unwrap();
-        *set.metadata.generation.as_mut().unwrap() += 1;
-    }
-
-    fn delete(&mut self) {
-        let mut set = serde_json::to_value(self.set.as_ref().unwrap()).unwrap();
-        set["metadata"]["deletionTimestamp"] = json!("2026-02-01T00:00:00Z");
-        self.set = Some(serde_json::from_value(set).unwrap());
-    }
-
-    /// Runs the command that removes the record of a host's machine.
-    fn forget(&mut self, host: &str) {
-        let status = self.set.as_mut().unwrap().status.as_mut().unwrap();
-        status.baremetal_hosts.remove(host).unwrap();
     }
 
     /// Runs the command `openstack baremetal node undeploy`.
@@ -180,7 +162,7 @@ impl Lab {
             let body = order.request.body.as_ref().map(|it| it.expose()["target"].clone());
             let target = body.iter().find_map(Value::as_str).unwrap_or_default();
             let name = self.title(&order.node);
-            self.log.push(format!("{} {name} {path} {target}", order.request.method.word()));
+            self.log.push(format!("{} {name} {path} {target}", order.request.method));
             let outcome = self.call(|lab| lab.answer(&order))?;
             let Order { node, state, .. } = order;
             self.pauses.note(
@@ -220,32 +202,134 @@ impl Lab {
         answer
     }
 
+    /// Returns the states of the machines, and the host for which each is reserved.
+    fn machines(&self) -> Vec<(&str, Option<String>)> {
+        let host = |it: &ironic::Node| ironic::host_of(it, "set").map(str::to_owned);
+        self.model.nodes.iter().map(|it| (it.provision_state.word(), host(it))).collect()
+    }
+}
+
+impl World {
+    /// A set of two hosts, and the Secret with their keys.
+    fn of(changes: &Value) -> Self {
+        let mut world = Self { set: Some(set_of("set", changes)), ..Self::default() };
+        world.secret("keys", &[("authorized_keys", KEY)]);
+        world
+    }
+
+    fn secret(&mut self, name: &str, entries: &[(&str, &str)]) {
+        let values =
+            entries.iter().map(|(key, text)| ((*key).to_owned(), (*text).into())).collect();
+        self.secrets.insert(name.to_owned(), Values::new("1", values).into());
+    }
+
+    fn edit(&mut self, changes: &Value) {
+        let set = self.set.as_mut().unwrap();
+        let mut spec = serde_json::to_value(&set.spec).unwrap();
+        merge(&mut spec, changes);
+        set.spec = serde_json::from_value(spec).unwrap();
+        *set.metadata.generation.as_mut().unwrap() += 1;
+    }
+
+    fn delete(&mut self) {
+        let mut set = serde_json::to_value(self.set.as_ref().unwrap()).unwrap();
+        set["metadata"]["deletionTimestamp"] = json!("2026-02-01T00:00:00Z");
+        self.set = Some(serde_json::from_value(set).unwrap());
+    }
+
+    /// Runs the command that removes the record of a host's machine.
+    fn forget(&mut self, host: &str) {
+        let status = self.set.as_mut().unwrap().status.as_mut().unwrap();
+        status.baremetal_hosts.remove(host).unwrap();
+    }
+
+    /// Returns the writes to others than the set, and the requests, since that position of the log.
+    fn asked(&self, since: usize) -> Vec<&str> {
+        let own = ["hold", "status", "release"];
+        self.log[since..].iter().map(String::as_str).filter(|it| !own.contains(it)).collect()
+    }
+
+    /// Makes a write to the set.
     fn write(&mut self, step: &Step) {
         let set = self.set.as_mut().unwrap();
         assert_eq!(step.target.name, set.name_any());
-        match &step.write {
+        let what = match &step.write {
             Write::AddFinalizer { finalizer } => {
                 set.finalizers_mut().push(finalizer.clone());
-                self.log.push("hold".into());
+                "hold"
             }
             Write::RemoveFinalizer { rest, .. } => {
                 set.finalizers_mut().clone_from(rest);
-                self.log.push("release".into());
                 if rest.is_empty() && set.metadata.deletion_timestamp.is_some() {
                     self.set = None;
                 }
+                "release"
             }
             Write::Status { status, notices, .. } => {
                 assert_eq!(undeclared(&KINDS, "OpenStackBaremetalSet", status), [""; 0]);
                 set.status = Some(serde_json::from_value(status.clone()).unwrap());
                 self.notices.extend(notices.clone());
-                self.log.push("status".into());
+                "status"
             }
             Write::Apply { .. } | Write::Create { .. } | Write::Delete { .. } => panic!("{step:?}"),
+        };
+        self.log.push(what.into());
+    }
+
+    fn condition(&self, type_: &str) -> Condition {
+        let status = self.set.as_ref().unwrap().status.as_ref().unwrap();
+        find(&status.conditions, type_).unwrap_or_else(|| panic!("no {type_}")).clone()
+    }
+
+    #[track_caller]
+    fn says(&self, type_: &str, status: ConditionStatus, reason: &str, parts: &[&str]) {
+        let found = self.condition(type_);
+        assert_eq!((found.status, found.reason.as_str()), (status, reason), "{}", found.message);
+        for part in parts {
+            assert!(found.message.contains(part), "{part:?} is not in {:?}", found.message);
         }
     }
 
+    fn host(&self, name: &str) -> Option<HostStatus> {
+        self.set.as_ref()?.host_status(name).cloned()
+    }
+}
+
+impl Deref for Lab {
+    type Target = World;
+
+    fn deref(&self) -> &World {
+        &self.world
+    }
+}
+
+impl DerefMut for Lab {
+    fn deref_mut(&mut self) -> &mut World {
+        &mut self.world
+    }
+}
+
+/// A world with a provisioner.
+trait Provisioned: DerefMut<Target = World> {
     /// Runs passes and advances time, until nothing changes any more.
+    fn rest(&mut self) -> Result<(), Died>;
+
+    /// Comes to rest with that reason for not being ready.
+    #[track_caller]
+    fn rests_for(&mut self, reason: &str, parts: &[&str]) {
+        self.rest().unwrap();
+        self.says("Ready", ConditionStatus::False, reason, parts);
+    }
+
+    /// Comes to rest with all hosts in service.
+    #[track_caller]
+    fn gets_ready(&mut self) {
+        self.rest().unwrap();
+        self.says("Ready", ConditionStatus::True, "Ready", &[]);
+    }
+}
+
+impl Provisioned for Lab {
     fn rest(&mut self) -> Result<(), Died> {
         let mut n_quiet = 0;
         for _ in 0..100 {
@@ -261,46 +345,5 @@ impl Lab {
             }
         }
         panic!("no end: {:?}", &self.log[self.log.len() - 20..]);
-    }
-
-    /// Returns the states of the machines, and the host for which each is reserved.
-    fn machines(&self) -> Vec<(&str, Option<String>)> {
-        let host = |it: &ironic::Node| ironic::host_of(it, "set", "").map(str::to_owned);
-        self.model.nodes.iter().map(|it| (it.provision_state.word(), host(it))).collect()
-    }
-
-    /// Returns the requests to Ironic since that position of the log.
-    fn asked(&self, since: usize) -> Vec<&str> {
-        let own = ["hold", "status", "release"];
-        self.log[since..].iter().map(String::as_str).filter(|it| !own.contains(it)).collect()
-    }
-}
-
-/// Access to the set's status.
-trait Told {
-    fn set(&self) -> Option<&BaremetalSet>;
-
-    fn condition(&self, type_: &str) -> Condition {
-        let status = self.set().unwrap().status.as_ref().unwrap();
-        find(&status.conditions, type_).unwrap_or_else(|| panic!("no {type_}")).clone()
-    }
-
-    #[track_caller]
-    fn says(&self, type_: &str, status: ConditionStatus, reason: &str, parts: &[&str]) {
-        let found = self.condition(type_);
-        assert_eq!((found.status, found.reason.as_str()), (status, reason), "{}", found.message);
-        for part in parts {
-            assert!(found.message.contains(part), "{part:?} is not in {:?}", found.message);
-        }
-    }
-
-    fn host(&self, name: &str) -> Option<HostStatus> {
-        self.set()?.host_status(name).cloned()
-    }
-}
-
-impl Told for Lab {
-    fn set(&self) -> Option<&BaremetalSet> {
-        self.set.as_ref()
     }
 }

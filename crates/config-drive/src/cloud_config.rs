@@ -1,8 +1,10 @@
 //! The cloud-config that is the default `user_data`: names, users and the root partition.
 
+use api::secret::Secret;
 use serde_json::{Value, json};
 
-use crate::input::{Host, RootPassword, User};
+use crate::host::is_hash;
+use crate::input::{Host, User};
 use crate::json;
 
 /// Returns the cloud-config as JSON, which is valid YAML and always rendered the same.
@@ -14,18 +16,17 @@ pub(crate) fn text(host: &Host) -> String {
 }
 
 fn config(host: &Host) -> Value {
-    let grows = !host.keep_root_size;
     let mut config = json!({
         "hostname": host.host_name,
         // Without it, an image may keep the name with which it was built.
         "preserve_hostname": false,
-        "users": host.users.iter().map(user).collect::<Vec<_>>(),
+        "users": [user(&host.user)],
         // By default cloud-init makes root's keys only print a refusal.
-        "disable_root": !host.users.iter().any(is_root),
+        "disable_root": !is_root(&host.user),
         // The password is only for the console.
         "ssh_pwauth": false,
-        "growpart": {"mode": if grows { "auto" } else { "off" }, "devices": ["/"]},
-        "resize_rootfs": grows,
+        "growpart": {"mode": "auto", "devices": ["/"]},
+        "resize_rootfs": true,
     });
     if let Some(fqdn) = &host.fqdn {
         config["fqdn"] = json!(fqdn);
@@ -56,10 +57,7 @@ fn user(user: &User) -> Value {
     entry
 }
 
-fn root(password: &RootPassword) -> Value {
-    let (type_, text) = match password {
-        RootPassword::Hash(hash) => ("hash", hash),
-        RootPassword::Plain(plain) => ("text", plain),
-    };
-    json!({"name": "root", "type": type_, "password": text.expose()})
+fn root(password: &Secret<String>) -> Value {
+    let type_ = if is_hash(password.expose()) { "hash" } else { "text" };
+    json!({"name": "root", "type": type_, "password": password.expose()})
 }

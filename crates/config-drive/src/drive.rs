@@ -65,7 +65,7 @@ impl Drive {
         let user = if let Some(text) = &given.user_data {
             user_data::user_data(text, &mut faults)
         } else {
-            faults.extend(host::user_faults(host));
+            faults.extend(host::login_faults(host));
             cloud_config::text(host)
         };
         let network = match &given.network_data {

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::drive::Drive;
 use crate::fault::Fault;
 use crate::format::ApiVersion;
-use crate::input::{Host, Link, LinkKind, Network, RootPassword, Subnet, User, UserTexts};
+use crate::input::{Host, Network, Uplink, User, UserTexts};
 use crate::user_data;
 use api::secret::Secret;
 
@@ -55,9 +55,6 @@ fn of_ramdisk(host: &BaremetalHost) -> Option<&str> {
 
 /// A reference to a Secret, if the user set it.
 type Reference<'a> = Option<&'a SecretReference>;
-
-/// The id of the bond, which is also cloud-init's name for it.
-const BOND: &str = "bond0";
 
 /// A host of a set, with everything from which its drive is made.
 #[derive(Clone, Copy, Debug)]
@@ -148,22 +145,18 @@ impl Member<'_> {
             host_name: name.to_owned(),
             fqdn: domain.map(|it| format!("{name}.{it}")),
             instance_uuid: instance_uuid.to_owned(),
-            users: vec![User { name: login, authorized_keys }],
+            user: User { name: login, authorized_keys },
             root_password,
-            keep_root_size: false,
             network,
             given,
         })
     }
 
-    fn root_password(&self, faults: &mut Vec<Fault>) -> Option<RootPassword> {
+    fn root_password(&self, faults: &mut Vec<Fault>) -> Option<Secret<String>> {
         let reference = self.set.template.password_secret.as_ref()?;
         let text =
             self.referred(reference, &["NodeRootPassword"], "spec.passwordSecret", faults)?;
-        let text = text.expose().trim_end_matches(['\r', '\n']);
-        let is_hash = text.starts_with('$') && text.matches('$').count() >= 3;
-        let kind = if is_hash { RootPassword::Hash } else { RootPassword::Plain };
-        Some(kind(Secret::new(text.to_owned())))
+        Some(Secret::new(text.expose().trim_end_matches(['\r', '\n']).to_owned()))
     }
 
     fn given(&self, faults: &mut Vec<Fault>) -> UserTexts {
@@ -246,43 +239,21 @@ impl Member<'_> {
     fn network(&self) -> Option<Network> {
         let Self { set, host, .. } = *self;
         let address = host.ctl_plane_ip.clone().filter(|it| !it.is_empty())?;
-        let mtu = set.ctlplane_mtu;
-        let link = |id: &str, kind| Link { id: id.to_owned(), mtu, kind };
-        // Ids of network cards are not their names, so that an invalid name is reported once.
-        let card = |(idx, name): (usize, &String)| {
-            link(&format!("nic{idx}"), LinkKind::Name(name.clone()))
-        };
         let own = host.ctlplane_interface.as_ref().filter(|it| !it.is_empty());
-        let (mut links, mut top) = match (&set.template.ctlplane_bond, own) {
-            (Some(bond), None) => {
-                let mut links: Vec<Link> =
-                    bond.bond_interfaces.iter().enumerate().map(card).collect();
-                let members = links.iter().map(|it| it.id.clone()).collect();
-                let (mode, options) = (bond.bond_mode.clone(), bond.bond_options.clone());
-                links.push(link(BOND, LinkKind::Bond { members, mode, options }));
-                (links, BOND.to_owned())
-            }
-            (_, own) => {
-                let only = card((0, own.unwrap_or(&set.template.ctlplane_interface)));
-                let id = only.id.clone();
-                (vec![only], id)
-            }
+        let uplink = match (&set.template.ctlplane_bond, own) {
+            (Some(bond), None) => Uplink::Bond(bond.clone()),
+            (_, own) => Uplink::Card(own.unwrap_or(&set.template.ctlplane_interface).clone()),
         };
-        if let Some(vlan_id) = host.ctlplane_vlan {
-            let id = format!("vlan{vlan_id}");
-            links.push(link(&id, LinkKind::Vlan { parent: top, vlan_id }));
-            top = id;
-        }
         let gateway = host.ctlplane_gateway.as_ref().or(set.ctlplane_gateway.as_ref());
-        let subnet = Subnet {
-            link: top,
+        Some(Network {
+            uplink,
+            vlan_id: host.ctlplane_vlan,
+            mtu: set.ctlplane_mtu,
             address,
             gateway: gateway.filter(|it| !it.is_empty()).cloned(),
-            routes: Vec::new(),
             dns_servers: set.bootstrap_dns.clone(),
             dns_search: set.dns_search_domains.clone(),
-        };
-        Some(Network { links, networks: vec![subnet] })
+        })
     }
 
     /// Moves a fault to the set's field that caused it.
@@ -299,30 +270,25 @@ impl Member<'_> {
         let either = |key: &str, is_own: bool| {
             if is_own { self.own_path(key) } else { format!("spec.{key}") }
         };
-        let below = |text: &str| path.contains(text);
-        let bond =
-            ["members", "mode", "options"].into_iter().find(|it| below(&format!("bond.{it}")));
+        let is_below = |above: &str| path.starts_with(above);
         match path {
             "fqdn" => "spec.domainName".into(),
-            "users[0].name" => "spec.cloudUserName".into(),
             "hostName" => format!("spec.baremetalHosts[{}]", self.name),
-            _ if path.starts_with("users") => "spec.deploymentSSHSecret".into(),
-            _ if path.starts_with("rootPassword") => "spec.passwordSecret".into(),
-            _ if below(".gateway") => either("ctlplaneGateway", host.ctlplane_gateway.is_some()),
-            _ if below(".dnsServers") => "spec.bootstrapDns".into(),
-            _ if below(".dnsSearch") => "spec.dnsSearchDomains".into(),
-            _ if path.starts_with("network.networks") => self.own_path("ctlPlaneIP"),
-            _ if below(".mtu") => "spec.ctlplaneMtu".into(),
-            _ if below(".vlan") => self.own_path("ctlplaneVlan"),
-            _ if path.starts_with("network.links") => match bond {
-                Some("members") => "spec.ctlplaneBond.bondInterfaces".into(),
-                Some("mode") => "spec.ctlplaneBond.bondMode".into(),
-                Some(_) => "spec.ctlplaneBond.bondOptions".into(),
-                None if set.template.ctlplane_bond.is_some() => {
-                    "spec.ctlplaneBond.bondInterfaces".into()
-                }
-                None => either("ctlplaneInterface", host.ctlplane_interface.is_some()),
-            },
+            "rootPassword" => "spec.passwordSecret".into(),
+            "user.name" => "spec.cloudUserName".into(),
+            "network.address" => self.own_path("ctlPlaneIP"),
+            "network.mtu" => "spec.ctlplaneMtu".into(),
+            "network.vlanId" => self.own_path("ctlplaneVlan"),
+            "network.gateway" => either("ctlplaneGateway", host.ctlplane_gateway.is_some()),
+            "network.bond.mode" => "spec.ctlplaneBond.bondMode".into(),
+            "network.cards" if set.template.ctlplane_bond.is_some() => {
+                "spec.ctlplaneBond.bondInterfaces".into()
+            }
+            "network.cards" => either("ctlplaneInterface", host.ctlplane_interface.is_some()),
+            _ if is_below("network.bond.options") => "spec.ctlplaneBond.bondOptions".into(),
+            _ if is_below("network.dnsServers") => "spec.bootstrapDns".into(),
+            _ if is_below("network.dnsSearch") => "spec.dnsSearchDomains".into(),
+            _ if is_below("user.authorizedKeys") => "spec.deploymentSSHSecret".into(),
             other => other.to_owned(),
         }
     }

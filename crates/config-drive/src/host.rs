@@ -1,10 +1,11 @@
 //! Validation of a host's names, users and password.
 
 use api::names::{is_dns_label, is_dns_subdomain};
+use api::secret::Secret;
 
 use crate::authorized_key;
 use crate::fault::Fault;
-use crate::input::{Host, RootPassword, User};
+use crate::input::{Host, User};
 
 /// Maximum length of a Linux host name; distributions set the fully qualified name.
 const NAME_LIMIT: usize = 64;
@@ -12,19 +13,9 @@ const NAME_LIMIT: usize = 64;
 const LOGIN_LIMIT: usize = 32;
 
 /// Returns the faults of what only the user data contains.
-pub(crate) fn user_faults(host: &Host) -> Vec<Fault> {
-    let mut faults = Vec::new();
-    if host.users.is_empty() {
-        let way =
-            "name one with an authorized key, or set userData: otherwise no login is possible";
-        faults.push(Fault::hidden("users", "has no entry", way));
-    }
-    for (idx, user) in host.users.iter().enumerate() {
-        let is_again = host.users[..idx].iter().any(|it| it.name == user.name);
-        faults.extend(
-            of_user(user, is_again).into_iter().map(|it| it.below(&format!("users[{idx}]"))),
-        );
-    }
+pub(crate) fn login_faults(host: &Host) -> Vec<Fault> {
+    let mut faults: Vec<Fault> =
+        of_user(&host.user).into_iter().map(|it| it.below("user")).collect();
     faults.extend(host.root_password.as_ref().and_then(of_password));
     faults
 }
@@ -32,7 +23,7 @@ pub(crate) fn user_faults(host: &Host) -> Vec<Fault> {
 /// Returns the faults of the names, which every drive has.
 pub(crate) fn name_faults(host: &Host) -> Vec<Fault> {
     let mut faults = Vec::new();
-    let Host { host_name, fqdn, instance_uuid, .. } = host;
+    let Host { host_name, fqdn, .. } = host;
     if !is_dns_label(host_name) {
         let way = "use 1 to 63 of a-z, 0-9 and -, no - at either end; put the domain into fqdn";
         faults.push(Fault::new("hostName", host_name, "is not a DNS label (RFC 1123)", way));
@@ -44,28 +35,15 @@ pub(crate) fn name_faults(host: &Host) -> Vec<Fault> {
             faults.push(Fault::new("fqdn", fqdn, cause, format!("write {host_name}.DOMAIN")));
         }
     }
-    if !is_uuid(instance_uuid) {
-        let way = "use one such as 4dc4d6a3-7bf5-4d6e-8f0c-0b9c2d3a4e5f";
-        faults.push(Fault::new("instanceUuid", instance_uuid, "is not a lower-case UUID", way));
-    }
     faults
 }
 
-fn is_uuid(text: &str) -> bool {
-    let is_hex = |it: u8| it.is_ascii_digit() || (b'a'..=b'f').contains(&it);
-    let groups: Vec<&str> = text.split('-').collect();
-    let sizes: Vec<usize> = groups.iter().map(|it| it.len()).collect();
-    sizes == [8, 4, 4, 4, 12] && groups.iter().all(|it| it.bytes().all(is_hex))
-}
-
-fn of_user(user: &User, is_again: bool) -> Vec<Fault> {
+fn of_user(user: &User) -> Vec<Fault> {
     let mut faults = Vec::new();
     let User { name, authorized_keys } = user;
     if !is_login(name) {
         let way = "use 1 to 32 of a-z, 0-9, _ and -, with a letter or _ first";
         faults.push(Fault::new("name", name, "is not a valid login name", way));
-    } else if is_again {
-        faults.push(Fault::new("name", name, "is listed twice", "put all keys into one entry"));
     }
     if authorized_keys.is_empty() {
         let way = "give at least one: without it the user cannot log in";
@@ -85,31 +63,24 @@ fn is_login(name: &str) -> bool {
     is_start && name.len() <= LOGIN_LIMIT && name.bytes().all(is_inner)
 }
 
-fn of_password(password: &RootPassword) -> Option<Fault> {
-    let (path, text, is_good, cause, way) = match password {
-        RootPassword::Hash(hash) => {
-            let is_inner = |it: u8| it.is_ascii_graphic() && !b":*!\\;".contains(&it);
-            let is_hash = |it: &str| it.starts_with('$') && it.matches('$').count() >= 3;
-            let is_good = is_hash(hash.expose()) && hash.expose().bytes().all(is_inner);
-            let cause = "is not a crypt(5) hash";
-            (
-                "rootPassword.hash",
-                hash,
-                is_good,
-                cause,
-                "use the output of `mkpasswd`: $y$… or $6$…",
-            )
-        }
-        RootPassword::Plain(plain) => {
-            // The text passes through YAML and one line of chpasswd's input.
-            let is_bad = |it: char| it.is_control() || ('\u{fffe}'..='\u{ffff}').contains(&it);
-            let is_good = !plain.expose().contains(is_bad);
-            let cause = "has characters that cannot be typed";
-            ("rootPassword.plain", plain, is_good, cause, "leave out line breaks and the like")
-        }
+/// Returns whether a password is given as a crypt(5) hash.
+pub(crate) fn is_hash(password: &str) -> bool {
+    password.starts_with('$') && password.matches('$').count() >= 3
+}
+
+fn of_password(password: &Secret<String>) -> Option<Fault> {
+    let text = password.expose();
+    let is_inner = |it: u8| it.is_ascii_graphic() && !b":*!\\;".contains(&it);
+    // The text passes through YAML and one line of chpasswd's input.
+    let is_bad = |it: char| it.is_control() || ('\u{fffe}'..='\u{ffff}').contains(&it);
+    let (cause, way) = if text.is_empty() {
+        ("is empty", "give one, or leave rootPassword out")
+    } else if is_hash(text) && !text.bytes().all(is_inner) {
+        ("is not a crypt(5) hash", "use the output of `mkpasswd`: $y$… or $6$…")
+    } else if text.contains(is_bad) {
+        ("has characters that cannot be typed", "leave out line breaks and the like")
+    } else {
+        return None;
     };
-    if text.expose().is_empty() {
-        return Some(Fault::hidden(path, "is empty", "give one, or leave rootPassword out"));
-    }
-    (!is_good).then(|| Fault::hidden(path, cause, way))
+    Some(Fault::hidden("rootPassword", cause, way))
 }

@@ -1,12 +1,12 @@
 //! The input of a drive: the description of a host, not validated yet.
 //!
-//! Values stay as users wrote them; [`crate::faults`] validates them.
+//! Values stay as users wrote them; [`crate::Drive::of`] validates them.
 
-use std::collections::BTreeMap;
+use std::slice;
 
-use serde::Deserialize;
-
+use api::baremetal::template::Bond;
 use api::secret::Secret;
+use serde::Deserialize;
 
 /// A host that is to be deployed.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -18,13 +18,11 @@ pub struct Host {
     pub fqdn: Option<String>,
     /// Identifies this deployment of the machine; with another one cloud-init starts over.
     pub instance_uuid: String,
-    /// Users who may log in; each may become root without a password.
-    pub users: Vec<User>,
-    /// The password of root; `None` means that root has none.
-    pub root_password: Option<RootPassword>,
-    /// Keeps the root partition as large as in the image; otherwise it grows to the end of its
-    /// disk.
-    pub keep_root_size: bool,
+    /// The user who may log in, and may become root without a password.
+    pub user: User,
+    /// The password of root, or the hash of it that `mkpasswd` prints: `$6$…`, `$y$…`. `None` means
+    /// that root has none.
+    pub root_password: Option<Secret<String>>,
     /// The network; `None` leaves it to the image, which mostly uses DHCP.
     pub network: Option<Network>,
     /// The user's texts, which replace or extend what is made here.
@@ -41,94 +39,49 @@ pub struct User {
     pub authorized_keys: Vec<String>,
 }
 
-/// Root's password.
+/// The address of a host, and the links that lead to it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub enum RootPassword {
-    /// The hash that `mkpasswd` prints: `$6$…`, `$y$…`.
-    Hash(Secret<String>),
-    /// The password in plain text.
-    Plain(Secret<String>),
-}
-
-/// Links, and the addresses on them.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Network {
-    /// Network cards, bonds and VLANs.
-    pub links: Vec<Link>,
-    /// One entry for each address.
-    pub networks: Vec<Subnet>,
-}
-
-/// A network card, a bond or a VLAN.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Link {
-    /// The id in references; for a bond also its name on the host, see [`LinkKind::Bond`].
-    pub id: String,
-    /// The largest packet in bytes. It is required, because Ironic may replace network data without
-    /// it.
+    /// The network card, or the bond of several.
+    pub uplink: Uplink,
+    /// The VLAN on the uplink that has the address, 1 to 4094; `None` when the uplink has it.
+    #[serde(default)]
+    pub vlan_id: Option<i64>,
+    /// The largest packet of all links in bytes. It is required, because Ironic may replace network
+    /// data without it.
     pub mtu: i64,
-    /// Its kind.
-    pub kind: LinkKind,
-}
-
-/// The kind of a link.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
-pub enum LinkKind {
-    /// The network card with this MAC address, regardless of its name.
-    Mac(String),
-    /// The network card with this name.
-    Name(String),
-    /// A bond of network cards. cloud-init names bonds itself, beginning with `bond0`, so the id
-    /// must be that.
-    Bond {
-        /// Ids of its links; at least two.
-        members: Vec<String>,
-        /// The kernel's name of the mode, such as `802.3ad`.
-        mode: String,
-        /// Other options of the kernel, such as `lacp_rate`; `miimon` defaults to 100 unless
-        /// `arp_interval` is set.
-        #[serde(default)]
-        options: BTreeMap<String, String>,
-    },
-    /// A VLAN on a network card or a bond.
-    Vlan {
-        /// Id of the underlying link.
-        parent: String,
-        /// The VLAN id, 1 to 4094.
-        vlan_id: i64,
-    },
-}
-
-/// An address of the host, with its routes and name servers.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Subnet {
-    /// Id of the link with this address.
-    pub link: String,
     /// Address and prefix length, as in `192.0.2.10/24` or `2001:db8::a/64`.
     pub address: String,
-    /// The default gateway of this address family.
+    /// The default gateway.
+    #[serde(default)]
     pub gateway: Option<String>,
-    /// Further routes.
-    pub routes: Vec<Route>,
     /// Name servers, at most three.
+    #[serde(default)]
     pub dns_servers: Vec<String>,
     /// Domains in which short names are looked up.
+    #[serde(default)]
     pub dns_search: Vec<String>,
 }
 
-/// A route.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Route {
-    /// The destination network, as in `198.51.100.0/24`.
-    pub destination: String,
-    /// The address of the gateway.
-    pub gateway: String,
+/// What connects a host.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub enum Uplink {
+    /// The network card with this name.
+    Card(String),
+    /// A bond of network cards.
+    Bond(Bond),
+}
+
+impl Uplink {
+    /// Returns the names of the network cards.
+    pub(crate) fn cards(&self) -> &[String] {
+        match self {
+            Self::Card(name) => slice::from_ref(name),
+            Self::Bond(bond) => &bond.bond_interfaces,
+        }
+    }
 }
 
 /// Texts from the user's own Secrets. They may be secret, so no fault repeats them.

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 
 use encoding::{SECTOR, padded};
 use layout::{Directory, Extent, FIRST, Files, Layout, above, directories, last};
-use record::{Record, RockRidge};
+use record::Record;
 
 /// The image size is a multiple of this number of sectors, because readers read 64 KiB at once.
 const UNIT: usize = 32;
@@ -91,14 +91,12 @@ fn records(
         identifier,
         place: layout.directories[it],
         is_directory: true,
-        rock_ridge: RockRidge {
-            n_links: 2 + n_below(it),
-            name: name.map(str::to_owned),
-            is_start: false,
-        },
+        n_links: 2 + n_below(it),
+        name: name.map(str::to_owned),
+        is_start: false,
     };
     let mut itself = directory(vec![0], idx, None);
-    itself.rock_ridge.is_start = idx == 0;
+    itself.is_start = idx == 0;
     let mut entries = Vec::new();
     for (it, below) in directories.iter().enumerate().skip(1).filter(|it| it.1.parent == idx) {
         let name = last(&below.path);
@@ -110,11 +108,9 @@ fn records(
             identifier: record::identifier(last(path), false),
             place: place.map(|it| *it.1).unwrap_or_default(),
             is_directory: false,
-            rock_ridge: RockRidge {
-                n_links: 1,
-                name: Some(last(path).to_owned()),
-                is_start: false,
-            },
+            n_links: 1,
+            name: Some(last(path).to_owned()),
+            is_start: false,
         });
     }
     entries.sort_by(|a, b| a.identifier.cmp(&b.identifier));

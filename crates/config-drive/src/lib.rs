@@ -19,20 +19,13 @@ mod iso;
 mod json;
 mod meta_data;
 mod network;
-mod set;
 mod user_data;
 
 pub use api::baremetal::ConfigDriveFormat;
 pub use drive::{Drive, LIMIT};
 pub use fault::Fault;
 pub use format::ApiVersion;
-pub use input::{Host, Link, LinkKind, Network, RootPassword, Route, Subnet, User, UserTexts};
-pub use set::faults_among;
-
-/// Returns all faults of a host's input, in the order of its fields; empty for a valid one.
-pub fn faults(host: &Host) -> Vec<Fault> {
-    Drive::of(host).err().unwrap_or_default()
-}
+pub use input::{Host, Network, Uplink, User, UserTexts};
 
 #[cfg(test)]
 mod tests;

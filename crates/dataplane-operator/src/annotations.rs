@@ -1,16 +1,30 @@
-//! Which annotations objects have that this operator reads or writes.
+//! The annotations that users set for this operator to read, and which objects have them; those that it
+//! writes itself.
 
 use api::dataplane::node::REDEPLOY;
 use operator_core::applied::APPLIED;
 use operator_core::run_engine::host_key::ACCEPT;
 use operator_core::run_engine::host_owner::TAKE_OVER;
 
-use crate::data_plane::children::ADOPT;
 use crate::default_services::{CONTENT_HASH, RESTORED};
-use crate::deployment::finalizer::CONFIRM;
-use crate::host::conflicts::host_claim::NETWORK_SCOPE;
-use crate::host::conflicts::host_keys::ACCEPT_SHARED;
-use crate::host::last_look::SKIP_CLEANUP;
+
+/// Annotation by which a user hands a role or node over to the data plane of that name.
+pub const ADOPT: &str = "dataplane.openstack.org/adopt";
+
+/// Annotation on a node, or on a role or node set for all its hosts: their machines are given back
+/// without a last look for guests.
+pub const SKIP_CLEANUP: &str = "dataplane.openstack.org/skip-cleanup";
+
+/// Annotation on a node, or on a role or node set for all its hosts: a name for the network in which
+/// their addresses are valid. The same address with another name is another machine.
+pub const NETWORK_SCOPE: &str = "dataplane.openstack.org/network-scope";
+
+/// Annotation on a node: fingerprints, separated by commas or spaces, of keys that its host may present
+/// although other hosts do too.
+pub const ACCEPT_SHARED: &str = "dataplane.openstack.org/accept-shared-host-key";
+
+/// Annotation with which a user confirms the deletion of a running deployment.
+pub const CONFIRM: &str = "dataplane.openstack.org/confirm-delete";
 
 /// Which annotations users set on which kind, for this operator to read; the API server warns of
 /// others.

@@ -22,18 +22,15 @@ use operator_runtime::source_cache::SourceCache;
 
 use crate::collection::RunnerImage;
 use crate::default_services::DefaultServices;
-use crate::endpoints::build::LABEL;
+use crate::external_apis::ExternalApis;
 use crate::host::attachments::Attachments;
 use crate::host::conflicts::ClaimCaches;
-use crate::host::last_look::LAST_LOOK;
 use crate::host::machines::observe::Machines;
 use crate::indexes::{
-    BY_HOST_KEY, BY_LABEL, BY_NAMESPACE, BY_NODE_SET, BY_OWNER, BY_ROLE_LABEL, addresses_with_keys,
-    namespace_of, node_sets_of, owner_of,
+    BY_HOST_KEY, BY_LABEL, BY_NODE_SET, BY_OWNER, BY_ROLE_LABEL, addresses_with_keys,
+    node_set_of_secret, node_sets_of, owner_of, role_of_secret,
 };
-use crate::node_set::certificate_bundles::node_set_of;
-use crate::node_set::external_apis::ExternalApis;
-use crate::role::certificates::role_of_secret;
+use crate::labels::{LAST_LOOK, PORTS};
 
 /// What the operator's options set.
 pub struct Settings {
@@ -47,7 +44,7 @@ pub struct Settings {
 
 /// All caches of the operator.
 pub struct Caches {
-    /// All data planes, indexed [`BY_NAMESPACE`].
+    /// All data planes.
     pub data_planes: Arc<Cache<DataPlane>>,
     /// All roles, nodes and node sets, which describe hosts.
     pub hosts: ClaimCaches,
@@ -100,19 +97,19 @@ impl Caches {
         Settings { service_networks, defaults, runner }: Settings,
     ) -> Arc<Self> {
         let hosts = ClaimCaches::new(registry);
-        let data_planes = registry.owned(vec![(BY_NAMESPACE, Box::new(namespace_of))]);
+        let data_planes = registry.owned(vec![]);
         let deployments = registry.owned(vec![(BY_NODE_SET, Box::new(node_sets_of))]);
         let services = registry.owned(vec![]);
         let runs = registry.cache(vec![
             (BY_OWNER, Box::new(owner_of)),
             (BY_HOST_KEY, Box::new(addresses_with_keys)),
         ]);
-        let exposed = registry.labelled(LABEL, vec![(BY_OWNER, Box::new(owner_of))]);
-        let slices = registry.labelled(LABEL, vec![(BY_OWNER, Box::new(owner_of))]);
+        let exposed = registry.labelled(PORTS, vec![(BY_OWNER, Box::new(owner_of))]);
+        let slices = registry.labelled(PORTS, vec![(BY_OWNER, Box::new(owner_of))]);
         let secrets = registry.metadata::<Secret>(
             manager,
             vec![
-                (BY_LABEL, Box::new(node_set_of)),
+                (BY_LABEL, Box::new(node_set_of_secret)),
                 (BY_ROLE_LABEL, Box::new(role_of_secret)),
                 (list_hosts::BY_SET, Box::new(list_hosts::set_of)),
             ],

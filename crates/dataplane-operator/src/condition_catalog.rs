@@ -7,7 +7,7 @@ use baremetal::condition_catalog::BAREMETAL_SET;
 use operator_core::condition_catalog::{
     ConditionSpec, KindConditions, Repeats, WRITES, condition, summary,
 };
-use operator_core::run_engine::host_key_checking;
+use operator_core::host_key_checking;
 use operator_core::run_engine::outcome::FailureReason;
 
 use crate::endpoints::decide::ENDPOINTS_READY;

@@ -6,8 +6,14 @@ use kube::ResourceExt;
 /// does.
 pub const INVENTORY_FINALIZER: &str = "dataplane.openstack.org/inventory";
 
+/// Returns the finalizers of others than the operator.
+pub fn of_others(object: &impl ResourceExt) -> Vec<&str> {
+    let all = object.finalizers().iter().map(String::as_str);
+    all.filter(|it| *it != INVENTORY_FINALIZER).collect()
+}
+
 /// Returns whether others than the operator hold an object by finalizers, so that its machines are
 /// in use.
 pub fn is_used(object: &impl ResourceExt) -> bool {
-    object.finalizers().iter().any(|it| it != INVENTORY_FINALIZER)
+    !of_others(object).is_empty()
 }

@@ -119,26 +119,24 @@ mod tests {
     use api::dataplane::{NodeSet, Role};
     use operator_core::run_engine::host_owner::TAKE_OVER;
     use serde_json::Value;
+    use testkit::objects::named;
 
     use super::*;
-    use crate::deployment::finalizer::CONFIRM;
-    use crate::host::last_look::SKIP_CLEANUP;
+    use crate::annotations::{CONFIRM, SKIP_CLEANUP};
 
-    fn object<K: serde::de::DeserializeOwned>(kind: &str, annotations: &Value) -> K {
-        serde_json::from_value(json!({
-            "apiVersion": "dataplane.openstack.org/v1beta1", "kind": kind,
-            "metadata": { "name": "edpm", "namespace": "openstack", "annotations": annotations },
-            "spec": {
-                "nodeSet": "edpm", "nodes": {},
-                "nodeTemplate": { "ansibleSSHPrivateKeySecret": "key" },
-            },
-        }))
-        .unwrap()
+    fn annotated<K>(annotations: &Value) -> K
+    where
+        K: Resource<DynamicType = ()> + serde::de::DeserializeOwned,
+    {
+        let template = json!({ "ansibleSSHPrivateKeySecret": "key" });
+        let spec = json!({ "nodeSet": "edpm", "nodes": {}, "nodeTemplate": template });
+        let metadata = json!({ "annotations": annotations });
+        named("openstack", "edpm", json!({ "metadata": metadata, "spec": spec }))
     }
 
     fn of_set(annotations: &Value) -> Option<ConditionDraft> {
         let nodes = ["n0", "n1", "n2", "n3"].map(str::to_owned);
-        of_group::<NodeSet>(&object("OpenStackDataPlaneNodeSet", annotations), &nodes)
+        of_group::<NodeSet>(&annotated(annotations), &nodes)
     }
 
     #[test]
@@ -177,10 +175,10 @@ mod tests {
         );
         let deployment: Deployment = serde_json::from_value(of_all).unwrap();
         assert_eq!(deployment.spec.node_sets, ["edpm"]);
-        let node = object("OpenStackDataPlaneNode", &redeploy);
+        let node = annotated(&redeploy);
         assert_eq!(printed(of_node(&node))["spec"]["ansibleLimit"], json!("edpm"));
-        assert_eq!(of_node(&object("OpenStackDataPlaneNode", &json!({ TAKE_OVER: "u" }))), None);
-        let role: Role = object("OpenStackDataPlaneRole", &redeploy);
+        assert_eq!(of_node(&annotated(&json!({ TAKE_OVER: "u" }))), None);
+        let role: Role = annotated(&redeploy);
         assert_eq!(of_group(&role, []), None, "it counts there");
     }
 }

@@ -3,11 +3,15 @@
 use std::collections::BTreeSet;
 
 use api::ansibleee::AnsibleEe;
-use api::dataplane::{DataPlane, Deployment, Node, Role};
+use api::dataplane::{Deployment, Node, Role};
+use k8s_openapi::api::core::v1::Secret;
+use kube::core::PartialObjectMeta;
 use kube::{Resource, ResourceExt};
+use operator_core::certificates::label_value;
 use operator_core::object_key::Key;
 
 use crate::controller_ref::controller;
+use crate::labels;
 
 /// Index of nodes by the role that they name.
 pub const BY_ROLE: &str = "role";
@@ -30,9 +34,6 @@ pub const BY_LABEL: &str = "label";
 /// Index of Secrets that hold certificates by the role that their label names.
 pub const BY_ROLE_LABEL: &str = "role label";
 
-/// Index of data planes by their namespace.
-pub const BY_NAMESPACE: &str = "namespace";
-
 /// Index of roles by the data plane that they name.
 pub const BY_PLANE: &str = "plane";
 
@@ -48,9 +49,23 @@ pub fn node_set_of_node(node: &Node) -> Vec<Key> {
     node.node_set().map(|it| Key::new(namespace(node), it)).into_iter().collect()
 }
 
-/// Returns the key of a data plane in the index [`BY_NAMESPACE`]; its name is empty.
-pub fn namespace_of(data_plane: &DataPlane) -> Vec<Key> {
-    vec![Key::new(data_plane.namespace().unwrap_or_default(), "")]
+/// Returns the keys of a Secret in the index [`BY_LABEL`].
+pub fn node_set_of_secret(secret: &PartialObjectMeta<Secret>) -> Vec<Key> {
+    labelled(secret, labels::OF_NODE_SET)
+}
+
+/// Returns the keys of a Secret in the index [`BY_ROLE_LABEL`].
+pub fn role_of_secret(secret: &PartialObjectMeta<Secret>) -> Vec<Key> {
+    labelled(secret, labels::OF_ROLE)
+}
+
+/// Returns the key of a role's Secrets in the index [`BY_ROLE_LABEL`].
+pub fn role_label_key(namespace: &str, role: &str) -> Key {
+    Key::new(namespace, label_value(role))
+}
+
+fn labelled(secret: &PartialObjectMeta<Secret>, label: &str) -> Vec<Key> {
+    secret.labels().get(label).map(|it| Key::new(namespace(secret), it)).into_iter().collect()
 }
 
 /// Returns the name of the data plane that a role names.

@@ -4,6 +4,7 @@
 
 pub mod admission;
 pub mod annotations;
+pub mod args;
 pub(crate) mod caches;
 pub mod collection;
 pub mod condition_catalog;
@@ -14,12 +15,14 @@ pub mod data_plane;
 pub mod default_services;
 pub mod deployment;
 pub mod endpoints;
+pub mod external_apis;
 pub mod finalizers;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
 pub mod host;
 pub mod ignored_annotations;
 pub mod indexes;
+pub mod labels;
 pub mod node_set;
 pub mod operator;
 mod reasons;

@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use dataplane_operator::operator::{Args, run};
+use dataplane_operator::args::Args;
+use dataplane_operator::operator::run;
 
 #[tokio::main]
 async fn main() -> ExitCode {

@@ -6,12 +6,9 @@ use std::sync::Arc;
 use api::baremetal::BaremetalSet;
 use api::dataplane::{DataPlane, Deployment, Node, NodeSet, Role, Service};
 use baremetal::backoff::RequestBackoff;
-use baremetal::{BaremetalSets, Pool};
-use clap::Parser;
-use ipnet::IpNet;
+use baremetal::{BaremetalSets, Pool, metrics};
 use operator_core::keyed::Keys;
 use operator_runtime::api::Api;
-use operator_runtime::args::{CommonArgs, DigestArgs, EndpointArgs, WebhookArgs};
 use operator_runtime::cache_registry::CacheRegistry;
 use operator_runtime::error::Result;
 use operator_runtime::http_client::HttpClients;
@@ -22,10 +19,10 @@ use operator_runtime::webhook::stand_by;
 use operator_runtime::workqueue::WorkQueue;
 
 use crate::admission::{self, AdmissionCaches};
+use crate::args::Args;
 use crate::caches::{Caches, Settings};
-use crate::collection::RunnerImage;
 use crate::data_plane::observe::DataPlanes;
-use crate::default_services::{DefaultGate, DefaultServices};
+use crate::default_services::DefaultServices;
 use crate::deployment::observe::Deployments;
 use crate::host::conflicts::ClaimCaches;
 use crate::host::machines::request::CRD_POLL_INTERVAL;
@@ -41,51 +38,17 @@ mod rules;
 /// The operator's name, used for its field manager, its Lease and its user agent.
 pub const NAME: &str = "dataplane-operator";
 
-/// Brings hosts into service, phase 0: the services of each role, host by host.
-#[derive(Debug, Parser)]
-#[command(version)]
-pub struct Args {
-    /// Arguments that all operators share.
-    #[command(flatten)]
-    pub common: CommonArgs,
-    /// The admission webhooks.
-    #[command(flatten)]
-    pub webhook: WebhookArgs,
-    /// Settings for the digests of the content of Secrets.
-    #[command(flatten)]
-    pub digests: DigestArgs,
-    /// Where the servers may be that users name.
-    #[command(flatten)]
-    pub endpoints: EndpointArgs,
-    /// Networks whose addresses may become endpoints of Kubernetes Services, as CIDRs separated by
-    /// commas; every address is allowed when it is not set.
-    #[arg(long, env = "SERVICE_NETWORKS", value_delimiter = ',', value_name = "CIDRS")]
-    pub service_networks: Vec<IpNet>,
-    /// Readiness gates that default services list beyond what is shipped, as
-    /// SERVICE=TYPE, separated by commas.
-    #[arg(long, env = "DEFAULT_SERVICE_GATES", value_delimiter = ',', value_name = "GATES")]
-    pub default_service_gates: Vec<DefaultGate>,
-    /// Runner image of runs whose service names none; where it is the project's own, services whose
-    /// playbook it lacks are reported before the first run.
-    #[arg(
-        long,
-        env = "RELATED_IMAGE_ANSIBLEEE_IMAGE_URL_DEFAULT",
-        default_value = "",
-        value_name = "IMAGE"
-    )]
-    pub runner_image: RunnerImage,
-}
-
 /// Runs until the process is asked to shut down.
 pub async fn run(args: Args) -> Result<()> {
     let Args { common, webhook, digests, endpoints, .. } = args;
-    let pool = Pool::new(HttpClients::new(endpoints.allowed_endpoint_networks));
     let settings = Settings {
         service_networks: args.service_networks,
         defaults: DefaultServices::with_gates(&args.default_service_gates),
         runner: args.runner_image,
     };
     let mut runtime = Runtime::start(NAME, &common).await?;
+    let pool = Pool::new(HttpClients::new(endpoints.allowed_endpoint_networks));
+    let pool = pool.counted(metrics::request_times(&runtime.metrics()));
     let builder = ManagerBuilder::of(&runtime, NAME, &common);
     let known = AdmissionCaches::default();
     if webhook.enable_webhooks {
@@ -130,7 +93,7 @@ async fn work(
         sets: Arc::clone(&caches.baremetal_sets),
         sources: Arc::clone(&caches.sources),
         metal3: Arc::clone(&caches.metal3),
-        pool: pool.counted(builder.metrics()),
+        pool,
         pauses: RequestBackoff::default(),
         api: Arc::clone(&caches.api),
     });

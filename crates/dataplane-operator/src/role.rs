@@ -5,7 +5,6 @@
 //! about a host. A node that names no role is a group of its own, with the services that it lists
 //! itself.
 
-pub mod blocked_rollout;
 pub mod build;
 pub mod certificates;
 pub mod decide;
@@ -20,7 +19,6 @@ pub mod machine_request;
 pub mod node_status;
 pub mod observe;
 pub mod observed;
-pub mod provisioning;
 pub mod redeploy;
 pub mod resolve;
 pub mod resolved;

@@ -10,6 +10,7 @@ use anyhow::{Result, bail};
 use api::baremetal::{Authentication, ConfigDriveFormat, DeprovisionPolicy, Machine};
 use api::secret::Secret;
 use config_drive::{Drive, Fault, Host};
+use http::Method;
 use ironic::{
     DesiredMachine, Error, Next, Node, Request, RequestValues, Step, Terms, assign, instance_uuid,
 };
@@ -108,9 +109,14 @@ async fn answer(question: &Question) -> Result<Value> {
             Ok(json!(ironic::node::fields(version.parse().map_err(|it: Fault| message(it))?)))
         }
         Task::Enroll(node) => {
-            Ok(json!({"uuid": session.ask(&Request::enroll(node)).await?["uuid"]}))
+            let body = Some(Secret::new(node.clone()));
+            let enroll = Request { method: Method::POST, path: "/v1/nodes".into(), body };
+            Ok(json!({"uuid": session.ask(&enroll).await?["uuid"]}))
         }
-        Task::Forget(uuid) => Ok(session.ask(&Request::forget(uuid)).await?),
+        Task::Forget(uuid) => {
+            let path = format!("/v1/nodes/{uuid}");
+            Ok(session.ask(&Request { method: Method::DELETE, path, body: None }).await?)
+        }
         Task::List => {
             let nodes = session.nodes(Duration::ZERO).await?;
             Ok(nodes.iter().map(|it| json!({
@@ -122,7 +128,7 @@ async fn answer(question: &Question) -> Result<Value> {
         Task::Release { set, host, retain } => {
             let policy =
                 if *retain { DeprovisionPolicy::Retain } else { DeprovisionPolicy::Deprovision };
-            released(&session, &instance_uuid(set, host, ""), policy).await
+            released(&session, &instance_uuid(set, host), policy).await
         }
     }
 }
@@ -133,7 +139,7 @@ fn message(error: impl std::fmt::Display) -> anyhow::Error {
 
 async fn brought(session: &Session, bring: &Bring) -> Result<Value> {
     let name = bring.host.host_name.clone();
-    let instance = instance_uuid(&bring.set, &name, "");
+    let instance = instance_uuid(&bring.set, &name);
     let host = Host { instance_uuid: instance.clone(), ..bring.host.clone() };
     let drive = Drive::of(&host).map_err(|faults| anyhow::anyhow!("{faults:?}"))?;
     let configdrive = drive.configdrive(bring.format, session.version().await?).map_err(message)?;
@@ -195,8 +201,8 @@ async fn released(session: &Session, instance: &str, policy: DeprovisionPolicy) 
     for _ in 0..LOOKS {
         let nodes = session.nodes(Duration::ZERO).await?;
         let node = nodes.iter().find(|it| it.is_of(instance));
-        let next = ironic::release(node, instance, policy);
         let Some(node) = node else { return Ok(json!({"end": "Done", "steps": steps})) };
+        let next = ironic::release(node, instance, policy);
         let given = RequestValues::default();
         if let Some(end) = carried_out(session, node, instance, &given, next, &mut steps).await? {
             return Ok(end);
@@ -233,7 +239,8 @@ async fn carried_out(
                 Err(error) if error.heals() => steps.push(error.reason().word.to_owned()),
                 // So does a refusal by a machine that somebody else brought further meanwhile.
                 Err(Error::Refused(_))
-                    if session.node(&node.uuid).await?.provision_state != node.provision_state =>
+                    if session.slot().await.node(&node.uuid).await?.provision_state
+                        != node.provision_state =>
                 {
                     steps.push("Outdated".to_owned());
                 }

@@ -8,8 +8,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::Uri;
 use ironic::Error;
-use openstack_client::keystone::{Login, UserInProject, tokens_url};
-use serde_json::{Value, json};
+use openstack_client::keystone::{Login, UserInProject, application_credential, tokens_url};
+use serde_json::Value;
 
 /// Maximum length of a value in bytes.
 const LONGEST: usize = 4 * 1024;
@@ -85,10 +85,7 @@ impl CredentialFields<'_> {
     fn identity(&self) -> Result<Secret<Value>, Error> {
         if let Some(id) = self.optional("applicationCredentialID")? {
             let secret = self.line("applicationCredentialSecret")?;
-            return Ok(Secret::new(json!({"auth": {"identity": {
-                "methods": ["application_credential"],
-                "application_credential": {"id": id, "secret": secret},
-            }}})));
+            return Ok(application_credential(id, secret));
         }
         let domain = |key| self.optional(key).map(|it| it.unwrap_or("Default"));
         let user = UserInProject {

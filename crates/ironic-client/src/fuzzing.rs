@@ -76,8 +76,8 @@ fn on_its_way(node: &Node) {
         let wanted = policy(node, Some(DeprovisionPolicy::Deprovision));
         for step in [
             next(node, &desired, Timestamp::UNIX_EPOCH),
-            release(Some(node), &instance, wanted),
-            release(Some(node), &instance, policy(node, None)),
+            release(node, &instance, wanted),
+            release(node, &instance, policy(node, None)),
         ] {
             match step {
                 Next::Do(step) => {

@@ -9,7 +9,6 @@ pub mod fuzzing;
 mod keystone_error;
 pub mod pool;
 pub mod session;
-mod timed;
 
 pub use credentials::Credentials;
 pub use pool::Pool;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use ironic::Error;
 use operator_runtime::http_client::{HttpClient, HttpClients};
-use operator_runtime::metrics::Metrics;
+use operator_runtime::request_times::RequestTimes;
 use operator_runtime::tls_stream::CaTrust;
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
@@ -41,7 +41,7 @@ pub const FRESH: Duration = Duration::from_secs(2);
 pub struct Pool {
     inner: Mutex<Inner>,
     http: HttpClients,
-    metrics: Option<Metrics>,
+    times: Option<RequestTimes>,
     slow: Semaphore,
     new: Semaphore,
     slow_from: Duration,
@@ -60,8 +60,8 @@ impl Purpose {
     /// Returns those that wait for this purpose.
     fn waits(self, session: &Session) -> &Waits {
         match self {
-            Self::List => session.list_waits(),
-            Self::Requests => session.request_waits(),
+            Self::List => &session.list_waits,
+            Self::Requests => &session.request_waits,
         }
     }
 }
@@ -108,7 +108,7 @@ impl Pool {
         Self {
             inner: Mutex::default(),
             http,
-            metrics: None,
+            times: None,
             slow: Semaphore::new(SLOW),
             new: Semaphore::new(NEW),
             slow_from: SLOW_FROM,
@@ -117,8 +117,8 @@ impl Pool {
 
     /// Lets sessions count their requests.
     #[must_use]
-    pub fn counted(self, metrics: Metrics) -> Self {
-        Self { metrics: Some(metrics), ..self }
+    pub fn counted(self, times: RequestTimes) -> Self {
+        Self { times: Some(times), ..self }
     }
 
     /// Returns the client of a session that users of a namespace share.
@@ -183,8 +183,8 @@ impl Pool {
             return Ok(session);
         }
         let session = make()?;
-        let session = Arc::new(match &self.metrics {
-            Some(metrics) => session.counted(metrics.clone()),
+        let session = Arc::new(match &self.times {
+            Some(times) => session.counted(times.clone()),
             None => session,
         });
         let entry = Used { session: Arc::clone(&session), n_users: 1 };

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use config_drive::ApiVersion;
-use http::{StatusCode, header};
-use ironic::{Error, Method, Node, Request, version};
+use http::{Method, StatusCode, header};
+use ironic::{Error, Node, Request, version};
 use openstack_client::Token;
 use operator_runtime::answer_memory::Held;
 use operator_runtime::http_client::{Body, HttpClient, is_base_url};
-use operator_runtime::metrics::Metrics;
-use parking_lot::{Mutex, MutexGuard};
+use operator_runtime::request_times::{RequestTimes, Timed};
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
@@ -21,7 +21,6 @@ use tokio::sync::{Mutex as AsyncMutex, Semaphore, SemaphorePermit};
 use crate::answer::{DEADLINE, LARGEST_ANSWER, content, of_web, read};
 use crate::credentials::Credentials;
 use crate::keystone_error::of_keystone;
-use crate::timed::Timed;
 
 /// Limits of one list. A machine has some 4 KiB.
 const MOST: Most =
@@ -47,12 +46,14 @@ pub struct Session {
     known_for: Duration,
     most: Most,
     permits: Semaphore,
-    list_waits: Waits,
-    request_waits: Waits,
+    /// Those that wait for lists.
+    pub(crate) list_waits: Waits,
+    /// Those that wait for changes of machines.
+    pub(crate) request_waits: Waits,
     listed: AsyncMutex<Option<Listed>>,
-    /// Machine reads from before one of these changes may be stale.
-    changes: Mutex<Changes>,
-    metrics: Option<Metrics>,
+    /// When machines were last changed, by UUID: reads from before may be stale.
+    changes: Mutex<BTreeMap<String, Instant>>,
+    times: Option<RequestTimes>,
 }
 
 /// The callers that wait for one Ironic, and its last speed.
@@ -117,14 +118,6 @@ struct Listed {
     outcome: Result<Arc<Held<Node>>, Error>,
 }
 
-/// When machines were last changed.
-#[derive(Debug, Default)]
-struct Changes {
-    /// By a request for no known machine.
-    of_any: Option<Instant>,
-    of: BTreeMap<String, Instant>,
-}
-
 impl Session {
     /// Creates a session without sending anything; `endpoint` is the API's URL without a version.
     pub fn new(endpoint: &str, credentials: Credentials, http: HttpClient) -> Self {
@@ -141,18 +134,8 @@ impl Session {
             request_waits: Waits::default(),
             listed: AsyncMutex::new(None),
             changes: Mutex::default(),
-            metrics: None,
+            times: None,
         }
-    }
-
-    /// Returns those that wait for lists of this Ironic.
-    pub(crate) fn list_waits(&self) -> &Waits {
-        &self.list_waits
-    }
-
-    /// Returns those that wait for changes of its machines.
-    pub(crate) fn request_waits(&self) -> &Waits {
-        &self.request_waits
     }
 
     /// Sets the age at which the version is negotiated again.
@@ -167,10 +150,10 @@ impl Session {
         Self { most, ..self }
     }
 
-    /// Counts each request in `metrics`.
+    /// Counts each request in `times`.
     #[must_use]
-    pub fn counted(self, metrics: Metrics) -> Self {
-        Self { metrics: Some(metrics), ..self }
+    pub fn counted(self, times: RequestTimes) -> Self {
+        Self { times: Some(times), ..self }
     }
 
     /// Returns the API version in use.
@@ -194,11 +177,6 @@ impl Session {
         self.slot().await.ask(request).await
     }
 
-    /// Returns one machine in its present state.
-    pub async fn node(&self, uuid: &str) -> Result<Node, Error> {
-        self.slot().await.node(uuid).await
-    }
-
     /// Waits until fewer requests are running.
     pub async fn slot(&self) -> SessionSlot<'_> {
         SessionSlot { session: self, _permit: self.permits.acquire().await.ok() }
@@ -213,10 +191,8 @@ impl Session {
     pub async fn nodes(&self, at_most: Duration) -> Result<Arc<Held<Node>>, Error> {
         let mut listed = self.listed.lock().await;
         if let Some(list) = listed.as_mut().filter(|it| it.since.elapsed() <= at_most) {
-            let changed = self.changes().since(list);
-            if let Some(changed) = changed
-                && let Some(outcome) = self.renewed(list, changed).await
-            {
+            let changed = self.changed_since(list);
+            if let Some(outcome) = self.renewed(list, changed).await {
                 return outcome;
             }
         }
@@ -225,7 +201,7 @@ impl Session {
         let since = Instant::now();
         let outcome = self.list().await.map(Arc::new);
         // Earlier changes are included in the list.
-        self.changes().of.retain(|_, it| *it >= since);
+        self.changes.lock().retain(|_, it| *it >= since);
         *listed = Some(Listed { since, since_of: BTreeMap::new(), outcome: outcome.clone() });
         outcome
     }
@@ -351,7 +327,7 @@ impl Session {
         }
         let body = request.body.as_ref().map(|it| it.expose().to_string()).unwrap_or_default();
         let mut sent = http::Request::builder()
-            .method(request.method.word())
+            .method(&request.method)
             .uri(format!("{}{}", self.endpoint, request.path))
             .header(header::ACCEPT, "application/json")
             .header(header::CONTENT_TYPE, "application/json");
@@ -365,19 +341,22 @@ impl Session {
             }
         }
         let sent = sent.body(body.into()).map_err(|_| Error::NotUrl)?;
-        let timed = Timed::begin(self.metrics.as_ref(), request.method);
+        let timed = Timed::begin(self.times.as_ref(), request.method.as_str());
         let answer = self.http.send(sent, DEADLINE, LARGEST_ANSWER).await;
         let (status, said) = match answer.map_err(of_web) {
             Ok(answer) => (Ok(answer.status()), content(answer)),
             Err(error) => (Err(error.clone()), Err(error)),
         };
-        timed.end(&said);
+        timed.end(said.as_ref().err().map(|it| it.reason().word));
         Ok((status?, said))
     }
 
-    /// The moments stay consistent even if a holder of the lock panicked.
-    fn changes(&self) -> MutexGuard<'_, Changes> {
-        self.changes.lock()
+    /// Returns the machines for which a list may be stale.
+    fn changed_since(&self, list: &Listed) -> Vec<String> {
+        let is_late = |(uuid, at): &(&String, &Instant)| {
+            **at >= *list.since_of.get(*uuid).unwrap_or(&list.since)
+        };
+        self.changes.lock().iter().filter(is_late).map(|(uuid, _)| uuid.clone()).collect()
     }
 }
 
@@ -396,7 +375,7 @@ impl SessionSlot<'_> {
     /// once more, which is harmless because it was not executed. A machine that was read before a
     /// change of it was answered or abandoned is not returned to anyone afterwards.
     pub async fn ask(&self, request: &Request) -> Result<Value, Error> {
-        let _change = (request.method != Method::Get).then(|| Change::of(self.session, request));
+        let _change = Change::of(self.session, request);
         let answer = self.session.send(|_| Cow::Borrowed(request)).await?;
         if answer.is_empty() { Ok(Value::Null) } else { read(&answer) }
     }
@@ -410,44 +389,26 @@ impl SessionSlot<'_> {
 /// A change in progress: what is read before it ends or is abandoned may not show it.
 struct Change<'a> {
     session: &'a Session,
-    machine: Option<String>,
+    machine: String,
 }
 
 impl<'a> Change<'a> {
-    fn of(session: &'a Session, request: &Request) -> Self {
-        let below =
-            request.path.strip_prefix("/v1/nodes/").and_then(|it| it.split(['/', '?']).next());
-        let change = Self { session, machine: below.map(str::to_owned) };
+    /// Returns the change that a request makes of a machine; `None` if it makes none.
+    fn of(session: &'a Session, request: &Request) -> Option<Self> {
+        let below = request.path.strip_prefix("/v1/nodes/")?;
+        let machine = below.split(['/', '?']).next().filter(|_| request.method != Method::GET)?;
+        let change = Self { session, machine: machine.to_owned() };
         change.mark();
-        change
+        Some(change)
     }
 
     fn mark(&self) {
-        let (mut changes, now) = (self.session.changes(), Instant::now());
-        match &self.machine {
-            Some(machine) => {
-                changes.of.insert(machine.clone(), now);
-            }
-            None => changes.of_any = Some(now),
-        }
+        self.session.changes.lock().insert(self.machine.clone(), Instant::now());
     }
 }
 
 impl Drop for Change<'_> {
     fn drop(&mut self) {
         self.mark();
-    }
-}
-
-impl Changes {
-    /// Returns the machines for which a list may be stale; `None` when that may be any.
-    fn since(&self, list: &Listed) -> Option<Vec<String>> {
-        if self.of_any.is_some_and(|it| it >= list.since) {
-            return None;
-        }
-        let is_late = |(uuid, at): &(&String, &Instant)| {
-            **at >= *list.since_of.get(*uuid).unwrap_or(&list.since)
-        };
-        Some(self.of.iter().filter(is_late).map(|(uuid, _)| uuid.clone()).collect())
     }
 }

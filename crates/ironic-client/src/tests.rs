@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use api::baremetal::Authentication;
 use api::secret::Secret;
-use ironic::{Error, Request};
+use ironic::{Error, Request, Verb};
 use operator_runtime::http_client::{HttpClient, HttpClients};
 use operator_runtime::metrics::Metrics;
+use operator_runtime::request_times::RequestTimes;
 use operator_runtime::tls_stream::CaTrust;
 use testkit::http_server::{Asked, ok, request, server};
 use tokio::io::AsyncWriteExt as _;
@@ -220,7 +221,7 @@ async fn who_changes_a_machine_has_that_one_read_anew_and_not_the_list_of_all() 
     let minute = Duration::from_mins(1);
     let before = session.nodes(minute).await.unwrap();
     session.ask(&Request::power_on("a")).await.unwrap();
-    session.ask(&Request::forget("b")).await.unwrap();
+    session.ask(&Request::provision("b", Verb::Deleted)).await.unwrap();
     let after = session.nodes(minute).await.unwrap();
     assert_eq!(after.len(), 1);
     assert_eq!(after[0].power_state.as_deref(), Some("power on"));
@@ -228,12 +229,8 @@ async fn who_changes_a_machine_has_that_one_read_anew_and_not_the_list_of_all() 
     // A caller that has the list from before keeps it unchanged.
     assert_eq!((before.len(), &before[0].power_state), (2, &None));
     let (list, a, b) = ("get /v1/nodes", "get /v1/nodes/a", "get /v1/nodes/b");
-    let (power, forget) = ("put /v1/nodes/a/states/power", "delete /v1/nodes/b");
-    assert_eq!(first_lines(&asked), ["get /", list, power, forget, a, b]);
-    // A new machine is in no list yet.
-    session.ask(&Request::enroll(&serde_json::json!({}))).await.unwrap();
-    session.nodes(minute).await.unwrap();
-    assert_eq!(first_lines(&asked).iter().filter(|it| *it == list).count(), 2);
+    let (power, undeploy) = ("put /v1/nodes/a/states/power", "put /v1/nodes/b/states/provision");
+    assert_eq!(first_lines(&asked), ["get /", list, power, undeploy, a, b]);
 }
 
 #[tokio::test]
@@ -357,9 +354,10 @@ async fn a_token_is_kept_and_asked_for_anew_when_it_is_refused() {
     let credentials = Credentials::of(Authentication::Keystone, "ironic", &data).unwrap();
     assert!(!format!("{credentials:?}").contains("hunter2"));
     let session = Session::new(&format!("http://{address}"), credentials, http());
-    session.node("a").await.unwrap();
-    session.node("b").await.unwrap();
-    assert_eq!(session.node("gone").await.unwrap_err(), Error::Unauthorized);
+    let slot = session.slot().await;
+    slot.node("a").await.unwrap();
+    slot.node("b").await.unwrap();
+    assert_eq!(slot.node("gone").await.unwrap_err(), Error::Unauthorized);
     let asked = asked.lock().clone();
     let lines: Vec<&str> =
         asked.iter().map(|it| it.split(['?', ' ']).nth(1).unwrap_or_default()).collect();
@@ -450,7 +448,10 @@ async fn each_request_is_counted_with_what_came_of_it() {
     .await;
     let metrics = Metrics::new("test");
     let make = || Ok(Session::new(&format!("http://{address}"), Credentials::None, http()));
-    let pool = Pool::new(HttpClients::default()).counted(metrics.clone());
+    let times = RequestTimes::register(&metrics, "request_seconds", "", |method, result| {
+        vec![("method", method.to_owned()), ("result", result.to_owned())]
+    });
+    let pool = Pool::new(HttpClients::default()).counted(times);
     let session = pool.session("a", "1".into(), make).unwrap();
     session.nodes(Duration::ZERO).await.unwrap();
     session.ask(&Request::power_on("a")).await.unwrap_err();
@@ -464,9 +465,9 @@ async fn each_request_is_counted_with_what_came_of_it() {
     }
     let text = metrics.encode();
     for expected in [
-        r#"edpm_ironic_request_seconds_count{method="GET",result="Ok"} 2"#,
-        r#"edpm_ironic_request_seconds_count{method="PUT",result="MachineBusy"} 1"#,
-        r#"edpm_ironic_request_seconds_count{method="PUT",result="GivenUp"} 1"#,
+        r#"edpm_request_seconds_count{method="GET",result="Ok"} 2"#,
+        r#"edpm_request_seconds_count{method="PUT",result="MachineBusy"} 1"#,
+        r#"edpm_request_seconds_count{method="PUT",result="GivenUp"} 1"#,
     ] {
         assert!(text.contains(expected), "{text}");
     }

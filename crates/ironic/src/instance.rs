@@ -15,12 +15,11 @@ const LEDGER: &str = "edpm";
 
 /// Returns the UUID by which a machine is reserved for a host of a set.
 ///
-/// It is the same for the same host. It differs for a set that was created again, and after the
-/// user requested another deployment with another value of `redeploy`.
-///
-/// It has version 8 of RFC 9562, a custom hash.
-pub fn instance_uuid(set_uid: &str, host: &str, redeploy: &str) -> String {
-    let digest = hash::digest(&[set_uid, host, redeploy]);
+/// It is the same for the same host, and differs for a set that was created again. It has version 8
+/// of RFC 9562, a custom hash.
+pub fn instance_uuid(set_uid: &str, host: &str) -> String {
+    // The third text is a part of all UUIDs by which machines are reserved.
+    let digest = hash::digest(&[set_uid, host, ""]);
     let variant = ["8", "9", "a", "b"][usize::from(digest.as_bytes()[16] % 4)];
     let part = |from: usize, to: usize| &digest[from..to];
     format!(
@@ -34,9 +33,9 @@ pub fn instance_uuid(set_uid: &str, host: &str, redeploy: &str) -> String {
 }
 
 /// Returns the name of the host of this set that a machine is reserved for; `None` otherwise.
-pub fn host_of<'a>(node: &'a Node, set_uid: &str, redeploy: &str) -> Option<&'a str> {
+pub fn host_of<'a>(node: &'a Node, set_uid: &str) -> Option<&'a str> {
     let host = node.instance_info.get(HOST)?.as_str()?;
-    node.is_of(&instance_uuid(set_uid, host, redeploy)).then_some(host)
+    node.is_of(&instance_uuid(set_uid, host)).then_some(host)
 }
 
 /// Returns which deployment of which reservation a machine has; `None` for a free machine.

@@ -28,7 +28,7 @@ pub use instance::{DeployRecord, deployment, host_of, instance_uuid};
 pub use matching::{NoMachine, Terms, assign};
 pub use node::Node;
 pub use ramdisk::RequestValues;
-pub use request::{Method, Request, Verb};
+pub use request::{Request, Verb};
 pub use state::State;
 pub use state_machine::{Next, Step, next};
 pub use undeploy::{policy, release};

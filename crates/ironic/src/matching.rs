@@ -39,6 +39,9 @@ impl Terms {
     }
 }
 
+/// Reasons and the number of machines that each excludes, in the order of checking.
+pub type Excluded = Vec<(String, usize)>;
+
 /// Why no machine matches a host: reasons with the number of machines that they exclude.
 ///
 /// Each machine is counted at the first requirement that it fails.
@@ -46,8 +49,8 @@ impl Terms {
 pub struct NoMachine {
     /// How many machines Ironic has.
     pub total: usize,
-    /// Reason and number of machines, in the order of checking.
-    pub excluded: Vec<(String, usize)>,
+    /// Why no machine matches.
+    pub excluded: Excluded,
 }
 
 impl fmt::Display for NoMachine {
@@ -68,10 +71,8 @@ impl fmt::Display for NoMachine {
 
 /// Assigns a machine to each host that can have one; the other hosts get the reason why not.
 ///
-/// The number of hosts with a machine is maximal: a host that matches any machine leaves the only
-/// matching one to another host. Machines that are busy and those that are `avoided`, by UUID, come
-/// last, and available machines come before those that must be cleaned first. Otherwise the first
-/// host by name gets the first machine by name.
+/// Machines that are busy and those that are `avoided`, by UUID, come last, and available machines
+/// come before those that must be cleaned first. Otherwise the order is by name; see [`assigned`].
 pub fn assign<'a>(
     hosts: &BTreeMap<String, Terms>,
     nodes: &'a [Node],
@@ -80,15 +81,38 @@ pub fn assign<'a>(
     let mut order: Vec<&Node> = nodes.iter().collect();
     let is_last = |it: &Node| it.is_busy() || avoided.contains(it.uuid.as_str());
     order.sort_by_key(|it| (is_last(it), rank(it), it.title(), &it.uuid));
-    let terms: Vec<&Terms> = hosts.values().collect();
-    let fits: Vec<Vec<usize>> = terms
-        .iter()
-        .map(|terms| (0..order.len()).filter(|it| lack(order[*it], terms).is_none()).collect())
-        .collect();
-    let given = matched(&fits, order.len());
-    let judged = hosts.keys().enumerate().map(|(host_idx, host)| {
-        let node = given[host_idx].map(|it| order[it]);
-        (host.clone(), node.ok_or_else(|| no_machine(nodes, terms[host_idx])))
+    let none = |excluded| NoMachine { total: nodes.len(), excluded };
+    let assigned = assigned(hosts, &order, lack).into_iter();
+    assigned.map(|(host, it)| (host, it.map_err(none))).collect()
+}
+
+/// Assigns a machine to each host that can have one. The others get the reasons why not, by which each
+/// machine is excluded first; `lack` returns that reason, with its place in the order of checking.
+///
+/// The number of hosts with a machine is maximal: a host that matches any machine leaves the only
+/// matching one to another host. Otherwise the first host by name gets the first machine.
+pub fn assigned<'a, T, M>(
+    hosts: &BTreeMap<String, T>,
+    machines: &[&'a M],
+    lack: impl Fn(&M, &T) -> Option<(usize, String)>,
+) -> BTreeMap<String, Result<&'a M, Excluded>> {
+    let fits = |terms: &T| -> Vec<usize> {
+        (0..machines.len()).filter(|it| lack(machines[*it], terms).is_none()).collect()
+    };
+    let given = matched(&hosts.values().map(fits).collect::<Vec<_>>(), machines.len());
+    let excluded = |terms: &T| {
+        // It is ordered: the author of a set chooses the server, and each machine may fail
+        // differently.
+        let mut excluded: BTreeMap<(usize, String), usize> = BTreeMap::new();
+        for machine in machines {
+            let lack = lack(machine, terms)
+                .unwrap_or_else(|| (usize::MAX, "assigned to other hosts of the set".to_owned()));
+            *excluded.entry(lack).or_default() += 1;
+        }
+        excluded.into_iter().map(|((_, lack), n)| (lack, n)).collect()
+    };
+    let judged = hosts.iter().zip(given).map(|((host, terms), given)| {
+        (host.clone(), given.map(|it| machines[it]).ok_or_else(|| excluded(terms)))
     });
     judged.collect()
 }
@@ -97,7 +121,7 @@ pub fn assign<'a>(
 ///
 /// `fits` has for each host the machines that match, the best one first. Earlier hosts take
 /// precedence.
-pub fn matched(fits: &[Vec<usize>], n_machines: usize) -> Vec<Option<usize>> {
+fn matched(fits: &[Vec<usize>], n_machines: usize) -> Vec<Option<usize>> {
     let mut taken = vec![None; n_machines];
     for host_idx in 0..fits.len() {
         augment(host_idx, fits, &mut taken, &mut BTreeSet::new());
@@ -135,19 +159,6 @@ fn augment(
 fn rank(node: &Node) -> usize {
     let order = [State::Available, State::Manageable];
     order.iter().position(|it| *it == node.provision_state).unwrap_or(order.len())
-}
-
-fn no_machine(nodes: &[Node], terms: &Terms) -> NoMachine {
-    // It is ordered: the author of a set chooses the server, and each machine may fail
-    // differently.
-    let mut excluded: BTreeMap<(usize, String), usize> = BTreeMap::new();
-    for node in nodes {
-        let lack = lack(node, terms)
-            .unwrap_or_else(|| (usize::MAX, "assigned to other hosts of the set".to_owned()));
-        *excluded.entry(lack).or_default() += 1;
-    }
-    let excluded = excluded.into_iter().map(|((_, lack), n)| (lack, n)).collect();
-    NoMachine { total: nodes.len(), excluded }
 }
 
 /// Returns the first requirement that a machine fails, with its index in the order of checking.

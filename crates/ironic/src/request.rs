@@ -2,40 +2,13 @@
 
 use api::secret::Secret;
 use config_drive::ApiVersion;
+use http::Method;
 use serde_json::{Map, Value, json};
 
 use crate::node::fields;
 
 /// Machines per page of a list; Ironic allows at most 1,000.
 const PAGE: usize = 500;
-
-/// An HTTP method.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Method {
-    /// Reads an object.
-    Get,
-    /// Creates an object.
-    Post,
-    /// Sets a value.
-    Put,
-    /// Changes an object.
-    Patch,
-    /// Deletes an object.
-    Delete,
-}
-
-impl Method {
-    /// Returns the method's name.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Get => "GET",
-            Self::Post => "POST",
-            Self::Put => "PUT",
-            Self::Patch => "PATCH",
-            Self::Delete => "DELETE",
-        }
-    }
-}
 
 /// A provisioning verb, the `target` of a machine's provisioning state.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -83,7 +56,7 @@ impl Request {
 
     /// Reads the API's versions; needs no credentials.
     pub fn versions() -> Self {
-        Self::new(Method::Get, "/", None)
+        Self::new(Method::GET, "/", None)
     }
 
     /// Lists the machines sorted by UUID, from the first one or the one after `after`.
@@ -91,32 +64,22 @@ impl Request {
         let marker = after.map(|it| format!("&marker={it}")).unwrap_or_default();
         let path =
             format!("/v1/nodes?limit={PAGE}&sort_key=uuid{marker}&fields={}", fields(version));
-        Self::new(Method::Get, path, None)
+        Self::new(Method::GET, path, None)
     }
 
     /// Reads one machine.
     pub fn node(version: ApiVersion, uuid: &str) -> Self {
-        Self::new(Method::Get, format!("/v1/nodes/{uuid}?fields={}", fields(version)), None)
+        Self::new(Method::GET, format!("/v1/nodes/{uuid}?fields={}", fields(version)), None)
     }
 
     /// Reads a machine's history. Ironic keeps 300 entries by default, and cuts each event here.
     pub fn history(uuid: &str) -> Self {
-        Self::new(Method::Get, format!("/v1/nodes/{uuid}/history"), None)
+        Self::new(Method::GET, format!("/v1/nodes/{uuid}/history"), None)
     }
 
     /// Reads one entry of a machine's history, whose event is not cut.
     pub fn history_entry(uuid: &str, entry: &str) -> Self {
-        Self::new(Method::Get, format!("/v1/nodes/{uuid}/history/{entry}"), None)
-    }
-
-    /// Enrolls a machine with this description.
-    pub fn enroll(description: &Value) -> Self {
-        Self::new(Method::Post, "/v1/nodes", Some(description.clone()))
-    }
-
-    /// Deletes a machine from Ironic.
-    pub fn forget(uuid: &str) -> Self {
-        Self::new(Method::Delete, format!("/v1/nodes/{uuid}"), None)
+        Self::new(Method::GET, format!("/v1/nodes/{uuid}/history/{entry}"), None)
     }
 
     /// Reserves a machine and records what its deployment needs, in one request.
@@ -149,25 +112,25 @@ impl Request {
     /// Patches a machine's description atomically.
     fn patch(uuid: &str, mut changes: Vec<Value>, more: Vec<Value>) -> Self {
         changes.extend(more);
-        Self::new(Method::Patch, format!("/v1/nodes/{uuid}"), Some(Value::Array(changes)))
+        Self::new(Method::PATCH, format!("/v1/nodes/{uuid}"), Some(Value::Array(changes)))
     }
 
     /// Starts a transition of a machine; the response comes before it is done.
     pub fn provision(uuid: &str, verb: Verb) -> Self {
         let body = json!({"target": verb.word()});
-        Self::new(Method::Put, format!("/v1/nodes/{uuid}/states/provision"), Some(body))
+        Self::new(Method::PUT, format!("/v1/nodes/{uuid}/states/provision"), Some(body))
     }
 
     /// Deploys a machine with that config drive.
     pub fn deploy(uuid: &str, drive: &Secret<Value>) -> Self {
         let body = json!({"target": Verb::Active.word(), "configdrive": drive.expose()});
-        Self::new(Method::Put, format!("/v1/nodes/{uuid}/states/provision"), Some(body))
+        Self::new(Method::PUT, format!("/v1/nodes/{uuid}/states/provision"), Some(body))
     }
 
     /// Powers a machine on.
     pub fn power_on(uuid: &str) -> Self {
         let body = json!({"target": "power on"});
-        Self::new(Method::Put, format!("/v1/nodes/{uuid}/states/power"), Some(body))
+        Self::new(Method::PUT, format!("/v1/nodes/{uuid}/states/power"), Some(body))
     }
 }
 

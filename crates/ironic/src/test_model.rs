@@ -11,12 +11,13 @@
 
 use std::collections::BTreeMap;
 
+use http::Method;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::error::Error;
 use crate::node::Node;
-use crate::request::{Method, Request};
+use crate::request::Request;
 use crate::state::State;
 
 /// Machines, and what was done to them.
@@ -81,12 +82,12 @@ impl Model {
         let path: Vec<&str> = request.path.trim_start_matches('/').split('/').collect();
         let idx = self.nodes.iter().position(|it| it.uuid == path[2]).ok_or(Error::NotFound)?;
         let body = request.body.as_ref().unwrap().expose().clone();
-        match (request.method, &path[3..]) {
-            (Method::Patch, []) => self.patch(idx, &body),
-            (Method::Put, ["states", "provision"]) => {
+        match (&request.method, &path[3..]) {
+            (&Method::PATCH, []) => self.patch(idx, &body),
+            (&Method::PUT, ["states", "provision"]) => {
                 self.provision(idx, body["target"].as_str().unwrap())
             }
-            (Method::Put, ["states", "power"]) => {
+            (&Method::PUT, ["states", "power"]) => {
                 assert_eq!(body, json!({"target": "power on"}));
                 self.nodes[idx].power_state = Some("power on".into());
                 Ok(())

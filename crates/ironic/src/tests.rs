@@ -21,7 +21,7 @@ fn time(text: &str) -> Timestamp {
 }
 
 fn desired() -> DesiredMachine {
-    let instance = instance_uuid("set", "compute-0", "");
+    let instance = instance_uuid("set", "compute-0");
     DesiredMachine {
         instance,
         host: "compute-0".into(),
@@ -84,9 +84,9 @@ fn what_was_adopted_is_retained_and_what_was_deployed_is_taken_back_unless_the_h
 #[test]
 fn a_machine_tells_whose_it_is() {
     let node = ours("active", &desired());
-    assert_eq!(host_of(&node, "set", ""), Some("compute-0"));
-    assert_eq!(host_of(&node, "another", ""), None);
-    assert_eq!(host_of(&Node { instance_uuid: None, ..node }, "set", ""), None);
+    assert_eq!(host_of(&node, "set"), Some("compute-0"));
+    assert_eq!(host_of(&node, "another"), None);
+    assert_eq!(host_of(&Node { instance_uuid: None, ..node }, "set"), None);
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn the_network_of_a_ramdisk_comes_with_the_reservation_and_goes_when_the_machine
     assert!(matches!(at(&marked("manageable"), &provided), Next::Do(Step::Record(_))));
     assert!(matches!(at(&marked("active"), &other), Next::Done { is_current: true }));
 
-    let back = |node: &Node| release(Some(node), &with.instance, DeprovisionPolicy::Deprovision);
+    let back = |node: &Node| release(node, &with.instance, DeprovisionPolicy::Deprovision);
     assert_eq!(back(&marked("active")), Next::Do(Step::Tell(Verb::Deleted)));
     let left = |state: &str| Node {
         instance_uuid: None,
@@ -243,7 +243,7 @@ fn a_machine_of_others_is_never_touched() {
         let others = Node { instance_uuid: Some("b".into()), ..node(state) };
         assert_eq!(at(&others, &desired()), Next::Stop(Cause::Taken));
         for policy in [DeprovisionPolicy::Deprovision, DeprovisionPolicy::Retain] {
-            let released = release(Some(&others), &desired().instance, policy);
+            let released = release(&others, &desired().instance, policy);
             assert_eq!(released, Next::Done { is_current: true });
         }
     }
@@ -336,7 +336,7 @@ fn what_was_written_by_others_stays_and_the_masked_drive_never_comes_back() {
     );
     assert_eq!(at(&it, &desired), Next::Do(Step::Deploy));
     let Next::Do(Step::Unreserve(left)) =
-        release(Some(&it), &desired.instance, DeprovisionPolicy::Deprovision)
+        release(&it, &desired.instance, DeprovisionPolicy::Deprovision)
     else {
         panic!()
     };
@@ -399,24 +399,42 @@ fn what_is_to_be_adopted_is_never_deployed_whatever_somebody_did_to_it() {
     }
 }
 
+/// Returns the machine of each host, in the order of their names.
+fn taken(hosts: &[Terms], nodes: &[Node], avoided: &[&str]) -> Vec<String> {
+    let names = ["a", "b", "c"].map(str::to_owned).into_iter();
+    let found = assign(
+        &names.zip(hosts.iter().cloned()).collect(),
+        nodes,
+        &avoided.iter().copied().collect(),
+    );
+    found.values().map(|it| it.as_ref().unwrap().title().to_owned()).collect()
+}
+
 #[test]
-fn machines_that_are_locked_or_avoided_are_taken_last() {
-    let nodes = rack(&[
-        json!({"uuid": "1", "name": "m1", "provision_state": "available"}),
-        json!({"uuid": "2", "name": "m2", "provision_state": "available", "reservation": "c"}),
-        json!({"uuid": "3", "name": "m3", "provision_state": "manageable"}),
-    ]);
-    let terms = Terms { provide: true, ..Terms::default() };
-    let hosts = |names: &[&str]| names.iter().map(|it| ((*it).into(), terms.clone())).collect();
-    let taken = |names: &[&str], avoided: &[&str]| {
-        let avoided = avoided.iter().copied().collect();
-        let found = assign(&hosts(names), &nodes, &avoided);
-        let titles = found.values().map(|it| it.as_ref().unwrap().title().to_owned());
-        titles.collect::<Vec<_>>()
+fn machines_go_by_name_those_that_are_locked_or_avoided_last_and_the_only_fitting_one_first() {
+    let available = |name: &str| Node {
+        uuid: name.to_owned(),
+        name: Some(name.to_owned()),
+        provision_state: State::Available,
+        ..Node::default()
     };
-    assert_eq!(taken(&["a"], &[]), ["m1"]);
-    assert_eq!(taken(&["a"], &["1"]), ["m3"]);
-    assert_eq!(taken(&["a", "b", "c"], &["1"]), ["m3", "m1", "m2"]);
+    let by_name = [available("m2"), available("m1")];
+    assert_eq!(taken(&[Terms::default(), Terms::default()], &by_name, &[]), ["m1", "m2"]);
+
+    let mut nodes = [available("m1"), available("m2"), available("m3")];
+    nodes[1].reservation = Some("c".into());
+    nodes[2].provision_state = State::Manageable;
+    let terms = || Terms { provide: true, ..Terms::default() };
+    assert_eq!(taken(&[terms()], &nodes, &[]), ["m1"]);
+    assert_eq!(taken(&[terms()], &nodes, &["m1"]), ["m3"]);
+    assert_eq!(taken(&[terms(), terms(), terms()], &nodes, &["m1"]), ["m3", "m1", "m2"]);
+
+    let mut nodes = [available("m1"), available("m2")];
+    nodes[0].traits = vec!["CUSTOM_GPU".into()];
+    let (set, gpu) =
+        (Machine::default(), Machine { traits: nodes[0].traits.clone(), ..Machine::default() });
+    let hosts = [&set, &gpu].map(|it| Terms::merged(&set, it));
+    assert_eq!(taken(&hosts, &nodes, &[]), ["m2", "m1"]);
 }
 
 #[test]
@@ -468,7 +486,7 @@ fn an_active_machine_is_powered_on_and_never_deployed_again_by_itself() {
 #[test]
 fn a_host_that_goes_gives_its_machine_back_as_it_was_asked() {
     let released =
-        |state: &str, policy| release(Some(&ours(state, &desired())), &desired().instance, policy);
+        |state: &str, policy| release(&ours(state, &desired()), &desired().instance, policy);
     let (back, keep) = (DeprovisionPolicy::Deprovision, DeprovisionPolicy::Retain);
     for state in ["active", "deploy failed", "wait call-back", "rescue failed", "service failed"] {
         assert_eq!(released(state, back), Next::Do(Step::Tell(Verb::Deleted)), "{state}");
@@ -489,9 +507,8 @@ fn a_host_that_goes_gives_its_machine_back_as_it_was_asked() {
     assert_eq!(released("wait call-back", keep), waits);
     assert_eq!(released("error", back), Next::Stop(Cause::UndeployFailed));
     assert_eq!(released("deploy hold", keep), Next::Stop(Cause::Held));
-    assert_eq!(release(None, "a", back), Next::Done { is_current: true });
     // Ironic removes the reservation whether it could undeploy the machine or not.
-    let unreserved = |state: &str| release(Some(&node(state)), &desired().instance, back);
+    let unreserved = |state: &str| release(&node(state), &desired().instance, back);
     assert_eq!(unreserved("error"), Next::Stop(Cause::UndeployFailed));
     assert_eq!(unreserved("deleting"), waits);
     for state in ["cleaning", "available", "active", "manageable"] {
@@ -502,9 +519,8 @@ fn a_host_that_goes_gives_its_machine_back_as_it_was_asked() {
 #[test]
 fn the_identity_of_an_instance_is_a_uuid_that_never_changes() {
     // A changed one would deploy a second machine for each host after an upgrade.
-    assert_eq!(instance_uuid("set", "compute-0", ""), GOLDEN);
-    assert_ne!(instance_uuid("set", "compute-1", ""), GOLDEN);
-    assert_ne!(instance_uuid("set", "compute-0", "again"), GOLDEN);
+    assert_eq!(instance_uuid("set", "compute-0"), GOLDEN);
+    assert_ne!(instance_uuid("set", "compute-1"), GOLDEN);
 }
 
 const GOLDEN: &str = "b0cf78a6-741c-85ca-8eba-56c60dce83bd";
@@ -637,35 +653,6 @@ fn whoever_gets_no_machine_is_told_what_excluded_how_many() {
     assert_eq!(told, "Ironic has no machine; enroll one");
 }
 
-#[test]
-fn the_first_host_by_name_gets_the_first_machine_by_name() {
-    let nodes = rack(&[
-        json!({"uuid": "1", "name": "m2", "provision_state": "available"}),
-        json!({"uuid": "2", "name": "m1", "provision_state": "available"}),
-    ]);
-    let hosts = BTreeMap::from(["a", "b"].map(|it| (it.to_owned(), Terms::default())));
-    let found = assign(&hosts, &nodes, &BTreeSet::new());
-    let names: Vec<&str> = found.values().map(|it| it.as_ref().unwrap().title()).collect();
-    assert_eq!(names, ["m1", "m2"]);
-}
-
-#[test]
-fn a_host_that_could_take_any_machine_leaves_the_only_fitting_one_to_another() {
-    let nodes = rack(&[
-        json!({"uuid": "1", "name": "m1", "provision_state": "available", "traits": ["CUSTOM_GPU"]}),
-        json!({"uuid": "2", "name": "m2", "provision_state": "available"}),
-    ]);
-    let gpu = Machine { traits: vec!["CUSTOM_GPU".into()], ..Machine::default() };
-    let set = Machine::default();
-    let hosts = BTreeMap::from([
-        ("a".to_owned(), Terms::merged(&set, &set)),
-        ("b".to_owned(), Terms::merged(&set, &gpu)),
-    ]);
-    let found = assign(&hosts, &nodes, &BTreeSet::new());
-    let names: Vec<&str> = found.values().map(|it| it.as_ref().unwrap().title()).collect();
-    assert_eq!(names, ["m2", "m1"]);
-}
-
 /// One act of a controller: what it reads, which of its hosts it serves, and whether its request is
 /// sent.
 #[derive(Clone, Debug)]
@@ -694,7 +681,7 @@ fn hosts() -> BTreeMap<String, Terms> {
 /// Hashing takes most of the time of unoptimized tests.
 static INSTANCES: LazyLock<BTreeMap<(usize, &str), String>> = LazyLock::new(|| {
     let keys = (0..2).flat_map(|set| ["a", "b", "c"].map(|host| (set, host)));
-    keys.map(|(set, host)| ((set, host), instance_uuid(&format!("set-{set}"), host, ""))).collect()
+    keys.map(|(set, host)| ((set, host), instance_uuid(&format!("set-{set}"), host))).collect()
 });
 
 /// The network data of a host's ramdisk: only one of three hosts has it.
@@ -848,13 +835,12 @@ proptest! {
         for dead in dies.into_iter().chain([false; 12]) {
             for instance in instances() {
                 let is_its = |it: &&Node| it.is_of(&instance) || ramdisk::is_left(it, &instance);
-                let node = ironic.nodes.iter().find(is_its).cloned();
-                let Next::Do(step) = release(node.as_ref(), &instance, DeprovisionPolicy::Deprovision)
+                let Some(node) = ironic.nodes.iter().find(is_its).cloned() else { continue };
+                let Next::Do(step) = release(&node, &instance, DeprovisionPolicy::Deprovision)
                 else {
                     continue;
                 };
                 if !dead {
-                    let node = node.unwrap();
                     let _ = ironic.ask(&step.request(&node, &instance, &RequestValues::default()));
                 }
             }

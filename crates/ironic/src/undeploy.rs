@@ -34,8 +34,7 @@ pub fn policy(node: &Node, wanted: Option<DeprovisionPolicy>) -> DeprovisionPoli
 ///
 /// # Assumptions
 /// The machine was read after the last request for it was answered.
-pub fn release(node: Option<&Node>, instance: &str, policy: DeprovisionPolicy) -> Next {
-    let Some(node) = node else { return Next::Done { is_current: true } };
+pub fn release(node: &Node, instance: &str, policy: DeprovisionPolicy) -> Next {
     if !node.is_of(instance) {
         return undeployed(node, instance);
     }
@@ -110,34 +109,17 @@ fn undeployed(node: &Node, instance: &str) -> Next {
     if !is_left(node, instance) {
         return done;
     }
-    match &node.provision_state {
-        _ if node.is_busy() => wait(Cause::Locked),
-        State::Available => Next::Do(Step::Reserve(left(node, false))),
-        // The cleaning is over: a retired machine does not become available again.
-        State::Manageable if node.retired => Next::Do(Step::Reserve(left(node, false))),
-        State::CleanFailed => Next::Stop(Cause::CleanFailed),
-        State::Enroll
-        | State::Verifying
-        | State::Manageable
-        | State::Inspecting
-        | State::InspectWait
-        | State::InspectFailed
-        | State::Cleaning
-        | State::CleanWait
-        | State::CleanHold
-        | State::Deploying
-        | State::WaitCallBack
-        | State::DeployHold
-        | State::DeployFailed
-        | State::Active
-        | State::Deleting
-        | State::Error
-        | State::Adopting
-        | State::AdoptFailed
-        | State::Rescue(_)
-        | State::RescueFailed(_)
-        | State::Service(_)
-        | State::ServiceFailed
-        | State::Other(_) => wait(Cause::Working),
+    if node.is_busy() {
+        return wait(Cause::Locked);
+    }
+    if node.provision_state == State::CleanFailed {
+        return Next::Stop(Cause::CleanFailed);
+    }
+    // The cleaning is over: a retired machine does not become available again.
+    let end = if node.retired { State::Manageable } else { State::Available };
+    if [State::Available, end].contains(&node.provision_state) {
+        Next::Do(Step::Reserve(left(node, false)))
+    } else {
+        wait(Cause::Working)
     }
 }

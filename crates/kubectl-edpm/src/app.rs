@@ -3,19 +3,21 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
+use api::dataplane::node::REDEPLOY as NODE_REDEPLOY;
 use api::dataplane::{Deployment, Node};
 use api::nova::ExternalCompute;
 use clap::CommandFactory as _;
+use clap_complete::Shell;
 use kube::ResourceExt;
 use kube::api::ListParams;
+use nova_config::annotations::REDEPLOY;
 use serde_json::json;
 
-use crate::args::{Args, Command, Output, Shell, Status};
+use crate::args::{Args, Command, Output, Status};
 use crate::clock::now;
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, Kind};
 use crate::complete::{self, Next};
 use crate::error::{Error, Result};
-use crate::option_sources::ConfigPath;
 use crate::retry::order::{Order, Target};
 use crate::status::{self, Row, View};
 use crate::terminal::Terminal;
@@ -63,11 +65,6 @@ async fn answer(
 }
 
 fn completion(shell: Shell, terminal: &mut Terminal<'_>) -> Result<ExitCode> {
-    let shell = match shell {
-        Shell::Bash => clap_complete::Shell::Bash,
-        Shell::Zsh => clap_complete::Shell::Zsh,
-        Shell::Fish => clap_complete::Shell::Fish,
-    };
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut Args::command(), "kubectl-edpm", &mut text);
     terminal.out.write_all(&text)?;
@@ -90,7 +87,7 @@ async fn following(words: &[String], terminal: &mut Terminal<'_>) -> Result<Exit
 }
 
 async fn nodes(words: &[String]) -> Result<Vec<(String, String)>> {
-    let cluster = Cluster::connect(&complete::access(words)).await?;
+    let cluster = Cluster::connect(&complete::access(Args::command(), words)).await?;
     let nodes = cluster.api::<Node>().list_metadata(&ListParams::default()).await;
     let nodes = nodes.map_err(|it| cluster.error(&it))?;
     Ok(nodes.items.iter().map(|it| (it.name_any(), String::new())).collect())
@@ -104,13 +101,10 @@ async fn differences(
 ) -> Result<ExitCode> {
     let snapshot = cluster.snapshot(false).await?;
     let host = cluster.host_in(&snapshot, node)?;
-    let options = fetch::options(cluster, &snapshot, host.name).await?;
-    let given = match (&options, host.node.node_set()) {
-        (None, Some(_)) => fetch::listed(cluster, &host).await?,
-        (Some(_), _) | (None, None) => None,
+    let road = match fetch::options(cluster, &host).await? {
+        None if host.node.node_set().is_some() => fetch::listed(cluster, &host).await?,
+        road => road,
     };
-    let of_service = given.as_ref().map(ConfigPath::Service);
-    let road = options.as_ref().map(ConfigPath::Compute).or(of_service);
     let text = diff::text(&host, road.as_ref(), terminal.paint);
     write!(terminal.out, "{text}")?;
     Ok(if text.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
@@ -125,17 +119,20 @@ async fn retry(
     terminal: &mut Terminal<'_>,
 ) -> Result<ExitCode> {
     let snapshot = cluster.snapshot(false).await?;
-    let value = now().as_second().to_string();
     for order in retry::orders(&snapshot, &cluster.namespace, name, is_forced)? {
         match order {
             Order::Deployment(wanted) => {
                 let made = cluster.create::<Deployment>(&wanted).await?;
-                let kind = "openstackdataplanedeployment.dataplane.openstack.org";
-                writeln!(terminal.out, "{kind}/{} created", made.name_any())?;
+                writeln!(terminal.out, "{} created", printed::<Deployment>(&made.name_any()))?;
             }
             Order::Annotation { target, name, is_off } => {
-                annotate(cluster, target, &name, &value).await?;
-                writeln!(terminal.out, "{}/{name} annotated", target.printed())?;
+                let object = match target {
+                    Target::Node => annotate::<Node>(cluster, &name, NODE_REDEPLOY).await?,
+                    Target::Compute => {
+                        annotate::<ExternalCompute>(cluster, &name, REDEPLOY).await?
+                    }
+                };
+                writeln!(terminal.out, "{object} annotated")?;
                 if is_off {
                     writeln!(
                         terminal.err,
@@ -149,13 +146,16 @@ async fn retry(
     Ok(ExitCode::SUCCESS)
 }
 
-async fn annotate(cluster: &Cluster, target: Target, name: &str, value: &str) -> Result<()> {
-    let annotations = json!({ target.annotation(): value });
-    let change = json!({ "metadata": { "annotations": annotations } });
-    match target {
-        Target::Node => cluster.merge::<Node>(name, &change).await,
-        Target::Compute => cluster.merge::<ExternalCompute>(name, &change).await,
-    }
+/// Sets an annotation to the current time, and returns the object as kubectl names it.
+async fn annotate<K: Kind>(cluster: &Cluster, name: &str, annotation: &str) -> Result<String> {
+    let annotations = json!({ annotation: now().as_second().to_string() });
+    cluster.merge::<K>(name, &json!({ "metadata": { "annotations": annotations } })).await?;
+    Ok(printed::<K>(name))
+}
+
+/// Returns an object as kubectl names it.
+fn printed<K: Kind>(name: &str) -> String {
+    format!("{}.{}/{name}", K::kind(&()).to_lowercase(), K::group(&()))
 }
 
 async fn status(
@@ -197,7 +197,7 @@ fn table(
         };
         return Ok(writeln!(terminal.err, "No resources found{place}.")?);
     }
-    let view = View::new(asked, terminal.paint, now());
+    let view = View { asked, paint: terminal.paint, now: now() };
     for line in status::lines(rows, view) {
         writeln!(terminal.out, "{line}")?;
     }

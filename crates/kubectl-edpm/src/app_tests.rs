@@ -2,6 +2,7 @@
 
 use clap::Parser as _;
 use kube::Client;
+use nova_config::annotations::DEFAULT_CONFIG;
 use serde_json::Value;
 use testkit::fake_api::{FakeApi, Request};
 
@@ -123,18 +124,6 @@ impl Server {
 }
 
 #[tokio::test]
-async fn status_lists_the_namespace_or_all_of_them() {
-    let server = Server::new();
-    let printed = server.run(&["status", "-o", "json"]).await.unwrap();
-    let document: Value = serde_json::from_str(&printed.out).unwrap();
-    assert_eq!(document["nodes"].as_array().map(Vec::len), Some(4));
-    let all = server.run(&["status", "-A", "edpm-compute-0"]).await.unwrap();
-    assert!(all.out.starts_with("NAMESPACE ") && all.out.lines().count() == 2, "{}", all.out);
-    let error = server.run(&["status", "nobody"]).await.err().unwrap();
-    assert!(error.starts_with("Error from server (NotFound): "), "{error}");
-}
-
-#[tokio::test]
 async fn a_cluster_without_the_kinds_and_one_without_nodes_are_told_apart() {
     let error = Server(FakeApi::default()).run(&["status"]).await.err().unwrap();
     let text = "error: the server doesn't have a resource type \"openstackdataplanenodes\": the \
@@ -157,29 +146,30 @@ async fn the_short_explanation_ends_with_the_cause() {
 }
 
 #[tokio::test]
-async fn a_trace_that_stops_ends_with_one_and_an_error_with_more() {
-    let server = Server::new();
-    let printed = server.run(&TRACE).await.unwrap();
-    assert_eq!(printed.code, ExitCode::SUCCESS, "{}", printed.out);
-    server.runs_end(json!({ "JobStatus": "Failed", "reason": "HostUnreachable" }));
-    let printed = server.run(&[&TRACE[..], &["--ask"]].concat()).await.unwrap();
-    assert_eq!(printed.code, ExitCode::from(1), "{}", printed.out);
-    let args = Args::try_parse_from([&["kubectl-edpm"][..], &TRACE].concat()).unwrap();
-    assert_eq!(Error::message("x").exit_code(&args.command), ExitCode::from(2));
-}
-
-#[tokio::test]
 async fn trace_and_diff_read_what_options_are_made_from() {
     let server = Server::new();
     let words = ["trace", "nova.conf", "[libvirt]", "cpu_models", "--node", "edpm-compute-0"];
     let pod = "nova-edpm-compute-0-5555555555-abcdef0123-xyz12";
     let expected = include_str!("../testdata/trace.txt").replace("nova-pod", pod);
-    assert_eq!(server.run(&words).await.unwrap().out, expected);
+    let printed = server.run(&words).await.unwrap();
+    assert_eq!((printed.out, printed.code), (expected, ExitCode::SUCCESS));
     let same = server.run(&["diff", "edpm-compute-0"]).await.unwrap();
     assert_eq!((same.out.as_str(), same.code), ("", ExitCode::SUCCESS));
     let other = server.run(&["diff", "edpm-compute-2"]).await.unwrap();
     assert_eq!(other.code, ExitCode::from(1));
     assert!(other.out.contains("nothing was deployed yet"), "{}", other.out);
+}
+
+#[tokio::test]
+async fn a_nodes_own_default_configuration_counts_before_its_roles() {
+    let server = Server::new();
+    let mut node = testdata::snapshot().nodes.remove(0);
+    node.annotations_mut().insert(DEFAULT_CONFIG.to_owned(), "own-defaults".to_owned());
+    server.put("apis/dataplane.openstack.org/v1beta1", "openstackdataplanenodes", &node);
+    let text = server.run(&TRACE).await.unwrap().out;
+    let words =
+        "ConfigMap openstack/own-defaults, which the node or its role names, has no such text";
+    assert!(text.contains(words), "{text}");
 }
 
 const TRACE: [&str; 6] =
@@ -208,6 +198,7 @@ async fn a_run_that_could_not_ask_is_told_and_goes_too() {
     let printed = server.run(&[&TRACE[..], &["--ask"]].concat()).await.unwrap();
     let words = "nova-compute could not be asked: HostUnreachable";
     assert!(printed.out.contains(words), "{}", printed.out);
+    assert_eq!(printed.code, ExitCode::from(1));
     assert_eq!(server.requests("DELETE").len(), 1);
     server.0.forget("openstackansibleees");
     let printed = server.run(&[&TRACE[..], &["--ask"]].concat()).await.unwrap();

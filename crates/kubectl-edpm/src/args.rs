@@ -6,8 +6,10 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 
 /// Text below the help of the program: the first commands to try.
 const FIRST: &str = "\
@@ -91,7 +93,7 @@ pub enum Command {
     /// Writes what a shell needs to complete `kubectl-edpm`.
     Completion {
         /// The shell.
-        #[arg(value_enum)]
+        #[arg(value_parser = shells())]
         shell: Shell,
     },
     /// Tells kubectl's completion what can follow.
@@ -103,15 +105,9 @@ pub enum Command {
     },
 }
 
-/// A shell that completes.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
-pub enum Shell {
-    /// bash.
-    Bash,
-    /// zsh.
-    Zsh,
-    /// fish.
-    Fish,
+/// Takes those of the shells that kubectl completes in too.
+fn shells() -> impl TypedValueParser<Value = Shell> {
+    PossibleValuesParser::new(["bash", "zsh", "fish"]).try_map(|it| it.parse::<Shell>())
 }
 
 /// What `logs` shows.

@@ -153,18 +153,15 @@ impl Cluster {
         })
     }
 
-    /// Reads an object; a missing one is an error.
-    pub async fn get<K: Kind>(&self, name: &str) -> Result<K> {
-        self.api().get(name).await.map_err(|it| self.error(&it))
-    }
-
     /// Reads an object that may be missing or that the user may not read; other failures are
     /// errors.
     pub async fn read<K: Kind>(&self, name: &str) -> Result<Read<K>> {
-        match self.get(name).await {
+        match self.api().get(name).await.map_err(|it| self.error(&it)) {
             Ok(object) => Ok(Read::Found(object)),
             Err(error) if error.is_not_found() => Ok(Read::Missing),
-            Err(Error::Server { code: 401 | 403, message, .. }) => Ok(Read::Refused(message)),
+            Err(Error::Server(status)) if matches!(status.code, 401 | 403) => {
+                Ok(Read::Refused(status.message))
+            }
             Err(error) => Err(error),
         }
     }

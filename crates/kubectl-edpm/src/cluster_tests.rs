@@ -51,7 +51,7 @@ async fn a_proxy_that_does_not_let_through_is_named() {
     let api = Server::start().await;
     let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let cluster = api.cluster(CLUSTER, &format!("http://me:secret@{closed}"), "");
-    let text = cluster.get::<Node>("n0").await.unwrap_err().to_string();
+    let text = cluster.read::<Node>("n0").await.unwrap_err().to_string();
     let start = format!("Unable to connect to the server: proxy {closed}: ");
     assert!(text.starts_with(&start) && text.contains("refused"), "{text}");
 }

@@ -1,9 +1,7 @@
 //! Shell completion for kubectl, which runs `kubectl_complete-edpm` with cobra's protocol.
 
-use std::path::PathBuf;
-
 use clap::builder::Str;
-use clap::{Arg, Command};
+use clap::{Arg, Command, FromArgMatches as _};
 
 use crate::args::Access;
 
@@ -52,20 +50,11 @@ pub fn lines(words: &[(String, String)], last: &str) -> String {
     chosen.map(line).collect::<Vec<_>>().concat() + NO_FILES + "\n"
 }
 
-/// Returns the cluster options among the words typed so far.
-pub fn access(words: &[String]) -> Access {
-    let value = |long: &str, short: &str| {
-        words.iter().enumerate().rev().find_map(|(idx, word)| {
-            let joined = word.strip_prefix(long).and_then(|it| it.strip_prefix('='));
-            let is_flag = word == long || (word == short && !short.is_empty());
-            joined.or_else(|| words.get(idx + 1).map(String::as_str).filter(|_| is_flag))
-        })
-    };
-    Access {
-        namespace: value("--namespace", "-n").map(str::to_owned),
-        context: value("--context", "").map(str::to_owned),
-        kubeconfig: value("--kubeconfig", "").map(PathBuf::from),
-    }
+/// Returns the cluster options among the words typed so far, which need not be a whole command.
+pub fn access(command: Command, words: &[String]) -> Access {
+    let words = ["kubectl-edpm"].into_iter().chain(words.iter().map(String::as_str));
+    let found = command.ignore_errors(true).try_get_matches_from(words);
+    found.and_then(|it| Access::from_arg_matches(&it)).unwrap_or_default()
 }
 
 /// Returns the subcommand that the words select, and how many of its positional arguments are
@@ -171,8 +160,10 @@ mod tests {
 
     #[test]
     fn the_cluster_is_the_one_that_the_words_name() {
-        let access = access(&words("-n openstack --context=prod logs "));
+        let access = access(Args::command(), &words("-n openstack --context=prod logs "));
         assert_eq!(access.namespace.as_deref(), Some("openstack"));
         assert_eq!(access.context.as_deref(), Some("prod"));
+        let behind = super::access(Args::command(), &words("logs -f --namespace=other --service "));
+        assert_eq!(behind.namespace.as_deref(), Some("other"));
     }
 }

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use api::nova::ConfigFile;
-use api::shared::SourceKind;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::ResourceExt;
 use nova_config::oslo::{Entry, parse};
 use nova_config::rendered_secret::CONFIG_FILES;
+use operator_core::data_sources::SourceRef;
 use operator_core::{hash, upstream_hash};
 
 pub use nova_config::file_names::is_loaded as is_read;
@@ -23,7 +23,7 @@ pub struct File {
     /// Kind, namespace and name of the object that it originates from; empty when unknown.
     pub source: String,
     /// The object that runs mount it from.
-    pub object: Object,
+    pub object: SourceRef,
     /// The first 12 hex digits of its SHA-256.
     pub digest: String,
     /// The same for its text without secret values, as the play reports it.
@@ -54,9 +54,9 @@ impl Content {
         let binary = config_map.binary_data.clone().unwrap_or_default();
         let applied = config_map.annotations().get(APPLIED);
         let applied = applied.and_then(|it| serde_json::from_str::<ConfigMap>(it).ok());
-        let object = Object { kind: SourceKind::ConfigMap, name: config_map.name_any() };
-        let mut files = keys(&object, namespace, &texts, String::as_bytes);
-        files.extend(keys(&object, namespace, &binary, |it| &it.0));
+        let object = SourceRef::config_map(namespace, &config_map.name_any());
+        let mut files = keys(&object, &texts, String::as_bytes);
+        files.extend(keys(&object, &binary, |it| &it.0));
         Self {
             files,
             hash: upstream_hash::of_config_map(&texts, &binary),
@@ -67,46 +67,29 @@ impl Content {
     /// Reads a Secret.
     pub fn of_secret(secret: &Secret, namespace: &str) -> Self {
         let data = secret.data.clone().unwrap_or_default();
-        let object = Object { kind: SourceKind::Secret, name: secret.name_any() };
+        let object = SourceRef::secret(namespace, &secret.name_any());
         let type_ = secret.type_.as_deref().unwrap_or_default();
         let hash = upstream_hash::of_secret(&data, type_);
-        Self { files: keys(&object, namespace, &data, |it| &it.0), hash, applied: None }
+        Self { files: keys(&object, &data, |it| &it.0), hash, applied: None }
     }
 }
 
-fn keys<T>(
-    object: &Object,
-    namespace: &str,
-    data: &BTreeMap<String, T>,
-    bytes: fn(&T) -> &[u8],
-) -> Vec<File> {
-    data.iter().map(|(key, it)| File::of_key(object, namespace, key, bytes(it))).collect()
+fn keys<T>(object: &SourceRef, data: &BTreeMap<String, T>, bytes: fn(&T) -> &[u8]) -> Vec<File> {
+    data.iter().map(|(key, it)| File::of_key(object, key, bytes(it))).collect()
 }
 
-/// A ConfigMap or Secret whose keys are files.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Object {
-    /// Whether it is a Secret.
-    pub kind: SourceKind,
-    /// Its name.
-    pub name: String,
-}
-
-impl Object {
-    /// Returns kind, namespace and name as text.
-    pub fn title(&self, namespace: &str) -> String {
-        let kind = self.kind.as_str();
-        format!("{kind} {namespace}/{}", self.name)
-    }
+/// Returns kind, namespace and name as text.
+pub fn title(object: &SourceRef) -> String {
+    object.kind.title(&object.key.to_string())
 }
 
 impl File {
     /// Creates a file from one key of an object, which is also its source.
-    pub fn of_key(object: &Object, namespace: &str, name: &str, content: &[u8]) -> Self {
+    pub fn of_key(object: &SourceRef, name: &str, content: &[u8]) -> Self {
         let text = String::from_utf8_lossy(content);
         Self {
             name: name.to_owned(),
-            source: object.title(namespace),
+            source: title(object),
             object: object.clone(),
             digest: hash::of_bytes(content)[..DIGEST].to_owned(),
             open_digest: hash::of_bytes(without_secrets(&text))[..DIGEST].to_owned(),
@@ -177,10 +160,10 @@ pub fn files(secret: &Secret) -> Vec<File> {
     let sources: BTreeMap<&str, &str> =
         listed.iter().map(|it| (it.name.as_str(), it.source.as_str())).collect();
     let data = secret.data.iter().flatten().filter(|(name, _)| is_read(name));
-    let object = Object { kind: SourceKind::Secret, name: secret.name_any() };
+    let object = SourceRef::secret(&secret.namespace().unwrap_or_default(), &secret.name_any());
     data.map(|(name, content)| File {
         source: sources.get(name.as_str()).copied().unwrap_or_default().to_owned(),
-        ..File::of_key(&object, "", name, &content.0)
+        ..File::of_key(&object, name, &content.0)
     })
     .collect()
 }
@@ -275,8 +258,8 @@ mod tests {
         let text = "[DEFAULT]\ntransport_url = rabbit://nova:hunter2@h/\ndebug = true\n\
                     memcache = http://u:hunter2@h, http://h\n[keystone]\n#Admin-Password: hunter2\n  \
                     hunter2\nx = 1\n";
-        let object = Object { kind: SourceKind::Secret, name: "s".into() };
-        let of = |text: &str| File::of_key(&object, "ns", "01-nova.conf", text.as_bytes());
+        let object = SourceRef::secret("ns", "s");
+        let of = |text: &str| File::of_key(&object, "01-nova.conf", text.as_bytes());
         let file = of(text);
         assert_eq!(file.open_digest, "595d1c78f778");
         assert_ne!(file.digest, file.open_digest);

@@ -81,7 +81,7 @@ pub fn stage_with<'a>(host: &Host<'a>, service: &str) -> Stage<'a> {
     stage.deployment = host.deployments.iter().copied().find(is_owner);
     stage.desired = services(stage.deployment, host.node_set);
     // What a deployment has brought stays until another one has come to the service.
-    for record in stage.services.to_mut().iter_mut().filter(|it| it.state == RunState::Pending) {
+    for record in stage.services.iter_mut().filter(|it| it.state == RunState::Pending) {
         if let Some(hash) = record.deployed_hash.clone() {
             (record.state, record.hash) = (RunState::Succeeded, hash);
         }

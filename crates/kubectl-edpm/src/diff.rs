@@ -2,15 +2,15 @@
 //! them.
 
 use api::conditions::READY;
-use nova_config::conf::{DEFAULT_FILE, OVERRIDE_FILE};
 use nova_config::oslo::{Entry, parse};
+use nova_config::services::{LIBVIRT, NOVA, NOVA_REGISTERED};
 
-use crate::cluster::Read;
 use crate::color::{Paint, Tone};
+use crate::conditions::said;
 use crate::config_files::{files, shown};
 use crate::host::{Host, Progress, Step};
-use crate::option_sources::{ConfigPath, DefaultConfig, Options};
-use crate::stage::{Phase, Stage};
+use crate::option_sources::{ConfigPath, Options};
+use crate::stage::{Phase, Stage, heading};
 
 mod brought;
 pub mod changes;
@@ -30,8 +30,8 @@ fn of_stage(
     paint: Paint,
 ) -> String {
     let (options, given) = match (stage.phase, road) {
-        (Phase::Nova, Some(ConfigPath::Compute(options))) => (Some(*options), None),
-        (Phase::Deploy, Some(ConfigPath::Service(given))) => (None, Some(*given)),
+        (Phase::Nova, Some(ConfigPath::Compute(options))) => (Some(&**options), None),
+        (Phase::Deploy, Some(ConfigPath::Service(given))) => (None, Some(&**given)),
         (Phase::Prepare | Phase::Nova | Phase::Deploy, _) => (None, None),
     };
     let unrendered = options.map(|it| unrendered(it, paint)).unwrap_or_default();
@@ -39,17 +39,12 @@ fn of_stage(
     if changes == Changes::None && unrendered.is_empty() {
         return String::new();
     }
-    let heading = if stage.name.is_empty() {
-        format!("{} (not made yet)", stage.kind)
-    } else {
-        format!("{} {}", stage.kind, stage.name)
-    };
-    let mut out = paint.text(Tone::Bold, &heading) + "\n";
+    let mut out = paint.text(Tone::Bold, &heading(stage.kind, stage.name)) + "\n";
     match &changes {
         Changes::None => {}
         Changes::Never if stage.name.is_empty() => {
-            let ready = stage.condition(READY).map(|it| format!("{}: {}", it.reason, it.message));
-            out += &format!("  {}\n", ready.unwrap_or_default());
+            let ready = stage.condition(READY).map(said).unwrap_or_default();
+            out += &format!("  {ready}\n");
         }
         Changes::Never => {
             out += "  nothing was deployed yet, so all of it would be: ";
@@ -109,20 +104,23 @@ fn inputs(names: &[String], is_cut: bool, options: Option<&Options<'_>>, paint: 
 
 /// Returns the services of a compute that depend on any of the inputs.
 fn services(names: &[String]) -> Vec<&'static str> {
-    let of_nova = |it: &String| {
-        ["customServiceConfig", "novaComputeContainerImage"].contains(&it.as_str())
-            || ["ConfigMap ", "NovaCell ", "Secret "].iter().any(|begin| it.starts_with(begin))
+    // nova reads single keys of Secrets, and libvirt a certificate as a whole.
+    let of_libvirt =
+        |it: &str| it == "novaLibvirtContainerImage" || is_secret(it) && it.split(' ').count() == 2;
+    let begins = ["ConfigMap ", "NovaCell ", "defaultConfigOverwrite "];
+    let of_nova = |it: &str| {
+        let fields = ["customServiceConfig", "novaComputeContainerImage", "nova-migration-ssh-key"];
+        fields.contains(&it)
+            || begins.iter().any(|begin| it.starts_with(begin))
+            || is_secret(it) && !of_libvirt(it)
     };
-    let of_libvirt = |it: &String| it == "novaLibvirtContainerImage";
-    let mut services = Vec::new();
-    if names.iter().any(|it| !of_nova(it)) {
-        services.push("libvirt");
-    }
-    if names.iter().any(|it| !of_libvirt(it)) {
-        services.push("nova");
-    }
-    services.push("nova-registered");
-    services
+    let libvirt = names.iter().any(|it| !of_nova(it)).then_some(LIBVIRT);
+    let nova = names.iter().any(|it| !of_libvirt(it)).then_some(NOVA);
+    libvirt.into_iter().chain(nova).chain([NOVA_REGISTERED]).collect()
+}
+
+fn is_secret(input: &str) -> bool {
+    input.starts_with("Secret ")
 }
 
 /// Removes services that have already run with these inputs while others are in progress or fail.
@@ -151,14 +149,11 @@ fn still_due(
 fn unrendered(options: &Options<'_>, paint: Paint) -> String {
     let Some(secret) = options.secret.found() else { return String::new() };
     let rendered = files(secret);
-    let of =
-        |name: &str| rendered.iter().find(|it| it.name == name).map(|it| it.entries.as_slice());
-    let custom = options.compute.spec.custom_service_config.as_deref().unwrap_or_default();
-    let mut out = compared(OVERRIDE_FILE, of(OVERRIDE_FILE).unwrap_or_default(), custom, paint);
-    if let Some(DefaultConfig { text: Read::Found((_, text)), .. }) = &options.default_config {
-        out += &compared(DEFAULT_FILE, of(DEFAULT_FILE).unwrap_or_default(), text, paint);
-    }
-    out
+    let compared = |(name, text)| {
+        let file = rendered.iter().find(|it| it.name == name);
+        compared(name, file.map(|it| it.entries.as_slice()).unwrap_or_default(), text, paint)
+    };
+    options.written().into_iter().map(compared).collect()
 }
 
 fn compared(file: &str, rendered: &[Entry], written: &str, paint: Paint) -> String {

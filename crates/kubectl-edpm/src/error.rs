@@ -5,6 +5,7 @@ use std::io;
 use std::process::ExitCode;
 
 use kube::config::KubeconfigError;
+use kube::core::Status;
 
 use crate::args::Command;
 
@@ -15,15 +16,8 @@ pub enum Error {
     #[error("error: {0}")]
     Told(String),
     /// An error response of the API server.
-    #[error("Error from server ({reason}): {message}")]
-    Server {
-        /// The reason of the `Status` object, `Unknown` if it is empty.
-        reason: String,
-        /// The message of the `Status` object.
-        message: String,
-        /// The HTTP status code.
-        code: u16,
-    },
+    #[error("Error from server ({}): {}", reason(.0), .0.message)]
+    Server(Box<Status>),
     /// The server, as `host:port`, refused the connection.
     #[error(
         "The connection to the server {0} was refused - did you specify the right host or port?"
@@ -48,24 +42,15 @@ impl Error {
 
     /// Returns the server's `NotFound` error for a node.
     pub fn no_such_node(name: &str) -> Self {
-        Self::Server {
-            reason: "NotFound".to_owned(),
-            message: format!(
-                "openstackdataplanenodes.dataplane.openstack.org \"{name}\" not found"
-            ),
-            code: 404,
-        }
+        let kind = "openstackdataplanenodes.dataplane.openstack.org";
+        let text = format!("{kind} \"{name}\" not found");
+        Self::Server(Status::failure(&text, "NotFound").with_code(404).boxed())
     }
 
     /// Converts an error of the client; `server` is the `host:port` that it connected to.
     pub fn of_client(error: &kube::Error, server: &str) -> Self {
         if let kube::Error::Api(status) = error {
-            let reason = match status.reason.as_str() {
-                "" => "Unknown",
-                reason => reason,
-            };
-            let (reason, message) = (reason.to_owned(), status.message.clone());
-            return Self::Server { reason, message, code: status.code };
+            return Self::Server(status.clone());
         }
         let causes = causes(error);
         let is_refused = |it: &io::Error| it.kind() == io::ErrorKind::ConnectionRefused;
@@ -90,7 +75,7 @@ impl Error {
 
     /// Whether the server has no such object or no such kind (404).
     pub fn is_not_found(&self) -> bool {
-        matches!(self, Self::Server { code: 404, .. })
+        matches!(self, Self::Server(status) if status.code == 404)
     }
 
     /// Whether the reader of the output closed the pipe, which is not a failure.
@@ -105,6 +90,11 @@ impl Error {
     }
 }
 
+/// Returns the reason of a response, `Unknown` if it is empty.
+fn reason(status: &Status) -> &str {
+    if status.reason.is_empty() { "Unknown" } else { &status.reason }
+}
+
 /// Returns the text of the last source of an error.
 pub(crate) fn root_cause(error: &(dyn StdError + 'static)) -> String {
     causes(error).last().map(ToString::to_string).unwrap_or_default()
@@ -112,19 +102,11 @@ pub(crate) fn root_cause(error: &(dyn StdError + 'static)) -> String {
 
 /// Returns an error followed by its sources, the root cause last.
 fn causes<'a>(error: &'a (dyn StdError + 'static)) -> Vec<&'a (dyn StdError + 'static)> {
-    let mut causes = vec![error];
-    let mut next: &'a (dyn StdError + 'static) = error;
-    while let Some(cause) = next.source() {
-        causes.push(cause);
-        next = cause;
-    }
-    causes
+    std::iter::successors(Some(error), |&it| it.source()).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use kube::core::Status;
-
     use super::*;
 
     #[test]

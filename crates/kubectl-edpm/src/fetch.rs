@@ -26,27 +26,19 @@ use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::logs;
 use crate::option_names::OptionNames;
-use crate::option_sources::{DefaultConfig, Options, ServiceSources};
-use crate::snapshot::Snapshot;
+use crate::option_sources::{ConfigPath, DefaultConfig, Options, ServiceSources};
 use crate::stage::Stage;
-use crate::trace::inputs::Generated;
+use crate::trace::inputs::{Generated, Snippet};
 
 /// The label that the Job controller sets on its pods.
 const JOB_LABEL: &str = "batch.kubernetes.io/job-name";
 
-/// Returns the sources of a node's compute configuration, or `None` when the operator deploys no compute
-/// there.
-pub async fn options<'a>(
-    cluster: &Cluster,
-    caches: &'a Snapshot,
-    node: &str,
-) -> Result<Option<Options<'a>>> {
-    let namespace = cluster.namespace.as_str();
-    let compute = caches.compute(namespace, node).filter(|it| !it.is_observed());
-    let Some(compute) = compute else { return Ok(None) };
-    let of_node = caches.nodes.iter().find(|it| it.name_any() == node);
-    let role = of_node.and_then(|it| caches.role(namespace, it.spec.role.as_deref()?));
-    let named = role.and_then(|it| it.annotations().get(DEFAULT_CONFIG));
+/// Returns the compute of a host with the sources of its configuration, or `None` when the operator
+/// deploys no compute there.
+pub async fn options<'a>(cluster: &Cluster, host: &Host<'a>) -> Result<Option<ConfigPath<'a>>> {
+    let Some(compute) = host.compute.filter(|it| !it.is_observed()) else { return Ok(None) };
+    let of_role = || host.role.and_then(|it| it.annotations().get(DEFAULT_CONFIG));
+    let named = host.node.annotations().get(DEFAULT_CONFIG).or_else(of_role);
     let default_config = match named.filter(|it| !it.is_empty()) {
         Some(name) => {
             let text = match cluster.read::<ConfigMap>(name).await? {
@@ -59,7 +51,7 @@ pub async fn options<'a>(
         None => None,
     };
     let secret = cluster.read(&compute_secret_name(&compute.name_any())).await?;
-    Ok(Some(Options { compute, default_config, secret }))
+    Ok(Some(ConfigPath::Compute(Box::new(Options { compute, default_config, secret }))))
 }
 
 /// Returns the key and text of a default configuration: [`DEFAULT_FILE`], or the only key. Returns
@@ -75,20 +67,19 @@ fn default_text(object: &ConfigMap) -> Option<(String, String)> {
     }
 }
 
-/// Returns the Job and pod of the newest run of a service; `None` when the run is not kept or has
-/// no Job yet.
+/// Returns the Job and pod of the newest run of a service; missing too when the run is not kept or
+/// has no Job yet.
 pub async fn job_of(
     cluster: &Cluster,
     host: &Host<'_>,
     stage: &Stage<'_>,
     service: &str,
-) -> Result<(Option<Read<Job>>, Option<Read<Pod>>)> {
-    let run = host.progress(stage).into_iter().find(|it| it.service == service);
-    let Some((run, job)) = run.and_then(|it| it.run).and_then(|it| Some((it, logs::job_of(it)?)))
-    else {
-        return Ok((None, None));
+) -> Result<(Read<Job>, Read<Pod>)> {
+    let run = host.service(stage, service).and_then(|it| it.run);
+    let Some((run, job)) = run.and_then(|it| Some((it, logs::job_of(it)?))) else {
+        return Ok((Read::Missing, Read::Missing));
     };
-    Ok((Some(cluster.read(job).await?), Some(pod_of(cluster, run).await?)))
+    Ok((cluster.read(job).await?, pod_of(cluster, run).await?))
 }
 
 /// Returns the nova service of a host, in order of preference: a listed one that sets the option, a
@@ -99,7 +90,7 @@ pub async fn given(
     host: &Host<'_>,
     named: &OptionNames,
     file: Option<&str>,
-) -> Result<Option<ServiceSources>> {
+) -> Result<Option<ConfigPath<'static>>> {
     let all = candidates(cluster, host).await?;
     let rank = |it: &ServiceSources| {
         let is_default = it.service.labels().contains_key(DEFAULT_LABEL);
@@ -117,12 +108,13 @@ pub async fn given(
     if !given.sets(named, None) {
         given.beside = beside(cluster, &given, named).await?;
     }
-    Ok(Some(given))
+    Ok(Some(ConfigPath::Service(Box::new(given))))
 }
 
 /// Returns the first service of type nova that the host lists.
-pub async fn listed(cluster: &Cluster, host: &Host<'_>) -> Result<Option<ServiceSources>> {
-    Ok(candidates(cluster, host).await?.into_iter().find(|it| it.is_listed))
+pub async fn listed(cluster: &Cluster, host: &Host<'_>) -> Result<Option<ConfigPath<'static>>> {
+    let listed = candidates(cluster, host).await?.into_iter().find(|it| it.is_listed);
+    Ok(listed.map(|it| ConfigPath::Service(Box::new(it))))
 }
 
 /// Returns all services of type nova with their sources, in the order of the host's list.
@@ -182,7 +174,7 @@ async fn beside(
 ) -> Result<Vec<File>> {
     let all = match cluster.list_known::<ConfigMap>(false).await {
         // Not every user may list ConfigMaps.
-        Err(Error::Server { code: 401 | 403, .. }) => vec![],
+        Err(Error::Server(status)) if matches!(status.code, 401 | 403) => vec![],
         all => all?,
     };
     let is_named = |it: &ConfigMap| {
@@ -193,22 +185,30 @@ async fn beside(
     };
     let others = all.iter().filter(|it| !is_named(it));
     let files = others.flat_map(|it| Content::of_config_map(it, &cluster.namespace).files);
-    Ok(files.filter(|it| is_read(&it.name) && !named.entries(&it.entries).is_empty()).collect())
+    Ok(files.filter(|it| is_read(&it.name) && named.is_in(it)).collect())
 }
 
 /// Reads the ConfigMaps of a file of generated manifests, which may not have been applied.
 pub fn generated(path: &Path, namespace: &str) -> Result<Generated> {
-    let shown = path.display().to_string();
-    let text = std::fs::read_to_string(path);
-    let text = text.map_err(|it| Error::message(format!("{shown}: {it}")))?;
-    let documents =
-        yaml::documents::<Value>(&text).map_err(|it| Error::message(format!("{shown}: {it}")))?;
+    let Snippet { path, text } = snippet(path)?;
+    let documents = yaml::documents::<Value>(&text).map_err(|it| unreadable(&path, &it))?;
     let config_maps = documents.into_iter().filter(|it| it["kind"] == "ConfigMap");
     let read = config_maps.map(serde_json::from_value::<ConfigMap>);
-    let all = read.collect::<std::result::Result<Vec<_>, _>>();
-    let all = all.map_err(|it| Error::message(format!("{shown}: {it}")))?;
-    let files = all.iter().flat_map(|it| Content::of_config_map(it, namespace).files);
-    Ok(Generated { path: shown, files: files.collect() })
+    let all: Vec<ConfigMap> =
+        read.collect::<std::result::Result<_, _>>().map_err(|it| unreadable(&path, &it))?;
+    let files = all.iter().flat_map(|it| Content::of_config_map(it, namespace).files).collect();
+    Ok(Generated { path, files })
+}
+
+/// Reads a file of the user.
+pub fn snippet(path: &Path) -> Result<Snippet> {
+    let shown = path.display().to_string();
+    let text = std::fs::read_to_string(path).map_err(|it| unreadable(&shown, &it))?;
+    Ok(Snippet { path: shown, text })
+}
+
+fn unreadable(path: &str, cause: &dyn std::fmt::Display) -> Error {
+    Error::message(format!("{path}: {cause}"))
 }
 
 /// Returns the pod that the status of the run names, else the newest pod of its Job.

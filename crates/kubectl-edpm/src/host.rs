@@ -4,12 +4,13 @@ use std::fmt;
 
 use api::ansibleee::{AnsibleEe, HostOutcome, JobStatus};
 use api::conditions::{ConditionStatus, READY};
-use api::dataplane::{Deployment, Node, NodeSet, RunState, ServiceRun};
+use api::dataplane::condition_types::UP_TO_DATE;
+use api::dataplane::{Deployment, Node, NodeSet, Role, RunState, ServiceRun};
+use api::nova::{Cell, ExternalCompute};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::run_engine::Run;
 
-use crate::conditions::UP_TO_DATE;
 use crate::kinds::DEPLOYMENT;
 use crate::object_meta::place;
 use crate::run::{job_status, owner_of, service_of};
@@ -26,10 +27,12 @@ pub struct Host<'a> {
     pub node: &'a Node,
     /// The object that the host inherits from, a role or a node set, if any.
     pub group: Option<Group<'a>>,
-    /// The address for Ansible, as `host:port`.
-    pub address: Option<String>,
-    /// Whether it leaves its node set, or the object that describes it or its compute is being deleted.
-    pub is_deleting: bool,
+    /// The role that it inherits from, where that exists.
+    pub role: Option<&'a Role>,
+    /// Its compute, if any.
+    pub compute: Option<&'a ExternalCompute>,
+    /// The cell of its compute, where that exists.
+    pub cell: Option<&'a Cell>,
     /// Its stages, in the order in which they run.
     pub stages: Vec<Stage<'a>>,
     /// The runs that target it, oldest first.
@@ -70,13 +73,7 @@ pub enum Step {
 
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Pending => "Pending",
-            Self::Queued => "Queued",
-            Self::Running => "Running",
-            Self::Succeeded => "Succeeded",
-            Self::Failed => "Failed",
-        })
+        fmt::Debug::fmt(self, f)
     }
 }
 
@@ -112,6 +109,11 @@ impl<'a> Host<'a> {
     pub fn progress<'b>(&self, stage: &'b Stage<'a>) -> Vec<Progress<'b>> {
         // Records of services that are no longer listed are irrelevant.
         stage.desired.iter().map(|it| self.of_service(stage, it)).collect()
+    }
+
+    /// Returns the progress of one service of a stage; `None` when the stage has no such service.
+    pub fn service<'b>(&self, stage: &'b Stage<'a>, name: &str) -> Option<Progress<'b>> {
+        self.progress(stage).into_iter().find(|it| it.service == name)
     }
 
     /// Returns the service of a stage that runs or is queued, else the first that has not

@@ -1,6 +1,5 @@
 //! `trace`: reads the sources of an option and, with `--ask`, queries the host by a run.
 
-use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -18,24 +17,17 @@ use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::kinds::{NODE, NODE_SET};
 use crate::option_names::{self, OptionNames};
-use crate::option_sources::{ConfigPath, Options, ServiceSources};
+use crate::option_sources::ConfigPath;
 use crate::query_run::{pattern, question};
 use crate::run::job_status;
-use crate::snapshot::Snapshot;
 use crate::stage::{Phase, Stage};
 use crate::terminal::Terminal;
 use crate::trace::answer::Answer;
-use crate::trace::inputs::{Snippet, TraceInputs};
+use crate::trace::inputs::TraceInputs;
 use crate::{fetch, trace};
 
 /// How long to wait for an answer, including the time in the queue.
 const PATIENCE: Duration = Duration::from_mins(10);
-
-/// The sources of the host's nova configuration.
-enum Found<'a> {
-    Compute(Box<Options<'a>>),
-    Service(Box<ServiceSources>),
-}
 
 /// Prints the origin of an option, and exits with 1 when it is not in force or that is unknown.
 pub async fn way(
@@ -45,33 +37,31 @@ pub async fn way(
 ) -> Result<ExitCode> {
     let file = option_names::asked_file(&requested.option)?;
     let (section, key) = option_names::asked(&requested.option)?;
-    let snippet = requested.snippet.as_deref().map(snippet).transpose()?;
+    let snippet = requested.snippet.as_deref().map(fetch::snippet).transpose()?;
     let manifests = requested.generated.as_deref();
     let generated = manifests.map(|it| fetch::generated(it, &cluster.namespace)).transpose()?;
     let snapshot = cluster.snapshot(false).await?;
     let host = cluster.host_in(&snapshot, &requested.node)?;
-    let named = OptionNames::new(&section, &key, of_release(cluster, &snapshot, host.name));
-    let found = found(cluster, &snapshot, &host, &named, file.as_deref()).await?;
-    if let (Found::Compute(_), Some(generated)) = (&found, &generated) {
+    let named = OptionNames::new(&section, &key, of_release(&host));
+    let road = match fetch::options(cluster, &host).await? {
+        None => fetch::given(cluster, &host, &named, file.as_deref()).await?,
+        // Such a node gets nova's configuration from that alone.
+        compute => compute,
+    };
+    let road = road.ok_or_else(|| no_nova(&host))?;
+    if let (ConfigPath::Compute(_), Some(generated)) = (&road, &generated) {
         return Err(Error::message(format!(
             "{}: no manifests bring options to {}, but its NovaExternalCompute does",
             generated.path, host.name
         )));
     }
-    let (stage, service) = stage(&host, &found)?;
+    let (stage, service) = stage(&host, &road)?;
     let (job, pod) = fetch::job_of(cluster, &host, &stage, &service).await?;
     let answer = if requested.ask {
-        let option = named
-            .names
-            .first()
-            .map_or((section.as_str(), key.as_str()), |it| (it.0.as_str(), it.1.as_str()));
-        Some(answer(cluster, &host, option, terminal).await?)
+        let (section, key) = &named.names[0];
+        Some(answer(cluster, &host, (section, key), terminal).await?)
     } else {
         None
-    };
-    let road = match &found {
-        Found::Compute(options) => ConfigPath::Compute(options),
-        Found::Service(given) => ConfigPath::Service(given),
     };
     let seen = TraceInputs {
         host: &host,
@@ -89,51 +79,25 @@ pub async fn way(
     Ok(if trace.is_in_force { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
-fn snippet(path: &Path) -> Result<Snippet> {
-    let shown = path.display().to_string();
-    let text = std::fs::read_to_string(path);
-    let text = text.map_err(|it| Error::message(format!("{shown}: {it}")))?;
-    Ok(Snippet { path: shown, text })
-}
-
 /// Returns the stage that deploys nova's configuration to a host, and the service that does so.
-fn stage<'a>(host: &Host<'a>, found: &Found<'_>) -> Result<(Stage<'a>, String)> {
-    let (phase, service) = match found {
-        Found::Compute(_) => (Phase::Nova, nova_config::services::NOVA.to_owned()),
-        Found::Service(given) if host.node.node_set().is_some() => {
+fn stage<'a>(host: &Host<'a>, road: &ConfigPath<'_>) -> Result<(Stage<'a>, String)> {
+    let (phase, service) = match road {
+        ConfigPath::Compute(_) => (Phase::Nova, nova_config::services::NOVA.to_owned()),
+        ConfigPath::Service(given) if host.node.node_set().is_some() => {
             let service = given.service.name_any();
             return Ok((stage_with(host, &service), service));
         }
-        Found::Service(given) => (Phase::Prepare, given.service.name_any()),
+        ConfigPath::Service(given) => (Phase::Prepare, given.service.name_any()),
     };
     let stage = host.stages.iter().find(|it| it.phase == phase);
     Ok((stage.cloned().ok_or_else(|| no_nova(host))?, service))
 }
 
 /// Returns the nova release whose options apply.
-fn of_release(cluster: &Cluster, snapshot: &Snapshot, node: &str) -> Release {
-    let compute = snapshot.compute(&cluster.namespace, node);
-    let cell = compute.and_then(|it| snapshot.cell(&cluster.namespace, &it.spec.cell_name));
+fn of_release(host: &Host<'_>) -> Release {
     // The default release for cells that name none is an option of the operator, unknown here.
-    release::release_of_cell(cell, Release::newest()).release().unwrap_or_else(Release::newest)
-}
-
-/// Finds the sources; a node with a `NovaExternalCompute` that the operator deploys gets nova's
-/// configuration from that alone.
-async fn found<'a>(
-    cluster: &Cluster,
-    caches: &'a Snapshot,
-    host: &Host<'_>,
-    named: &OptionNames,
-    file: Option<&str>,
-) -> Result<Found<'a>> {
-    if let Some(options) = fetch::options(cluster, caches, host.name).await? {
-        return Ok(Found::Compute(Box::new(options)));
-    }
-    match fetch::given(cluster, host, named, file).await? {
-        Some(given) => Ok(Found::Service(Box::new(given))),
-        None => Err(no_nova(host)),
-    }
+    let release = release::release_of_cell(host.cell, Release::newest());
+    release.release().unwrap_or_else(Release::newest)
 }
 
 fn no_nova(host: &Host<'_>) -> Error {

@@ -13,8 +13,3 @@ pub fn place(object: &impl ResourceExt) -> (&str, &str) {
 pub fn created(object: &impl ResourceExt) -> Option<Timestamp> {
     object.meta().creation_timestamp.as_ref().map(|it| it.0)
 }
-
-/// Whether an object is being deleted.
-pub fn is_deleted(object: &impl ResourceExt) -> bool {
-    object.meta().deletion_timestamp.is_some()
-}

@@ -56,6 +56,16 @@ impl OptionNames {
         self.names.iter().rev().flat_map(of).collect()
     }
 
+    /// Returns the values that the entries set the option to, the effective one last.
+    pub fn values(&self, entries: &[Entry]) -> Vec<String> {
+        self.entries(entries).into_iter().map(|it| it.value.clone()).collect()
+    }
+
+    /// Whether a file sets the option.
+    pub fn is_in(&self, file: &File) -> bool {
+        !self.entries(&file.entries).is_empty()
+    }
+
     /// Returns the file and entry that take effect, or `None` when no file sets the option.
     pub fn winner<'a>(&self, files: &'a [File]) -> Option<(&'a File, &'a Entry)> {
         let last = |it: &'a File| Some((it, *self.entries(&it.entries).last()?));

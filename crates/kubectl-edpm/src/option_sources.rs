@@ -3,6 +3,7 @@
 use api::dataplane::Service;
 use api::nova::ExternalCompute;
 use k8s_openapi::api::core::v1::Secret;
+use nova_config::conf::{DEFAULT_FILE, OVERRIDE_FILE};
 use operator_core::data_sources::NamedSource as Source;
 
 use crate::cluster::Read;
@@ -11,13 +12,13 @@ use crate::option_names::OptionNames;
 
 /// The source of a host's nova configuration.
 pub enum ConfigPath<'a> {
-    /// A `NovaExternalCompute`.
-    Compute(&'a Options<'a>),
+    /// A `NovaExternalCompute`, which the operator deploys.
+    Compute(Box<Options<'a>>),
     /// A service of type nova.
-    Service(&'a ServiceSources),
+    Service(Box<ServiceSources>),
 }
 
-/// The default configuration that a role names.
+/// The default configuration that a node or its role names.
 #[derive(Clone, Debug)]
 pub struct DefaultConfig {
     /// The name of the ConfigMap.
@@ -31,10 +32,21 @@ pub struct DefaultConfig {
 pub struct Options<'a> {
     /// The compute.
     pub compute: &'a ExternalCompute,
-    /// The default configuration that its role names, if any.
+    /// The default configuration that its node or role names, if any.
     pub default_config: Option<DefaultConfig>,
     /// The Secret with the rendered files.
     pub secret: Read<Secret>,
+}
+
+impl Options<'_> {
+    /// Returns the texts that users have written, as far as they can be read, each with the file that
+    /// is rendered from it.
+    pub fn written(&self) -> Vec<(&'static str, &str)> {
+        let custom = self.compute.spec.custom_service_config.as_deref().unwrap_or_default();
+        let default = self.default_config.as_ref().and_then(|it| it.text.found());
+        let default = default.map(|(_, text)| (DEFAULT_FILE, text.as_str()));
+        [(OVERRIDE_FILE, custom)].into_iter().chain(default).collect()
+    }
 }
 
 /// A service of type nova, with its sources.
@@ -64,7 +76,7 @@ impl ServiceSources {
     /// Whether a source sets the option, in this file if one is named.
     pub fn sets(&self, named: &OptionNames, file: Option<&str>) -> bool {
         let is_asked = |it: &&File| file.is_none_or(|file| it.name == file);
-        self.files().filter(is_asked).any(|it| !named.entries(&it.entries).is_empty())
+        self.files().filter(is_asked).any(|it| named.is_in(it))
     }
 
     /// Returns the files that nova-compute would read, in its order, or `None` when the user may

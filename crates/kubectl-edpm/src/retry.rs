@@ -5,6 +5,7 @@ use api::ansibleee::{AnsibleEe, HostOutcome};
 use api::conditions::READY;
 use kube::ResourceExt;
 
+use crate::conditions::said;
 use crate::error::{Error, Result};
 use crate::host::{Host, Step};
 use crate::kinds::DEPLOYMENT;
@@ -61,11 +62,10 @@ fn nothing_failed(host: &Host<'_>) -> Error {
         ));
     }
     let ready = host.open_stage().and_then(|it| it.condition(READY));
-    let waits = ready.map(|it| format!(", which waits: {}: {}", it.reason, it.message));
+    let waits = ready.map(|it| format!(", which waits: {}", said(it))).unwrap_or_default();
     Error::message(format!(
-        "nothing has failed on {}{}; --force runs every service again",
-        host.name,
-        waits.unwrap_or_default()
+        "nothing has failed on {}{waits}; --force runs every service again",
+        host.name
     ))
 }
 
@@ -83,19 +83,15 @@ fn of_run(
              its spec, or delete it and create it again"
         )));
     };
+    let hosts = hosts(run, is_forced)?;
     if kind == "NovaExternalCompute" {
         let compute = snapshot.computes.iter().find(|it| place(*it) == (namespace, owner));
         let is_off = compute.is_some_and(|it| it.spec.deploy == Some(false));
-        check(run, is_forced, failed(run))?;
         let (target, name) = (Target::Compute, owner.to_owned());
         return Ok(vec![Order::Annotation { target, name, is_off }]);
     }
     if kind == DEPLOYMENT {
-        return retry_plan::of_run(snapshot, namespace, run, check(run, is_forced, failed(run))?);
-    }
-    let mut hosts = check(run, is_forced, failed(run))?;
-    if hosts.is_empty() {
-        hosts = run.spec.hosts.iter().map(|it| it.name.clone()).collect();
+        return retry_plan::of_run(snapshot, namespace, run, owner, hosts);
     }
     let order = |name: String| {
         let host = snapshot.host(namespace, &name);
@@ -105,20 +101,19 @@ fn of_run(
     Ok(hosts.into_iter().map(order).collect())
 }
 
-fn check(run: &AnsibleEe, is_forced: bool, failed: Vec<String>) -> Result<Vec<String>> {
-    if failed.is_empty() && !is_forced {
-        return Err(Error::message(format!(
+/// Returns the hosts that failed in a run; with `is_forced` all of its hosts if none did.
+fn hosts(run: &AnsibleEe, is_forced: bool) -> Result<Vec<String>> {
+    let hosts = run.status.iter().flat_map(|it| &it.hosts);
+    let failed = hosts.filter(|it| it.result != HostOutcome::Ok).map(|it| it.name.clone());
+    let failed: Vec<String> = failed.collect();
+    match (failed.is_empty(), is_forced) {
+        (false, _) => Ok(failed),
+        (true, true) => Ok(run.spec.hosts.iter().map(|it| it.name.clone()).collect()),
+        (true, false) => Err(Error::message(format!(
             "no host of OpenStackAnsibleEE {} has failed; --force runs their services again",
             run.name_any()
-        )));
+        ))),
     }
-    Ok(failed)
-}
-
-fn failed(run: &AnsibleEe) -> Vec<String> {
-    let hosts = run.status.as_ref().map(|it| it.hosts.as_slice()).unwrap_or_default();
-    let is_bad = |it: &HostOutcome| *it != HostOutcome::Ok;
-    hosts.iter().filter(|it| is_bad(&it.result)).map(|it| it.name.clone()).collect()
 }
 
 #[cfg(test)]

@@ -1,11 +1,10 @@
 //! The objects that a command has read, and the hosts that they describe.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use api::ansibleee::AnsibleEe;
 use api::conditions::{Condition, READY, find};
-use api::dataplane::{Deployment, Node, NodeSet, Role, ServiceRun};
+use api::dataplane::{Deployment, Node, NodeSet, Role};
 use api::nova::{Cell, ExternalCompute};
 use nova_config::conditions::COMPUTE_CONDITION;
 use nova_config::services::{LIBVIRT, NOVA, NOVA_REGISTERED};
@@ -13,7 +12,7 @@ use nova_config::services::{LIBVIRT, NOVA, NOVA_REGISTERED};
 use crate::deployments::{self, BySet};
 use crate::host::{Host, is_called};
 use crate::kinds::{NODE, NODE_SET};
-use crate::object_meta::{created, is_deleted, place};
+use crate::object_meta::{created, place};
 use crate::stage::{Group, Phase, Stage};
 
 /// The objects of one namespace, or of all.
@@ -50,24 +49,6 @@ impl Snapshot {
         let called = |it: &&Node| place(*it).0 == namespace && is_called(it, name);
         let node = named.or_else(|| self.nodes.iter().find(called))?;
         Some(Index::of(self).host(node))
-    }
-
-    /// Returns the compute of a node, or `None` when it has none.
-    pub fn compute(&self, namespace: &str, node: &str) -> Option<&ExternalCompute> {
-        let is_it = |it: &&ExternalCompute| {
-            it.spec.dataplane_node_name == node && place(*it).0 == namespace
-        };
-        self.computes.iter().find(is_it)
-    }
-
-    /// Returns the role with this name.
-    pub fn role(&self, namespace: &str, name: &str) -> Option<&Role> {
-        self.roles.iter().find(|it| place(*it) == (namespace, name))
-    }
-
-    /// Returns the cell with this name.
-    pub fn cell(&self, namespace: &str, name: &str) -> Option<&Cell> {
-        self.cells.iter().find(|it| place(*it) == (namespace, name))
     }
 }
 
@@ -123,73 +104,70 @@ impl<'a> Index<'a> {
 
     fn host(&self, node: &'a Node) -> Host<'a> {
         let (namespace, name) = place(node);
-        let status = node.status.as_ref();
-        let address = status.and_then(|it| it.address.as_deref());
         let deployments = deployments::of_node(node, &self.deployments);
         let node_set = node.node_set().and_then(|it| self.node_sets.get(&(namespace, it)).copied());
         let role = node.spec.role.as_deref();
-        let role = role.map(|it| (it, self.roles.get(&(namespace, it)).copied()));
-        let mut stages = vec![match node.node_set() {
-            Some(_) => deploy(node, node_set, &deployments),
-            None => prepare(node, role.and_then(|it| it.1)),
-        }];
+        let role = role.and_then(|it| self.roles.get(&(namespace, it)).copied());
         let compute = self.computes.get(&(namespace, name)).copied();
-        match compute {
-            Some(compute) => {
-                let mut stage = self.nova(namespace, compute);
-                // A compute that a user created may leave it to its node.
-                let inherited = status.and_then(|it| it.deploy);
-                stage.deploys = stage.deploys.or(inherited).filter(|_| !compute.is_observed());
-                stages.push(stage);
-            }
-            None => stages.extend(nova_to_come(node)),
-        }
-        let of_role = |(name, found): (&'a str, Option<&'a Role>)| Group {
-            kind: "OpenStackDataPlaneRole",
-            name,
-            conditions: found.map(Role::conditions),
+        let cell = compute.map(|it| (namespace, it.spec.cell_name.as_str()));
+        let cell = cell.and_then(|it| self.cells.get(&it).copied());
+        let first = match node.node_set() {
+            Some(_) => deploy(node, node_set, &deployments),
+            None => prepare(node, role),
         };
-        let of_set =
-            |name| Group { kind: NODE_SET, name, conditions: node_set.map(NodeSet::conditions) };
+        let nova = match compute {
+            Some(compute) => Some(nova(node, compute, cell)),
+            None => nova_to_come(node),
+        };
+        let address = node.status.as_ref().and_then(|it| it.address.as_deref());
         Host {
             namespace,
             name,
             node,
-            group: node.node_set().map(of_set).or_else(|| role.map(of_role)),
-            address: address.map(str::to_owned),
-            is_deleting: node.is_leaving() || compute.is_some_and(is_deleted),
-            stages,
+            group: group(node, node_set, role),
+            role,
+            compute,
+            cell,
+            stages: [first].into_iter().chain(nova).collect(),
             runs: self.runs(namespace, name, address),
             node_set,
             deployments,
         }
     }
+}
 
-    fn nova(&self, namespace: &'a str, compute: &'a ExternalCompute) -> Stage<'a> {
-        let status = compute.status.as_ref();
-        let cell = compute.spec.cell_name.as_str();
-        let of_cell = self.cells.get(&(namespace, cell));
-        Stage {
-            phase: Phase::Nova,
-            kind: "NovaExternalCompute",
-            name: place(compute).1,
-            conditions: status.map(|it| it.conditions.clone()).unwrap_or_default(),
-            services: recorded(status.map(|it| &it.services)),
-            desired: if compute.is_observed() {
-                vec![]
-            } else {
-                vec![LIBVIRT, NOVA, NOVA_REGISTERED]
-            },
-            deployed_inputs: status.map(|it| &it.deployed_inputs),
-            deploys: compute.spec.deploy,
-            deployment: None,
-            // That of an observed compute may be unknown.
-            below: (!cell.is_empty()).then(|| Group {
-                kind: "NovaCell",
-                name: cell,
-                conditions: of_cell.map(|it| it.conditions()),
-            }),
-        }
+/// Returns what a node inherits from: a node set, or a role.
+fn group<'a>(
+    node: &'a Node,
+    node_set: Option<&'a NodeSet>,
+    role: Option<&'a Role>,
+) -> Option<Group<'a>> {
+    if let Some(name) = node.node_set() {
+        return Some(Group { kind: NODE_SET, name, conditions: node_set.map(NodeSet::conditions) });
+    }
+    let conditions = role.map(Role::conditions);
+    Some(Group { kind: "OpenStackDataPlaneRole", name: node.spec.role.as_deref()?, conditions })
+}
+
+fn nova<'a>(node: &Node, compute: &'a ExternalCompute, cell: Option<&'a Cell>) -> Stage<'a> {
+    let status = compute.status.as_ref();
+    let is_deployed = !compute.is_observed();
+    // A compute that a user created may leave it to its node.
+    let inherited = || node.status.as_ref().and_then(|it| it.deploy);
+    let name = compute.spec.cell_name.as_str();
+    let cell = Group { kind: "NovaCell", name, conditions: cell.map(Cell::conditions) };
+    Stage {
+        phase: Phase::Nova,
+        kind: "NovaExternalCompute",
+        name: place(compute).1,
+        conditions: compute.conditions().to_vec(),
+        services: status.map(|it| it.services.clone()).unwrap_or_default(),
+        desired: if is_deployed { vec![LIBVIRT, NOVA, NOVA_REGISTERED] } else { vec![] },
+        deployed_inputs: status.map(|it| &it.deployed_inputs),
+        deploys: compute.spec.deploy.or_else(inherited).filter(|_| is_deployed),
+        // That of an observed compute may be unknown.
+        below: Some(cell).filter(|it| !it.name.is_empty()),
+        deployment: None,
     }
 }
 
@@ -201,13 +179,12 @@ fn prepare<'a>(node: &'a Node, role: Option<&'a Role>) -> Stage<'a> {
         phase: Phase::Prepare,
         kind: NODE,
         name: place(node).1,
-        conditions: status.map(|it| it.conditions.clone()).unwrap_or_default(),
-        services: recorded(status.map(|it| &it.services)),
+        conditions: node.conditions().to_vec(),
+        services: status.map(|it| it.services.clone()).unwrap_or_default(),
         desired: services.iter().map(String::as_str).collect(),
         deployed_inputs: status.map(|it| &it.deployed_inputs),
         deploys: status.and_then(|it| it.deploy),
-        below: None,
-        deployment: None,
+        ..Stage::default()
     }
 }
 
@@ -233,23 +210,12 @@ fn deploy<'a>(
 
 /// Returns the stage of a compute that is requested but not created yet; nova-operator reports the
 /// reason in a condition of the node.
-fn nova_to_come(node: &Node) -> Option<Stage<'_>> {
-    let conditions = &node.status.as_ref()?.conditions;
-    let condition = find(conditions, COMPUTE_CONDITION)?;
+fn nova_to_come<'a>(node: &Node) -> Option<Stage<'a>> {
+    let condition = find(node.conditions(), COMPUTE_CONDITION)?;
     Some(Stage {
         phase: Phase::Nova,
         kind: "NovaExternalCompute",
-        name: "",
         conditions: vec![Condition { type_: READY.to_owned(), ..condition.clone() }],
-        services: Cow::Borrowed(&[]),
-        desired: vec![],
-        deployed_inputs: None,
-        deploys: None,
-        below: None,
-        deployment: None,
+        ..Stage::default()
     })
-}
-
-fn recorded(services: Option<&Vec<ServiceRun>>) -> Cow<'_, [ServiceRun]> {
-    Cow::Borrowed(services.map(Vec::as_slice).unwrap_or_default())
 }

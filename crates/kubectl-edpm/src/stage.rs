@@ -1,6 +1,5 @@
 //! A stage: what one operator does on a host, with its phase, conditions and services.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -19,7 +18,7 @@ pub struct Group<'a> {
 }
 
 /// What one operator does on a host.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Stage<'a> {
     /// The phase that it belongs to.
     pub phase: Phase,
@@ -30,7 +29,7 @@ pub struct Stage<'a> {
     /// The conditions of that object.
     pub conditions: Vec<Condition>,
     /// The recorded progress of the services.
-    pub services: Cow<'a, [ServiceRun]>,
+    pub services: Vec<ServiceRun>,
     /// The names of the services, in order.
     pub desired: Vec<&'a str>,
     /// The digests of the inputs of the last completed deployment.
@@ -44,9 +43,10 @@ pub struct Stage<'a> {
 }
 
 /// The phases of a host.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Phase {
     /// The host is prepared for services.
+    #[default]
     Prepare,
     /// nova-compute is deployed.
     Nova,
@@ -56,12 +56,13 @@ pub enum Phase {
 
 impl fmt::Display for Phase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Prepare => "Prepare",
-            Self::Nova => "Nova",
-            Self::Deploy => "Deploy",
-        })
+        fmt::Debug::fmt(self, f)
     }
+}
+
+/// Returns kind and name of an object, whose name is empty while it does not exist.
+pub fn heading(kind: &str, name: &str) -> String {
+    if name.is_empty() { format!("{kind} (not made yet)") } else { format!("{kind} {name}") }
 }
 
 impl Stage<'_> {

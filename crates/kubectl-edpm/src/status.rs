@@ -92,8 +92,8 @@ fn row(host: &Host<'_>) -> Row {
             |it| it.message.clone(),
         ),
         up_to_date: host.up_to_date(),
-        address: host.address.clone(),
-        cell: host.stages.iter().find_map(|it| Some(it.below.as_ref()?.name.to_owned())),
+        address: host.node.status.as_ref().and_then(|it| it.address.clone()),
+        cell: host.compute.map(|it| it.spec.cell_name.clone()).filter(|it| !it.is_empty()),
         run: current.as_ref().and_then(name),
         notes: notes(host),
         created: created(host.node),
@@ -108,44 +108,38 @@ fn notes(host: &Host<'_>) -> Vec<String> {
     // A drained host's service is disabled.
     let disabled = of(SERVICE_UP).filter(|it| drained.is_none() && it.reason == "ServiceDisabled");
     let differs = of(CONFIGURATION_IN_SYNC).filter(|it| it.status == ConditionStatus::False);
-    let deleting = host.is_deleting.then(|| "Deleting".to_owned());
+    let is_deleting = host.node.is_leaving()
+        || host.compute.is_some_and(|it| it.metadata.deletion_timestamp.is_some());
+    let deleting = is_deleting.then(|| "Deleting".to_owned());
     let reasons = [drained, disabled, differs].into_iter().flatten().map(|it| it.reason.clone());
     deleting.into_iter().chain(reasons).collect()
 }
 
 /// The layout of the table.
 #[derive(Clone, Copy, Debug)]
-pub struct View {
-    /// Shows the columns of `-o wide`.
-    pub is_wide: bool,
-    /// Shows the namespace column.
-    pub has_namespace: bool,
+pub struct View<'a> {
+    /// The arguments of the command.
+    pub asked: &'a Status,
     /// The colours.
     pub paint: Paint,
     /// The current time, for ages.
     pub now: Timestamp,
 }
 
-impl View {
-    /// Creates the layout from the command's arguments.
-    pub fn new(asked: &Status, paint: Paint, now: Timestamp) -> Self {
-        Self {
-            is_wide: asked.output == Some(Output::Wide),
-            has_namespace: asked.all_namespaces,
-            paint,
-            now,
-        }
+impl View<'_> {
+    fn is_wide(self) -> bool {
+        self.asked.output == Some(Output::Wide)
     }
 }
 
 /// Returns the table: the header, then exactly one line per row.
-pub fn lines(rows: &[Row], view: View) -> Vec<String> {
+pub fn lines(rows: &[Row], view: View<'_>) -> Vec<String> {
     let mut header =
         vec!["GROUP", "NODE", "PHASE", "SERVICE", "READY", "REASON", "UPTODATE", "NOTES", "AGE"];
-    if view.has_namespace {
+    if view.asked.all_namespaces {
         header.insert(0, "NAMESPACE");
     }
-    if view.is_wide {
+    if view.is_wide() {
         header.extend(["ADDRESS", "CELL", "RUN", "MESSAGE"]);
     }
     let mut cells = vec![header.into_iter().map(str::to_owned).collect()];
@@ -170,7 +164,7 @@ pub fn document(rows: &[Row], output: Output) -> String {
 }
 
 impl Row {
-    fn cells(&self, view: View) -> Vec<String> {
+    fn cells(&self, view: View<'_>) -> Vec<String> {
         let or_none = |it: &Option<String>| it.clone().unwrap_or_else(|| "<none>".to_owned());
         let paint = view.paint;
         let service = match (&self.service, &self.state) {
@@ -198,10 +192,10 @@ impl Row {
             if self.notes.is_empty() { "-".to_owned() } else { self.notes.join(",") },
             age(self.created, view.now),
         ];
-        if view.has_namespace {
+        if view.asked.all_namespaces {
             cells.insert(0, self.namespace.clone());
         }
-        if view.is_wide {
+        if view.is_wide() {
             cells.extend([or_none(&self.address), or_none(&self.cell), or_none(&self.run)]);
             cells.push(self.message.clone());
         }
@@ -223,26 +217,24 @@ mod tests {
     use super::*;
     use crate::testdata;
 
-    fn view(is_wide: bool) -> View {
-        View {
-            is_wide,
-            has_namespace: false,
-            paint: Paint::default(),
-            now: testdata::NOW.parse().unwrap(),
-        }
+    static ASKED: Status =
+        Status { nodes: Vec::new(), all_namespaces: false, watch: false, output: None };
+
+    fn table_of(rows: &[Row]) -> Vec<String> {
+        let now = testdata::NOW.parse().unwrap();
+        lines(rows, View { asked: &ASKED, paint: Paint::default(), now })
     }
 
     #[test]
     fn each_host_has_its_phase_and_what_is_going_on() {
-        let rows = rows(&testdata::snapshot(), &[]);
-        let text = lines(&rows, view(false)).join("\n");
+        let text = table_of(&rows(&testdata::snapshot(), &[])).join("\n");
         assert_eq!(text, include_str!("../testdata/status.txt").trim_end());
     }
 
     #[test]
     fn hosts_of_node_sets_have_a_row_each_by_what_holds_there() {
         let snapshot = testdata::node_set();
-        let text = lines(&rows(&snapshot, &[]), view(false)).join("\n");
+        let text = table_of(&rows(&snapshot, &[])).join("\n");
         assert_eq!(text, include_str!("../testdata/status-node-set.txt").trim_end());
         for name in ["compute-6", "edpm-compute-6"] {
             let one = rows(&snapshot, &[name.to_owned()]);
@@ -276,7 +268,7 @@ mod tests {
         let now = testdata::NOW.parse().map(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time);
         snapshot.nodes[0].metadata.deletion_timestamp = Some(now.unwrap());
         assert_eq!(notes(&snapshot), ["Deleting", "Drained", "OutOfSync"]);
-        let text = lines(&rows(&snapshot, &[]), view(false))[1].clone();
+        let text = table_of(&rows(&snapshot, &[]))[1].clone();
         assert!(text.contains("Deleting,Drained,OutOfSync"), "{text}");
     }
 }

@@ -3,17 +3,21 @@
 use std::collections::BTreeMap;
 
 use api::ansibleee::AnsibleEe;
+use api::dataplane::Service;
 use api::yaml;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 use nova_config::rendered_secret::CONFIG_FILES;
+use operator_core::data_sources::sources_of;
 use operator_core::hash;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use crate::cluster::Read;
 use crate::config_files::{Content, File};
+use crate::option_sources::ServiceSources;
 use crate::snapshot::Snapshot;
 use crate::trace::answer::Answer;
 
@@ -71,6 +75,21 @@ pub(crate) fn only<K: DeserializeOwned>(kind: &str) -> K {
 fn of<K: DeserializeOwned>(objects: &[Value], kind: &str) -> Vec<K> {
     let chosen = objects.iter().filter(|it| it["kind"] == kind).cloned();
     chosen.map(|it| serde_json::from_value(it).unwrap()).collect()
+}
+
+/// A service that the host lists, with the contents of its sources.
+pub(crate) fn given(
+    service: Service,
+    contents: impl IntoIterator<Item = Read<Content>>,
+) -> ServiceSources {
+    ServiceSources {
+        sources: sources_of(&service.spec).into_iter().zip(contents).collect(),
+        service,
+        beside: vec![],
+        is_listed: true,
+        conflicting_service: None,
+        absent: vec![],
+    }
 }
 
 /// The role's default configuration.

@@ -82,11 +82,10 @@ fn effective<'a>(
     named: &OptionNames,
 ) -> EffectiveEntry<'a> {
     let winner = named.winner(file_steps.files.as_deref().unwrap_or_default());
-    let progress = seen.host.progress(seen.stage);
     EffectiveEntry {
         file_steps,
         winner,
-        progress: progress.into_iter().find(|it| it.service == file_steps.service),
+        progress: seen.host.service(seen.stage, &file_steps.service),
     }
 }
 

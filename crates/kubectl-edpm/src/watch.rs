@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 use std::pin::pin;
 use std::process::ExitCode;
 
-use api::ansibleee::AnsibleEe;
-use api::dataplane::{Deployment, Node, NodeSet, Role};
-use api::nova::ExternalCompute;
+use futures::future::ready;
 use futures::stream::{BoxStream, select_all};
 use futures::{StreamExt as _, TryStreamExt as _};
 use kube::runtime::watcher::{self, Event};
@@ -24,15 +22,12 @@ use crate::terminal::Terminal;
 /// The maximum number of changes that are applied before the rows are printed.
 const MAX_CHANGES: usize = 1_000;
 
-/// One watch event.
-enum Change {
-    Role(Box<Event<Role>>),
-    Node(Box<Event<Node>>),
-    NodeSet(Box<Event<NodeSet>>),
-    Deployment(Box<Event<Deployment>>),
-    Compute(Box<Event<ExternalCompute>>),
-    Run(Box<Event<AnsibleEe>>),
-}
+/// Applies one watch event to what is known, and to the lists of restarted watches until they are
+/// complete.
+type Change = Box<dyn FnOnce(&mut Snapshot, &mut Snapshot) + Send>;
+
+/// Returns the objects of a kind.
+type Of<K> = fn(&mut Snapshot) -> &mut Vec<K>;
 
 type Changes = BoxStream<'static, std::result::Result<Change, watcher::Error>>;
 
@@ -43,16 +38,16 @@ pub async fn statuses(
     terminal: &mut Terminal<'_>,
     mut snapshot: Snapshot,
 ) -> Result<ExitCode> {
-    let streams = streams(cluster, asked.all_namespaces, &snapshot).await?;
+    let streams = streams(cluster, asked.all_namespaces);
     let mut shown = Shown::default();
     show(&snapshot, asked, terminal, &mut shown)?;
-    let mut fresh = Fresh::default();
+    let mut fresh = Snapshot::default();
     // Changes that have arrived meanwhile are applied together.
     let mut all = pin!(select_all(streams).ready_chunks(MAX_CHANGES));
     while let Some(changes) = all.next().await {
         for change in changes {
             match change {
-                Ok(change) => fresh.apply(&mut snapshot, change),
+                Ok(change) => change(&mut snapshot, &mut fresh),
                 // The watch restarts by itself, with backoff.
                 Err(error) => writeln!(terminal.err, "the watch was cut off: {error}")?,
             }
@@ -83,7 +78,7 @@ fn show(
             }
         }
         None | Some(Output::Wide) => {
-            let view = View::new(asked, terminal.paint, now());
+            let view = View { asked, paint: terminal.paint, now: now() };
             let mut lines = status::lines(&rows, view).into_iter();
             if let Some(header) = lines.next().filter(|_| shown.is_empty() && !rows.is_empty()) {
                 writeln!(terminal.out, "{header}")?;
@@ -98,69 +93,41 @@ fn show(
     Ok(())
 }
 
-/// Returns the watch streams of all kinds that the cluster has.
-async fn streams(cluster: &Cluster, is_all: bool, snapshot: &Snapshot) -> Result<Vec<Changes>> {
-    let mut streams: Vec<Changes> =
-        vec![changes(cluster, is_all, Change::Role), changes(cluster, is_all, Change::Node)];
-    streams.extend(known(cluster, is_all, &snapshot.node_sets, Change::NodeSet).await?);
-    streams.extend(known(cluster, is_all, &snapshot.deployments, Change::Deployment).await?);
-    streams.extend(known(cluster, is_all, &snapshot.computes, Change::Compute).await?);
-    streams.extend(known(cluster, is_all, &snapshot.runs, Change::Run).await?);
-    Ok(streams)
-}
-
-/// Returns the watch stream of a kind, or `None` when the cluster does not have it, since its
-/// operator may not be installed.
-async fn known<K: Kind + Send + Sync + 'static>(
-    cluster: &Cluster,
-    is_all: bool,
-    objects: &[K],
-    of: fn(Box<Event<K>>) -> Change,
-) -> Result<Option<Changes>> {
-    let is_known = !objects.is_empty() || has_kind::<K>(cluster).await?;
-    Ok(is_known.then(|| changes(cluster, is_all, of)))
+/// Returns the watch streams of all kinds.
+fn streams(cluster: &Cluster, is_all: bool) -> Vec<Changes> {
+    vec![
+        changes(cluster, is_all, |it| &mut it.roles),
+        changes(cluster, is_all, |it| &mut it.nodes),
+        changes(cluster, is_all, |it| &mut it.node_sets),
+        changes(cluster, is_all, |it| &mut it.deployments),
+        changes(cluster, is_all, |it| &mut it.computes),
+        changes(cluster, is_all, |it| &mut it.runs),
+    ]
 }
 
 fn changes<K: Kind + Send + Sync + 'static>(
     cluster: &Cluster,
     all_namespaces: bool,
-    of: fn(Box<Event<K>>) -> Change,
+    of: Of<K>,
 ) -> Changes {
     let stream = watch(cluster.api_of::<K>(all_namespaces), watcher::Config::default());
-    stream.default_backoff().map_ok(move |it| of(Box::new(it))).boxed()
+    let change = move |event: Event<K>| -> Change {
+        Box::new(move |snapshot: &mut Snapshot, fresh: &mut Snapshot| {
+            apply(of(snapshot), of(fresh), event);
+        })
+    };
+    let stream = stream.default_backoff().filter(|it| ready(!it.as_ref().is_err_and(is_absent)));
+    stream.map_ok(change).boxed()
 }
 
-/// Whether the cluster has the kind. A watch of an absent kind would never start.
-async fn has_kind<K: Kind>(cluster: &Cluster) -> Result<bool> {
-    match cluster.api::<K>().list(&kube::api::ListParams::default().limit(1)).await {
-        Ok(_) => Ok(true),
-        Err(error) => match cluster.error(&error) {
-            error if error.is_not_found() => Ok(false),
-            error => Err(error),
-        },
-    }
+/// Whether the cluster does not have the kind, since its operator may not be installed yet.
+fn is_absent(error: &watcher::Error) -> bool {
+    let watcher::Error::InitialListFailed(kube::Error::Api(status)) = error else { return false };
+    status.code == 404
 }
 
-/// The initial lists of restarted watches until they are complete; objects that they lack were
-/// deleted meanwhile.
-#[derive(Default)]
-struct Fresh(Snapshot);
-
-impl Fresh {
-    fn apply(&mut self, snapshot: &mut Snapshot, change: Change) {
-        match change {
-            Change::Role(event) => apply(&mut snapshot.roles, &mut self.0.roles, *event),
-            Change::Node(event) => apply(&mut snapshot.nodes, &mut self.0.nodes, *event),
-            Change::NodeSet(event) => apply(&mut snapshot.node_sets, &mut self.0.node_sets, *event),
-            Change::Deployment(event) => {
-                apply(&mut snapshot.deployments, &mut self.0.deployments, *event);
-            }
-            Change::Compute(event) => apply(&mut snapshot.computes, &mut self.0.computes, *event),
-            Change::Run(event) => apply(&mut snapshot.runs, &mut self.0.runs, *event),
-        }
-    }
-}
-
+/// Applies an event. Until the list of a restarted watch is complete, it is in `fresh`; objects that
+/// it lacks were deleted meanwhile.
 fn apply<K: Resource>(objects: &mut Vec<K>, fresh: &mut Vec<K>, event: Event<K>) {
     let is_same = |a: &K, b: &K| (a.namespace(), a.name_any()) == (b.namespace(), b.name_any());
     match event {
@@ -177,31 +144,33 @@ fn apply<K: Resource>(objects: &mut Vec<K>, fresh: &mut Vec<K>, event: Event<K>)
 
 #[cfg(test)]
 mod tests {
+    use api::dataplane::Node;
+
     use super::*;
     use crate::testdata;
 
     #[test]
     fn a_restarted_watch_forgets_what_has_gone_and_repeats_nothing() {
         let mut snapshot = testdata::snapshot();
-        let (before, mut fresh) = (status::rows(&snapshot, &[]), Fresh::default());
+        let (before, mut fresh) = (status::rows(&snapshot, &[]), vec![]);
         let kept: Vec<Node> = snapshot.nodes[1..].to_vec();
-        fresh.apply(&mut snapshot, Change::Node(Box::new(Event::Init)));
+        apply(&mut snapshot.nodes, &mut fresh, Event::Init);
         for node in kept {
-            fresh.apply(&mut snapshot, Change::Node(Box::new(Event::InitApply(node))));
+            apply(&mut snapshot.nodes, &mut fresh, Event::InitApply(node));
             assert_eq!(status::rows(&snapshot, &[]), before);
         }
-        fresh.apply(&mut snapshot, Change::Node(Box::new(Event::InitDone)));
+        apply(&mut snapshot.nodes, &mut fresh, Event::InitDone);
         assert_eq!(status::rows(&snapshot, &[]), before[1..]);
     }
 
     #[test]
     fn a_change_takes_the_place_of_what_was_known() {
-        let (mut snapshot, mut fresh) = (testdata::snapshot(), Fresh::default());
-        let mut node = snapshot.nodes[0].clone();
+        let (mut nodes, mut fresh) = (testdata::snapshot().nodes, vec![]);
+        let mut node = nodes[0].clone();
         node.spec.role = None;
-        fresh.apply(&mut snapshot, Change::Node(Box::new(Event::Apply(node.clone()))));
-        assert_eq!((snapshot.nodes.len(), snapshot.nodes[0].spec.role.as_ref()), (4, None));
-        fresh.apply(&mut snapshot, Change::Node(Box::new(Event::Delete(node))));
-        assert_eq!(snapshot.nodes.len(), 3);
+        apply(&mut nodes, &mut fresh, Event::Apply(node.clone()));
+        assert_eq!((nodes.len(), nodes[0].spec.role.as_ref()), (4, None));
+        apply(&mut nodes, &mut fresh, Event::Delete(node));
+        assert_eq!(nodes.len(), 3);
     }
 }

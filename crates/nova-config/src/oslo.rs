@@ -27,6 +27,7 @@ pub use parse::{Entry, LONGEST_TEXT, Reason, SyntaxError, parse};
 pub use schema::{Release, Schema};
 pub use suggestion::nearest;
 pub use text::{FIELD, Text};
+pub(crate) use value::boolean;
 pub use value::{Bounds, Type};
 pub use write::{Unwritable, Value, render};
 

@@ -3,6 +3,7 @@
 //!
 //! The controllers apply the same functions, so every rule also holds without a webhook.
 
+pub mod release_cache;
 use api::conditions::join_with_more;
 use api::nova::ExternalComputeSpec;
 use nova_config::conditions::CONFIG_WARNINGS;
@@ -13,8 +14,8 @@ use operator_core::object_key::Key;
 use operator_runtime::webhook::{AdmissionDecision, Request, Webhook};
 use serde_json::{Value, json};
 
+use crate::admission::release_cache::Releases;
 use crate::images::{Images, default_images};
-use crate::release_cache::Releases;
 
 pub mod caches;
 pub mod cell;

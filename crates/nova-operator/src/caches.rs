@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::ansibleee::AnsibleEe;
-use api::dataplane::{Node, NodeSet, Role, Service};
-use api::nova::{Cell, ExternalCompute};
+use api::dataplane::{Node, Service};
+use api::nova::Cell;
 use api::rabbitmq::RabbitMqUser;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
@@ -22,17 +21,21 @@ use operator_runtime::manager::ManagerBuilder;
 use operator_runtime::optional_informer::OptionalInformer;
 use operator_runtime::source_cache::SourceCache;
 
-use crate::audit::limits::AuditLimits;
-use crate::cell::discovery;
-use crate::compute_lifecycle::mounted_cell::{self, NovaServices};
-use crate::conflicting_service::listed;
+use crate::audit_limits::AuditLimits;
 use crate::group::Group;
-use crate::indexes::{BY_APPLICATION_CREDENTIAL, BY_CELL_UID, application_credential_key};
-use crate::nova_monitor::objects::MonitoredObjects;
-use crate::nova_monitor::{ClientSettings, MonitorQueues, NovaMonitor};
-use crate::queues::Queues;
-use crate::rollout_coordinator::RolloutCoordinator;
+use crate::group::conflicting_service::listed;
+use crate::nova::metrics::NovaMetrics;
+use crate::nova::monitor::objects::MonitoredObjects;
+use crate::nova::monitor::{ClientSettings, NovaMonitor};
+use crate::requested::mounted_cell;
+use crate::requested::mounted_cell::NovaServices;
+use crate::rollout::RolloutCoordinator;
 use crate::shared_caches::SharedCaches;
+use crate::shared_caches::discovery_jobs;
+use crate::shared_caches::indexes::{
+    BY_APPLICATION_CREDENTIAL, BY_CELL_UID, application_credential_key,
+};
+use crate::shared_caches::queues::Queues;
 
 /// How nova's API is read.
 pub struct NovaApi<'a> {
@@ -40,26 +43,20 @@ pub struct NovaApi<'a> {
     pub interval: Duration,
     /// How requests are sent.
     pub http: HttpClients,
+    /// The metrics that count them.
+    pub metrics: NovaMetrics,
     /// The queues that a change in it enters.
     pub queues: &'a Queues,
 }
 
 /// All caches of the operator.
 pub struct Caches {
-    /// All nodes, indexed [`BY_ROLE`] and [`BY_NODE_SET`].
-    pub nodes: Arc<Cache<Node>>,
-    /// All roles.
-    pub roles: Arc<Cache<Role>>,
-    /// All node sets.
-    pub node_sets: Arc<Cache<NodeSet>>,
+    /// Nodes, roles, node sets, computes and runs.
+    pub shared: SharedCaches,
     /// All services of phase 0.
     pub services: Arc<Cache<Service>>,
     /// All cells.
     pub cells: Arc<Cache<Cell>>,
-    /// All computes, indexed [`BY_NODE`] and [`BY_CELL`].
-    pub computes: Arc<Cache<ExternalCompute>>,
-    /// All runs, indexed [`BY_OWNER`].
-    pub runs: Arc<Cache<AnsibleEe>>,
     /// The metadata of all Secrets, indexed [`BY_APPLICATION_CREDENTIAL`].
     pub secrets: Arc<MetadataCache<Secret>>,
     /// All users of message buses; watched once the cluster serves the kind.
@@ -90,11 +87,11 @@ fn monitor(
     objects: MonitoredObjects,
 ) -> Arc<NovaMonitor> {
     let settings = ClientSettings {
-        metrics: builder.metrics(),
+        metrics: nova_api.metrics.clone(),
         leadership: builder.leadership(),
         http: nova_api.http.clone(),
     };
-    NovaMonitor::new(nova_api.interval, settings, objects, MonitorQueues::of(nova_api.queues))
+    NovaMonitor::new(nova_api.interval, settings, objects, nova_api.queues.clone())
 }
 
 impl Caches {
@@ -126,16 +123,11 @@ impl Caches {
         });
         let rabbitmq_users = Arc::new(OptionalInformer::new(builder, registry));
         let cert_manager = CertManager::new(builder, registry);
-        let SharedCaches { nodes, roles, node_sets, computes, runs } = shared;
         let api = builder.api(registry);
         Arc::new(Self {
-            nodes,
-            roles,
-            node_sets,
+            shared,
             services,
             cells,
-            computes,
-            runs,
             secrets,
             rabbitmq_users,
             cert_manager,
@@ -147,17 +139,6 @@ impl Caches {
             nova,
             discovery_jobs,
         })
-    }
-
-    /// Returns the caches that the cell rules need.
-    pub fn watched(&self) -> SharedCaches {
-        SharedCaches {
-            nodes: Arc::clone(&self.nodes),
-            roles: Arc::clone(&self.roles),
-            node_sets: Arc::clone(&self.node_sets),
-            computes: Arc::clone(&self.computes),
-            runs: Arc::clone(&self.runs),
-        }
     }
 
     /// Returns the cells of a namespace.
@@ -180,14 +161,13 @@ impl Caches {
     /// Returns the nodes that list a service, or on whose hosts it was run.
     pub fn listing(&self, service: &Service) -> Vec<Arc<Node>> {
         let (name, namespace) = (service.name_any(), service.namespace());
-        let watched = self.watched();
         let lists = |node: &Arc<Node>| {
-            let group = watched.group_of(node);
+            let group = self.shared.group_of(node);
             let mut recorded = node.status.iter().flat_map(|it| &it.services);
             listed(group.as_ref(), node).contains(&name) || recorded.any(|it| it.name == name)
         };
         let here = |it: &Arc<Node>| it.namespace() == namespace;
-        self.nodes.all().into_iter().filter(|it| here(it) && lists(it)).collect()
+        self.shared.nodes.all().into_iter().filter(|it| here(it) && lists(it)).collect()
     }
 }
 
@@ -198,6 +178,6 @@ fn secrets(registry: &mut CacheRegistry, manager: &'static str) -> Arc<MetadataC
 }
 
 fn discovery_jobs(registry: &mut CacheRegistry) -> Arc<Cache<Job>> {
-    let of_cell = |it: &Job| discovery::observed::owner_key(it).into_iter().collect();
-    registry.labelled(discovery::build::LABEL, vec![(BY_CELL_UID, Box::new(of_cell))])
+    let of_cell = |it: &Job| discovery_jobs::owner_key(it).into_iter().collect();
+    registry.labelled(discovery_jobs::LABEL, vec![(BY_CELL_UID, Box::new(of_cell))])
 }

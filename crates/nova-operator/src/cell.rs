@@ -10,7 +10,6 @@
 pub mod conductor;
 pub mod config;
 pub mod credential_rotation;
-pub mod credentials;
 pub mod decide;
 pub mod discovery;
 pub mod hosts;
@@ -20,7 +19,9 @@ pub mod nova_api;
 pub mod nova_matches;
 pub mod observe;
 pub mod observed;
+pub mod probe;
 pub mod probes;
+pub mod readings;
 pub mod status;
 
 #[cfg(test)]
@@ -40,9 +41,9 @@ use operator_runtime::error::Result;
 use crate::caches::Caches;
 use crate::cell::hosts::orders::with_progress;
 use crate::controller_names::CELL;
-use crate::drain::findings::WithFindings;
-use crate::drain::order::OrderOfHost;
-use crate::nova_orders::NovaOrders;
+use crate::nova::drain::findings::WithFindings;
+use crate::nova::drain::order::OrderOfHost;
+use crate::nova::orders::NovaOrders;
 
 /// The controller of cells.
 pub struct CellHealth {

@@ -5,35 +5,15 @@
 //! The controller watches computes, nodes, roles, cells, the runs that it created, and the Secrets
 //! and ConfigMaps that the configuration is made from.
 
-pub mod blocked_rollout;
-pub mod build;
-pub mod config;
-pub mod config_inputs;
-pub mod decide;
-pub mod deploy_strategy;
-pub mod evaluation;
-pub mod health;
-pub mod host_drain;
-pub mod host_order;
-pub mod identity;
-pub mod inputs;
-pub mod libvirt_tls;
-pub mod messages;
-pub mod migration_key;
-pub mod nova_matches;
-pub mod observe;
-pub mod observed;
-pub mod observed_host;
-pub mod preconditions;
-pub mod repair;
-pub mod status;
-pub mod warnings;
-
-#[cfg(test)]
-mod tests;
-
-pub use decide::decide;
-pub use observed::{Observed, Seen};
+pub mod audit;
+pub mod audit_runs;
+pub mod credentials;
+pub mod deploy;
+pub mod host_layout;
+pub mod lifecycle;
+pub mod node_part;
+pub mod removal;
+pub mod rendered_secret;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -48,13 +28,14 @@ use operator_runtime::controller::{Controller, Decide};
 use operator_runtime::error::Result;
 
 use crate::caches::Caches;
-use crate::cleanup;
-use crate::compute::host_order::with_progress;
+use crate::compute::deploy::decide::decide;
+use crate::compute::deploy::host_order::with_progress;
+use crate::compute::deploy::{observe, observed_host};
 use crate::controller_names::COMPUTE;
-use crate::drain::findings::WithFindings;
-use crate::drain::order::OrderOfHost;
 use crate::images::Images;
-use crate::nova_orders::NovaOrders;
+use crate::nova::drain::findings::WithFindings;
+use crate::nova::drain::order::OrderOfHost;
+use crate::nova::orders::NovaOrders;
 
 /// The controller of computes.
 pub struct ComputeDeployment {
@@ -66,6 +47,15 @@ pub struct ComputeDeployment {
     pub release: Release,
     /// The orders about hosts of computes, or `None` where nova's API is not used.
     pub orders: Option<Arc<NovaOrders>>,
+}
+
+/// A compute, as the decisions on it need it.
+#[derive(Debug)]
+pub enum Seen {
+    /// It stays.
+    Present(Box<deploy::observed::Observed>),
+    /// It is being deleted, or its host leaves.
+    Ending(Box<removal::Observed>),
 }
 
 /// Decides on a compute that stays, or goes.
@@ -80,7 +70,7 @@ fn decide_on(
             observed_host::decide(&with_progress(seen, found), rejected, now)
         }
         Seen::Present(seen) => decide(&with_progress(seen, found), rejected, now),
-        Seen::Ending(seen) => cleanup::decide(&cleanup::with_progress(seen, found), rejected, now),
+        Seen::Ending(seen) => removal::decide(&removal::with_progress(seen, found), rejected, now),
     }
 }
 
@@ -93,13 +83,13 @@ impl Controller<OrderOfHost> for ComputeDeployment {
 
     async fn observe(&self, key: &Key) -> Result<Option<WithFindings<Seen>>> {
         let caches = &self.caches;
-        let Some(compute) = caches.computes.get(key) else {
+        let Some(compute) = caches.shared.computes.get(key) else {
             caches.sources.depends(COMPUTE, key, BTreeSet::new());
             return Ok(None);
         };
-        let is_ending = is_terminating(&*compute) || cleanup::observe::is_leaving(caches, &compute);
+        let is_ending = is_terminating(&*compute) || removal::observe::is_leaving(caches, &compute);
         let seen = if is_ending {
-            Seen::Ending(Box::new(cleanup::observe::observe(caches, compute).await?))
+            Seen::Ending(Box::new(removal::observe::observe(caches, compute).await?))
         } else {
             let present = observe::observe(caches, &self.images, self.release, compute).await?;
             Seen::Present(Box::new(present))

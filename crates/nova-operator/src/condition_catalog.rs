@@ -12,7 +12,9 @@ use operator_core::condition_catalog::{
 };
 
 use crate::reasons::catalog::{COMPUTES, NOVA_SERVICE, REJECTED_WRITES, RENDERING};
-use crate::reasons::{cell::catalog as cell, node::catalog as node, service::catalog as service};
+use crate::reasons::cell::catalog as cell;
+use crate::reasons::node::catalog as node;
+use crate::reasons::service::catalog as service;
 
 mod compute;
 

@@ -21,13 +21,14 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use crate::admission::caches::AdmissionCaches;
 use crate::admission::cell::{of_node, of_role};
 use crate::admission::{defaulted, validate_compute};
-use crate::audit::condition::Audited;
-use crate::audit::report::{self, LastAudit};
-use crate::audit::request::{AuditPolicy, AuditRequest};
+use crate::cell::probe::HostOutcome;
+use crate::cell::probe::amqp::login::login;
+use crate::cell::probe::keystone::{is_version_3, version_url};
+use crate::compute::audit::condition::Audited;
+use crate::compute::audit::report;
+use crate::compute::audit::report::LastAudit;
+use crate::compute::audit::request::{AuditPolicy, AuditRequest};
 use crate::images::Images;
-use crate::probe::HostOutcome;
-use crate::probe::amqp::login::login;
-use crate::probe::keystone::{is_version_3, version_url};
 use crate::shared_caches::SharedCaches;
 
 /// A fuzz target: its name, and the function that runs it on an input.

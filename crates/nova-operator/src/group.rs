@@ -1,5 +1,8 @@
 //! What a node belongs to: a role or a node set, whose annotations and defaults it has.
 
+pub mod conflicting_service;
+pub mod inherited_annotation;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

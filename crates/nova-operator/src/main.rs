@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use nova_operator::operator::{Args, run};
+use nova_operator::args::Args;
+use nova_operator::operator::run;
 
 #[tokio::main]
 async fn main() -> ExitCode {

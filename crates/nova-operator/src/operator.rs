@@ -1,17 +1,13 @@
-//! The process: its options, its RBAC rules, and its controllers.
+//! The process: its RBAC rules and its controllers.
 
 use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
 use api::nova::{Cell, ExternalCompute};
-use clap::{ArgAction, Parser};
 use jiff::SignedDuration;
-use nova_config::oslo::Release;
-use nova_config::release;
 use operator_core::keyed::Keys;
 use operator_core::rbac::{EVENTS, Rule, definitions};
-use operator_runtime::args::{CommonArgs, DigestArgs, EndpointArgs, WebhookArgs};
 use operator_runtime::cache_registry::CacheRegistry;
 use operator_runtime::cert_manager;
 use operator_runtime::error::Result;
@@ -24,144 +20,31 @@ use operator_runtime::workqueue::WorkQueue;
 
 use crate::admission;
 use crate::admission::caches::AdmissionCaches;
-use crate::audit::limits::AuditLimits;
-use crate::audit_runs::observe::AuditRuns;
+use crate::admission::release_cache::Releases;
+use crate::args::Args;
+use crate::audit_limits::AuditLimits;
 use crate::caches::{Caches, NovaApi};
+use crate::cell::readings::CellReadings;
 use crate::cell::{CellHealth, Probes};
-use crate::cell_readings::CellReadings;
-use crate::cleanup::orphans::Orphans;
 use crate::compute::ComputeDeployment;
-use crate::compute_lifecycle::ComputeLifecycle;
-use crate::event_mapping::map_events;
-use crate::group_computes::GroupComputes;
-use crate::held_credentials::observe::HeldCredentials;
+use crate::compute::audit_runs::observe::AuditRuns;
+use crate::compute::credentials::observe::HeldCredentials;
+use crate::compute::lifecycle::ComputeLifecycle;
+use crate::compute::removal::orphans::Orphans;
 use crate::images::Images;
-use crate::nova_orders::NovaOrders;
-use crate::queues::Queues;
-use crate::release_cache::Releases;
-use crate::service_keys::observe::ServiceConfig;
+use crate::nova::metrics::NovaMetrics;
+use crate::nova::orders::NovaOrders;
+use crate::rollup::group_computes::GroupComputes;
+use crate::rollup::service_keys::observe::ServiceConfig;
 use crate::shared_caches::SharedCaches;
+use crate::shared_caches::queues::Queues;
+use crate::wiring::event_mapping::map_events;
 
 /// How often it is looked whether the cluster has the definition of users of message buses.
 const DEFINITION_POLL_INTERVAL: Duration = Duration::from_mins(1);
 
 /// The operator's name: its field manager, its Lease and its user agent.
 pub const NAME: &str = "nova-operator";
-
-/// Deploys nova-compute to hosts that are ready for it, phase 1: one compute for each node with a
-/// cell.
-#[derive(Debug, Parser)]
-#[command(version)]
-pub struct Args {
-    /// The options that all operators share.
-    #[command(flatten)]
-    pub common: CommonArgs,
-    /// Digests of what Secrets hold.
-    #[command(flatten)]
-    pub digests: DigestArgs,
-    /// The admission webhooks.
-    #[command(flatten)]
-    pub webhook: WebhookArgs,
-    /// Where the servers may be that users name.
-    #[command(flatten)]
-    pub endpoints: EndpointArgs,
-    /// Images of a compute that names none.
-    #[command(flatten)]
-    pub images: ImageArgs,
-
-    /// Whether this operator reconciles `NovaCell` objects; false when another one owns them.
-    #[arg(
-        long,
-        env = "RECONCILE_NOVACELL",
-        default_value_t = true,
-        action = ArgAction::Set,
-        num_args = 0..=1,
-        default_missing_value = "true"
-    )]
-    pub reconcile_novacell: bool,
-
-    /// Whether nova's API is read: whether each nova-compute service is up, and each host mapped.
-    #[arg(long, env = "READ_NOVA_API")]
-    pub read_nova_api: bool,
-
-    /// Seconds between two readings of nova's API.
-    #[arg(
-        long,
-        env = "NOVA_API_INTERVAL",
-        default_value_t = 30,
-        value_parser = clap::value_parser!(u64).range(1..=3600)
-    )]
-    pub nova_api_interval: u64,
-
-    /// The shortest interval of audits that an annotation may request, in seconds.
-    #[arg(
-        long,
-        env = "LEAST_AUDIT_INTERVAL",
-        default_value_t = 600,
-        value_parser = clap::value_parser!(i64).range(1..=86_400)
-    )]
-    pub least_audit_interval: i64,
-
-    /// How many audits may be open at a time in the cluster.
-    #[arg(
-        long,
-        env = "MAX_OPEN_AUDITS",
-        default_value_t = 4,
-        value_parser = clap::value_parser!(u16).range(1..)
-    )]
-    pub max_open_audits: u16,
-
-    /// Release of OpenStack that options of computes are checked against when their `NovaCell`
-    /// names none.
-    #[arg(
-        long,
-        env = "NOVA_RELEASE",
-        default_value = Release::newest().name(),
-        value_parser = release::parse
-    )]
-    pub nova_release: Release,
-}
-
-/// Images of a compute that names none.
-#[derive(clap::Args, Clone, Debug)]
-pub struct ImageArgs {
-    /// Image of the container `nova_compute`, for a compute that names none.
-    #[arg(
-        long,
-        env = "RELATED_IMAGE_NOVA_COMPUTE_IMAGE_URL_DEFAULT",
-        default_value = "",
-        value_name = "IMAGE"
-    )]
-    pub nova_compute_image: String,
-
-    /// Image of the libvirt containers, for a compute that names none.
-    #[arg(
-        long,
-        env = "RELATED_IMAGE_NOVA_LIBVIRT_IMAGE_URL_DEFAULT",
-        default_value = "",
-        value_name = "IMAGE"
-    )]
-    pub nova_libvirt_image: String,
-
-    /// Image that runs Ansible, for a compute that names none.
-    #[arg(
-        long,
-        env = "RELATED_IMAGE_NOVA_ANSIBLE_EE_IMAGE_URL_DEFAULT",
-        default_value = "",
-        value_name = "IMAGE"
-    )]
-    pub ansible_ee_image: String,
-}
-
-impl From<ImageArgs> for Images {
-    fn from(args: ImageArgs) -> Self {
-        Self {
-            nova_compute: args.nova_compute_image,
-            nova_libvirt: args.nova_libvirt_image,
-            ansible_ee: args.ansible_ee_image,
-        }
-    }
-}
 
 /// RBAC rules of the operator in the watched namespaces.
 pub const RULES: &[Rule] = &[
@@ -248,6 +131,7 @@ pub async fn run(args: Args) -> Result<()> {
         max_open: usize::from(args.max_open_audits),
     };
     let mut runtime = Runtime::start(NAME, &common).await?;
+    let metrics = NovaMetrics::register(&runtime.metrics());
     let releases = Releases::new(nova_release);
     let builder = ManagerBuilder::of(&runtime, NAME, &common);
     let known = AdmissionCaches::default();
@@ -263,7 +147,7 @@ pub async fn run(args: Args) -> Result<()> {
     let work = async move |builder: &ManagerBuilder, manager: Manager| {
         let keys = builder.keys(&digests).await?;
         let options =
-            Options { images, releases, reconcile_novacell, nova_api, http, audit_limits };
+            Options { images, releases, reconcile_novacell, nova_api, http, metrics, audit_limits };
         work(builder, manager, keys, known, options).await
     };
     runtime.spawn("controllers", builder.lead(work));
@@ -278,6 +162,7 @@ struct Options {
     /// The interval at which nova's API is read, or `None` where it is not read.
     nova_api: Option<Duration>,
     http: HttpClients,
+    metrics: NovaMetrics,
     audit_limits: AuditLimits,
 }
 
@@ -289,56 +174,56 @@ async fn work(
     known: AdmissionCaches,
     options: Options,
 ) -> Result<()> {
-    let Options { images, releases, reconcile_novacell, nova_api, http, audit_limits } = options;
+    let Options { images, releases, reconcile_novacell, nova_api, http, metrics, audit_limits } =
+        options;
     let drives_computes = builder.drives::<ExternalCompute>().await?;
     let drives_cells = reconcile_novacell && builder.drives::<Cell>().await?;
     let mut registry = CacheRegistry::default();
     let queues = Queues::default();
     let nova_api =
-        nova_api.map(|interval| NovaApi { interval, http: http.clone(), queues: &queues });
+        nova_api.map(|interval| NovaApi { interval, http: http.clone(), metrics, queues: &queues });
     let nova_api = nova_api.as_ref();
     let caches =
         Caches::new(builder, &mut registry, NAME, &keys, drives_cells, nova_api, audit_limits);
     map_events(&caches, &queues);
     registry.watch(manager.informers());
     manager.ready().await;
-    known.lead(caches.watched());
+    known.lead(caches.shared.clone());
     releases.learn(&caches.cells);
-    let api = || Arc::clone(&caches.api);
+    let (all, api) = (|| Arc::clone(&caches), || Arc::clone(&caches.api));
     if drives_computes {
         // A node and its compute have one name.
         let orders = orders(&caches, &[&queues.computes, &queues.nodes]);
-        let (all, images_of_new, of_nodes) = (Arc::clone(&caches), images.clone(), orders.clone());
-        let creation = ComputeLifecycle { caches: all, images: images_of_new, orders: of_nodes };
-        manager.run(creation, api(), Arc::clone(&queues.nodes)).await;
+        let creation =
+            ComputeLifecycle { caches: all(), images: images.clone(), orders: orders.clone() };
+        manager.run(creation, api(), queues.nodes).await;
         let release = releases.default_release();
-        let deployment = ComputeDeployment { caches: Arc::clone(&caches), images, release, orders };
-        manager.run(deployment, api(), Arc::clone(&queues.computes)).await;
-        let orphans = Orphans { caches: Arc::clone(&caches) };
-        manager.run(orphans, api(), Arc::clone(&queues.cleanups)).await;
-        let services = ServiceConfig { caches: Arc::clone(&caches) };
-        manager.run(services, api(), Arc::clone(&queues.services)).await;
-        let groups = GroupComputes { caches: Arc::clone(&caches) };
-        manager.run(groups, api(), Arc::clone(&queues.groups)).await;
-        let audits = AuditRuns { caches: Arc::clone(&caches) };
-        manager.run(audits, api(), Arc::clone(&queues.audits)).await;
-        let held = HeldCredentials { caches: Arc::clone(&caches) };
-        manager.run(held, api(), Arc::clone(&queues.held_credentials)).await;
+        let deployment = ComputeDeployment { caches: all(), images, release, orders };
+        manager.run(deployment, api(), queues.computes).await;
+        manager.run(Orphans { caches: all() }, api(), queues.cleanups).await;
+        manager.run(ServiceConfig { caches: all() }, api(), queues.services).await;
+        manager.run(GroupComputes { caches: all() }, api(), queues.groups).await;
+        manager.run(AuditRuns { caches: all() }, api(), queues.audits).await;
+        manager.run(HeldCredentials { caches: all() }, api(), queues.held_credentials).await;
         // Something may be held that no compute uses any more.
-        let (users, api) = (Arc::clone(&caches.rabbitmq_users), Arc::clone(&caches.api));
+        let (users, api) = (Arc::clone(&caches.rabbitmq_users), api());
         manager.spawn(async move {
             appears(|| users.open(&api), DEFINITION_POLL_INTERVAL).await;
             pending().await
         });
     }
-    if drives_computes || drives_cells {
-        read(&mut manager, &caches, &queues).await;
+    if (drives_computes || drives_cells)
+        && let Some(monitor) = &caches.nova
+    {
+        // Nova's API is read for each cell, of other operators too.
+        let readings = CellReadings::new(&caches, monitor);
+        manager.run(readings, api(), queues.cell_readings).await;
     }
     if drives_cells {
         let probes = Probes::new(http, Arc::clone(&queues.cells));
         let orders = orders(&caches, &[&queues.cells]);
-        let cells = CellHealth { caches: Arc::clone(&caches), probes, orders };
-        manager.run(cells, api(), Arc::clone(&queues.cells)).await;
+        let cells = CellHealth { caches: all(), probes, orders };
+        manager.run(cells, api(), queues.cells).await;
     }
     manager.finish().await
 }
@@ -347,11 +232,4 @@ async fn work(
 fn orders(caches: &Caches, queues: &[&Arc<WorkQueue>]) -> Option<Arc<NovaOrders>> {
     let (monitor, queues) = (caches.nova.as_ref()?, queues.iter().copied().cloned().collect());
     Some(NovaOrders::new(Arc::clone(monitor), queues))
-}
-
-/// Starts the controller that has nova's API read for each cell, of other operators too.
-async fn read(manager: &mut Manager, caches: &Arc<Caches>, queues: &Queues) {
-    let Some(monitor) = &caches.nova else { return };
-    let readings = CellReadings::new(caches, monitor);
-    manager.run(readings, Arc::clone(&caches.api), Arc::clone(&queues.cell_readings)).await;
 }

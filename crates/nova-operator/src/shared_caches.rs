@@ -1,5 +1,12 @@
 //! The caches that the cell rules need: nodes, roles, node sets, computes and their runs.
 
+pub mod audit_runs;
+pub mod cleanup_runs;
+pub mod credential_keys;
+pub mod discovery_jobs;
+pub mod indexes;
+pub mod queues;
+
 use std::sync::Arc;
 
 use api::ansibleee::AnsibleEe;
@@ -11,10 +18,10 @@ use operator_runtime::cache::Cache;
 use operator_runtime::cache_registry::CacheRegistry;
 use operator_runtime::error::Result;
 
-use crate::audit::run::{audited_nodes, open_addresses, open_audits};
 use crate::group::{Group, GroupKey, group_key};
-use crate::held_credentials::observed::keys_of;
-use crate::indexes::{
+use crate::shared_caches::audit_runs::{audited_nodes, open_addresses, open_audits};
+use crate::shared_caches::credential_keys::keys_of;
+use crate::shared_caches::indexes::{
     BY_AUDITED_NODE, BY_CELL, BY_CREDENTIAL, BY_NODE, BY_NODE_SET, BY_OPEN_ADDRESS, BY_OPEN_AUDIT,
     BY_OWNER, BY_ROLE, cell_key, node_key, node_set_key, owner_keys, role_key,
 };

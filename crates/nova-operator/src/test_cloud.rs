@@ -14,8 +14,9 @@ use serde_json::{Map, Value, json};
 use testkit::http_server;
 use tokio::sync::watch;
 
-use crate::drain::remove::Apis;
-use crate::nova_monitor::ClientSettings;
+use crate::nova::drain::remove::Apis;
+use crate::nova::metrics::NovaMetrics;
+use crate::nova::monitor::ClientSettings;
 
 /// The region of cells that name none.
 const REGION: &str = "regionOne";
@@ -32,7 +33,11 @@ pub(crate) fn leads() -> LeadershipWatch {
 
 /// Returns how clients of local servers are made.
 pub(crate) fn settings(metrics: &Metrics, leadership: LeadershipWatch) -> ClientSettings {
-    ClientSettings { metrics: metrics.clone(), leadership, http: HttpClients::with_loopback() }
+    ClientSettings {
+        metrics: NovaMetrics::register(metrics),
+        leadership,
+        http: HttpClients::with_loopback(),
+    }
 }
 
 /// Returns the clients of the services at an address.

@@ -1,27 +1,24 @@
 //! Requests to one service in one region: token, endpoint, microversion, limits, counting.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use http::{HeaderMap, Method, Request, StatusCode, header};
 use hyper::body::Bytes;
 use operator_runtime::answer_memory::Held;
 use operator_runtime::http_client::{Body, HttpClient, is_base_url};
-use operator_runtime::metrics::Metrics;
+use operator_runtime::request_times::{RequestTimes, Timed};
 use serde_json::Value;
 
 use crate::error::{Error, Fault, Service};
 use crate::footprint::Footprint;
 use crate::keystone::{Login, Token};
 use crate::microversion::{self, Microversion};
-use crate::negotiation::Negotiation;
 use crate::response::{DEADLINE, LARGEST};
-use crate::text::shown;
+use crate::shared_request::SharedRequest;
+use crate::text::{checked_id, shown};
 
 /// Maximum size of the body of a request, in bytes.
 const LARGEST_REQUEST: usize = 256 * 1024;
-/// Error word of a request that was abandoned.
-const GIVEN_UP: &str = "GivenUp";
 
 /// A service at the endpoint that the catalog has for a region.
 #[derive(Debug)]
@@ -30,14 +27,16 @@ pub(crate) struct Client {
     login: Arc<Login>,
     region: String,
     transport: Transport,
-    negotiation: Negotiation,
+    /// The last endpoint whose versions suffice. Where they do not, the API may have been upgraded
+    /// since.
+    checked: SharedRequest<Option<String>, Result<(), Error>>,
 }
 
 /// What requests are sent by.
 #[derive(Clone, Debug)]
 struct Transport {
     http: HttpClient,
-    metrics: Option<Metrics>,
+    times: Option<RequestTimes>,
 }
 
 /// A request, without what every request to the service has.
@@ -52,21 +51,26 @@ struct Call<'a> {
 impl Client {
     /// Creates the client without sending anything.
     pub(crate) fn new(service: Service, login: Arc<Login>, http: HttpClient, region: &str) -> Self {
-        let transport = Transport { http, metrics: None };
-        let negotiation = Negotiation::new();
-        Self { service, login, region: region.to_owned(), transport, negotiation }
+        let transport = Transport { http, times: None };
+        let checked = SharedRequest::default();
+        Self { service, login, region: region.to_owned(), transport, checked }
     }
 
-    /// Counts each request in `metrics`.
+    /// Counts each request in `times`.
     #[must_use]
-    pub(crate) fn counted(mut self, metrics: Metrics) -> Self {
-        self.transport.metrics = Some(metrics);
+    pub(crate) fn counted(mut self, times: RequestTimes) -> Self {
+        self.transport.times = Some(times);
         self
     }
 
     /// Returns an error as a fault of the service.
     pub(crate) const fn fault(&self, error: Error) -> Fault {
         Fault::of(self.service, error)
+    }
+
+    /// Checks an id before a path is made of it.
+    pub(crate) fn id<'a>(&self, id: &'a str) -> Result<&'a str, Fault> {
+        checked_id(id).map_err(|it| self.fault(it))
     }
 
     /// Reads what is at a path, and parses it by `of`.
@@ -216,7 +220,9 @@ impl Client {
                 microversion::check(service, &document)
             }
         };
-        self.negotiation.check(url, request).await?;
+        let suffices = |known: &Option<String>| (known.as_deref() == Some(url)).then_some(Ok(()));
+        let learned = |outcome: &Result<(), Error>| outcome.is_ok().then(|| url.to_owned());
+        self.checked.get(url, suffices, request, learned).await?;
         Ok(url)
     }
 }
@@ -229,7 +235,7 @@ impl Transport {
         token: &Token,
     ) -> Result<(HeaderMap, Body), Error> {
         let request = request(endpoint, call, token)?;
-        let timed = Timed::begin(self.metrics.as_ref());
+        let timed = Timed::begin(self.times.as_ref(), call.method.as_str());
         let answer = self.http.send(request, DEADLINE, LARGEST).await;
         let answer = answer.map_err(|it| Error::of_http(it, LARGEST)).and_then(|answer| {
             let (parts, body) = answer.into_parts();
@@ -239,7 +245,7 @@ impl Transport {
                 None => Err(Error::NotTheService),
             }
         });
-        timed.end(answer.as_ref().err());
+        timed.end(answer.as_ref().err().map(Error::word));
         answer
     }
 }
@@ -285,31 +291,6 @@ fn base(service: Service, url: &str) -> &str {
         }
         Service::Network => url.strip_suffix("/v2.0").unwrap_or(url),
         Service::Identity | Service::Placement => url,
-    }
-}
-
-/// A request in progress, which is counted however it ends.
-struct Timed<'a> {
-    metrics: Option<&'a Metrics>,
-    begun: Instant,
-    result: &'static str,
-}
-
-impl<'a> Timed<'a> {
-    fn begin(metrics: Option<&'a Metrics>) -> Self {
-        Self { metrics, begun: Instant::now(), result: GIVEN_UP }
-    }
-
-    fn end(mut self, error: Option<&Error>) {
-        self.result = error.map_or("Ok", Error::word);
-    }
-}
-
-impl Drop for Timed<'_> {
-    fn drop(&mut self) {
-        if let Some(metrics) = self.metrics {
-            metrics.asked_nova(self.result, self.begun.elapsed());
-        }
     }
 }
 

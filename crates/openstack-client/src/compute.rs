@@ -13,13 +13,13 @@ use std::time::Instant;
 use http::Method;
 use operator_runtime::answer_memory::Held;
 use operator_runtime::http_client::HttpClient;
-use operator_runtime::metrics::Metrics;
+use operator_runtime::request_times::RequestTimes;
 use serde_json::{Value, json};
 
 use crate::client::Client;
 use crate::error::{Fault, Service};
 use crate::keystone::Login;
-use crate::text::{checked_id, query_value};
+use crate::text::query_value;
 
 pub(crate) use aggregates::aggregates_with;
 pub use hypervisors::{Hypervisor, HypervisorService};
@@ -50,10 +50,10 @@ impl Compute {
         Self(Client::new(Service::Compute, login.into(), http, region))
     }
 
-    /// Counts each request in `metrics`.
+    /// Counts each request in `times`.
     #[must_use]
-    pub fn counted(self, metrics: Metrics) -> Self {
-        Self(self.0.counted(metrics))
+    pub fn counted(self, times: RequestTimes) -> Self {
+        Self(self.0.counted(times))
     }
 
     /// Returns all nova-compute services, in one request.
@@ -99,7 +99,7 @@ impl Compute {
     /// # Errors
     /// [`crate::Error::Conflict`] when the host has servers or migrations.
     pub async fn delete_service(&self, service_id: &str) -> Result<(), Fault> {
-        self.0.delete(&format!("/os-services/{}", self.id(service_id)?)).await
+        self.0.delete(&format!("/os-services/{}", self.0.id(service_id)?)).await
     }
 
     /// Returns all hypervisors, page by page.
@@ -111,7 +111,7 @@ impl Compute {
     /// Returns the hypervisor with this UUID; `None` when nova lists none, as for a host that is not
     /// mapped to a cell.
     pub async fn hypervisor(&self, id: &str) -> Result<Option<Hypervisor>, Fault> {
-        self.0.find(&format!("/os-hypervisors/{}", self.id(id)?), hypervisor_of).await
+        self.0.find(&format!("/os-hypervisors/{}", self.0.id(id)?), hypervisor_of).await
     }
 
     /// Returns the UUIDs of the servers on the host of the hypervisor with this UUID, in one list;
@@ -120,7 +120,7 @@ impl Compute {
     /// Nova reads them from the cell of the host alone: where that fails, the request does, unlike the
     /// lists of [`Compute::servers_on`].
     pub async fn servers_of_node(&self, id: &str) -> Result<Option<Held<String>>, Fault> {
-        let path = format!("/os-hypervisors/{}?with_servers=true", self.id(id)?);
+        let path = format!("/os-hypervisors/{}?with_servers=true", self.0.id(id)?);
         let Some(ids) = self.0.find(&path, servers_of_node).await? else { return Ok(None) };
         let mut servers = self.0.held();
         self.0.add(&mut servers, ids)?;
@@ -157,7 +157,7 @@ impl Compute {
 
     /// Begins the live migration of a server to a host that the scheduler chooses.
     pub async fn live_migrate(&self, server_id: &str) -> Result<(), Fault> {
-        let path = format!("/servers/{}/action", self.id(server_id)?);
+        let path = format!("/servers/{}/action", self.0.id(server_id)?);
         let body = json!({"os-migrateLive": {"host": null, "block_migration": "auto"}});
         self.0.send(&Method::POST, &path, Some(&body)).await.map(|_| ())
     }
@@ -168,11 +168,7 @@ impl Compute {
     }
 
     async fn change_service(&self, service_id: &str, body: &Value) -> Result<(), Fault> {
-        let path = format!("/os-services/{}", self.id(service_id)?);
+        let path = format!("/os-services/{}", self.0.id(service_id)?);
         self.0.send(&Method::PUT, &path, Some(body)).await.map(|_| ())
-    }
-
-    fn id<'a>(&self, id: &'a str) -> Result<&'a str, Fault> {
-        checked_id(id).map_err(|it| self.0.fault(it))
     }
 }

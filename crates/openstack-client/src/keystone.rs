@@ -112,7 +112,7 @@ pub struct Token {
 
 impl Clone for Login {
     fn clone(&self) -> Self {
-        let last = SharedRequest::new(Last::Nothing);
+        let last = SharedRequest::default();
         let (url, identity) = (self.url.clone(), self.identity.clone());
         Self { url, identity, pause: self.pause, leadership: self.leadership.clone(), last }
     }
@@ -134,8 +134,8 @@ pub fn tokens_url(auth_url: &str) -> Option<Uri> {
 impl Login {
     /// Creates a login without sending anything; `url` is from [`tokens_url`]. A refused login is
     /// tried again with the next call.
-    pub const fn new(url: Uri, identity: Secret<Value>) -> Self {
-        let last = SharedRequest::new(Last::Nothing);
+    pub fn new(url: Uri, identity: Secret<Value>) -> Self {
+        let last = SharedRequest::default();
         Self { url, identity, pause: Duration::ZERO, leadership: None, last }
     }
 

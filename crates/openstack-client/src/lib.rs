@@ -12,7 +12,6 @@ mod footprint;
 pub mod keystone;
 mod message;
 mod microversion;
-mod negotiation;
 pub mod network;
 pub mod placement;
 mod response;

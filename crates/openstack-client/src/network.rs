@@ -12,36 +12,32 @@ use crate::error::{Error, Fault, Service};
 use crate::footprint::Footprint;
 use crate::keystone::Login;
 use crate::response::parsed;
-use crate::text::{footprint, is_segment, not_an_id, query_value, shown};
+use crate::text::{self, footprint, is_segment, not_an_id, query_value};
 
 /// Neutron's API at the endpoint that the catalog has for a region.
 #[derive(Debug)]
 pub struct Network(Client);
 
 /// An agent of a host.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
 pub struct Agent {
     /// Its id: a UUID, or the name of its chassis with OVN.
+    #[serde(deserialize_with = "text::segment")]
     pub id: String,
     /// Its kind, for instance `OVN Controller agent`: one line of at most 255 bytes.
+    #[serde(deserialize_with = "text::word")]
     pub agent_type: String,
     /// Its program, for instance `ovn-controller`: one line of at most 255 bytes.
+    #[serde(deserialize_with = "text::word")]
     pub binary: String,
     /// Whether it has reported lately.
+    #[serde(rename = "alive")]
     pub is_alive: bool,
 }
 
 #[derive(Deserialize)]
 struct Agents {
-    agents: Vec<ListedAgent>,
-}
-
-#[derive(Deserialize)]
-struct ListedAgent {
-    id: String,
-    agent_type: String,
-    binary: String,
-    alive: bool,
+    agents: Vec<Agent>,
 }
 
 impl Network {
@@ -81,20 +77,7 @@ impl Footprint for Agent {
     }
 }
 
-impl Agent {
-    /// Returns the agent; `None` when its id is none.
-    fn of(listed: ListedAgent) -> Option<Self> {
-        Some(Self {
-            id: Some(listed.id).filter(|it| is_segment(it))?,
-            agent_type: shown(&listed.agent_type),
-            binary: shown(&listed.binary),
-            is_alive: listed.alive,
-        })
-    }
-}
-
 /// Returns the agents of a response.
 pub(crate) fn agents_of(body: &Bytes) -> Result<Vec<Agent>, Error> {
-    let agents = parsed::<Agents>(body)?.agents;
-    agents.into_iter().map(Agent::of).collect::<Option<_>>().ok_or(Error::NotTheService)
+    Ok(parsed::<Agents>(body)?.agents)
 }

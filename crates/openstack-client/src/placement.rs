@@ -14,7 +14,7 @@ use crate::client::Client;
 use crate::error::{Error, Fault, Service};
 use crate::keystone::Login;
 use crate::response::parsed;
-use crate::text::{WORD_LIMIT, checked_id, is_id, query_value, shown};
+use crate::text::{self, WORD_LIMIT, is_id, query_value};
 
 /// How many providers a consumer has shares of at most.
 const PROVIDERS: usize = 128;
@@ -26,11 +26,13 @@ const CLASSES: usize = 64;
 pub struct Placement(Client);
 
 /// A resource provider: what placement has of a compute node.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
 pub struct Provider {
     /// Its UUID, which is that of the compute node.
+    #[serde(deserialize_with = "text::id")]
     pub uuid: String,
     /// Its name, which is the hypervisor's host name: one line of at most 255 bytes.
+    #[serde(deserialize_with = "text::word")]
     pub name: String,
     /// The number of its changes.
     pub generation: i64,
@@ -38,14 +40,7 @@ pub struct Provider {
 
 #[derive(Deserialize)]
 struct Providers {
-    resource_providers: Vec<ListedProvider>,
-}
-
-#[derive(Deserialize)]
-struct ListedProvider {
-    uuid: String,
-    name: String,
-    generation: i64,
+    resource_providers: Vec<Provider>,
 }
 
 /// The allocations of a provider by consumer, of which only the consumers are read.
@@ -79,7 +74,7 @@ impl Placement {
 
     /// Returns a provider; `None` when there is none of this UUID.
     pub async fn provider(&self, uuid: &str) -> Result<Option<Provider>, Fault> {
-        self.0.find(&format!("/resource_providers/{}", self.id(uuid)?), provider_of).await
+        self.0.find(&format!("/resource_providers/{}", self.0.id(uuid)?), provider_of).await
     }
 
     /// Returns the provider of a name, which only one can have; `None` when there is none.
@@ -93,7 +88,7 @@ impl Placement {
     /// # Errors
     /// [`Error::NotFound`] when there is no provider of this UUID.
     pub async fn allocations_of(&self, provider_uuid: &str) -> Result<Held<String>, Fault> {
-        let path = format!("/resource_providers/{}/allocations", self.id(provider_uuid)?);
+        let path = format!("/resource_providers/{}/allocations", self.0.id(provider_uuid)?);
         self.0.list(&path, consumers_of).await
     }
 
@@ -103,7 +98,7 @@ impl Placement {
     /// # Errors
     /// [`Error::Conflict`] when the consumer's allocations change at the same time.
     pub async fn drop_share(&self, consumer: &str, provider_uuid: &str) -> Result<(), Fault> {
-        let path = format!("/allocations/{}", self.id(consumer)?);
+        let path = format!("/allocations/{}", self.0.id(consumer)?);
         let allocations = self.0.get(&path, allocations_of).await?;
         let rest = allocations.without(provider_uuid).map_err(|it| self.0.fault(it))?;
         let Some(rest) = rest else { return Ok(()) };
@@ -115,21 +110,7 @@ impl Placement {
     /// # Errors
     /// [`Error::Conflict`] while consumers have a share of it, or other providers are below it.
     pub async fn delete_provider(&self, uuid: &str) -> Result<(), Fault> {
-        self.0.delete(&format!("/resource_providers/{}", self.id(uuid)?)).await
-    }
-
-    fn id<'a>(&self, id: &'a str) -> Result<&'a str, Fault> {
-        checked_id(id).map_err(|it| self.0.fault(it))
-    }
-}
-
-impl Provider {
-    fn of(listed: ListedProvider) -> Result<Self, Error> {
-        if !is_id(&listed.uuid) {
-            return Err(Error::NotTheService);
-        }
-        let ListedProvider { uuid, name, generation } = listed;
-        Ok(Self { uuid, name: shown(&name), generation })
+        self.0.delete(&format!("/resource_providers/{}", self.0.id(uuid)?)).await
     }
 }
 
@@ -165,13 +146,13 @@ impl OfConsumer {
 
 /// Returns the provider of a response.
 pub(crate) fn provider_of(body: &Bytes) -> Result<Provider, Error> {
-    Provider::of(parsed(body)?)
+    parsed(body)
 }
 
 /// Returns the provider of a list that has one or none.
 pub(crate) fn provider_in(body: &Bytes) -> Result<Option<Provider>, Error> {
     let mut listed = parsed::<Providers>(body)?.resource_providers;
-    let provider = listed.pop().map(Provider::of).transpose()?;
+    let provider = listed.pop();
     if listed.is_empty() { Ok(provider) } else { Err(Error::NotTheService) }
 }
 

@@ -17,12 +17,13 @@ enum State<K, T> {
     Requested(String, WeakShared<BoxFuture<'static, T>>),
 }
 
-impl<K: Default, T: Clone> SharedRequest<K, T> {
-    /// Creates it with what is known before the first request.
-    pub(crate) const fn new(known: K) -> Self {
-        Self(Mutex::new(State::Known(known)))
+impl<K: Default, T> Default for SharedRequest<K, T> {
+    fn default() -> Self {
+        Self(Mutex::new(State::Known(K::default())))
     }
+}
 
+impl<K: Default, T: Clone> SharedRequest<K, T> {
     /// Returns what `answer` makes of what is known, or else what the request for `subject` brings:
     /// the one that is under way, or that which `begin` returns. The first caller that has its outcome
     /// keeps what `learn` makes of it; no caller waits for more than one request.
@@ -88,5 +89,59 @@ impl<K: Default, T: Clone> SharedRequest<K, T> {
         if matches!(&*state, State::Known(known) if is_stale(known)) {
             *state = State::Known(K::default());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+
+    use tokio::time::{Instant, sleep};
+
+    use super::*;
+
+    const HANGS: Duration = Duration::from_secs(90);
+
+    type Asked = SharedRequest<Option<String>, Result<(), ()>>;
+
+    /// Counts the requests about `subject`, each of which ends after a while with `outcome`.
+    async fn ask(
+        of: &Asked,
+        subject: &str,
+        count: &AtomicUsize,
+        outcome: Result<(), ()>,
+    ) -> Result<(), ()> {
+        let known = |it: &Option<String>| (it.as_deref() == Some(subject)).then_some(Ok(()));
+        let begin = || {
+            count.fetch_add(1, Ordering::Relaxed);
+            async move {
+                sleep(HANGS).await;
+                outcome
+            }
+        };
+        of.get(subject, known, begin, |it| it.is_ok().then(|| subject.to_owned())).await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn callers_wait_for_one_request_and_not_for_each_others() {
+        let (asked, count, begun) = (Asked::default(), AtomicUsize::new(0), Instant::now());
+        let fails = || ask(&asked, "n", &count, Err(()));
+        assert_eq!(futures::join!(fails(), fails(), fails()), (Err(()), Err(()), Err(())));
+        assert_eq!((count.load(Ordering::Relaxed), begun.elapsed()), (1, HANGS));
+        // A failure is no answer: the next caller asks again, and a success holds.
+        for (subject, n_requests) in [("n", 2), ("n", 2), ("other", 3)] {
+            assert_eq!(ask(&asked, subject, &count, Ok(())).await, Ok(()));
+            assert_eq!(count.load(Ordering::Relaxed), n_requests, "{subject}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_that_all_callers_abandoned_is_begun_anew() {
+        let (asked, count) = (Asked::default(), AtomicUsize::new(0));
+        let abandoned = ask(&asked, "n", &count, Ok(()));
+        assert!(tokio::time::timeout(HANGS / 2, abandoned).await.is_err());
+        assert_eq!(ask(&asked, "n", &count, Ok(())).await, Ok(()));
+        assert_eq!(count.load(Ordering::Relaxed), 2);
     }
 }

@@ -11,7 +11,6 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use futures::FutureExt as _;
 use operator_runtime::http_client::{HttpClient, HttpClients};
 use operator_runtime::tls_stream::CaTrust;
 use testkit::http_server::{Asked, ok, server, token};
@@ -317,12 +316,4 @@ async fn all_who_wait_for_a_login_get_what_came_of_it_and_the_next_one_asks_agai
     assert_eq!(asked.lock().len(), 1);
     assert!(login.token(&http).await.is_err());
     assert_eq!(asked.lock().len(), 2);
-}
-
-#[tokio::test]
-async fn a_login_that_no_caller_waits_for_any_more_is_begun_anew() {
-    let (address, _) = renewing(|_| nova("")).await;
-    let (login, http) = (login(address), http());
-    assert!(login.token(&http).now_or_never().is_none(), "it is abandoned at once");
-    assert!(login.token(&http).await.is_ok());
 }

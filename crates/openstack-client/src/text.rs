@@ -1,11 +1,9 @@
 //! Texts of others: ids that go into paths, values in queries, and words that are shown.
 
-use std::fmt;
-
 use api::conditions::{one_line, printable};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use serde::Deserializer;
-use serde::de::Visitor;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 
 use crate::error::Error;
 
@@ -61,27 +59,42 @@ pub(crate) const fn footprint(text: &str) -> usize {
     if text.is_empty() { 0 } else { text.len() + ALLOCATION }
 }
 
-/// Deserializes the name of a host, which has at most 255 bytes.
-pub(crate) fn name<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
-    from.deserialize_str(ShortText)
+/// Deserializes an id, see [`is_id`].
+pub(crate) fn id<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    checked(from, is_id)
 }
 
-/// Takes a short text; a long one is not copied.
-struct ShortText;
+/// Deserializes a segment of a path, see [`is_segment`].
+pub(crate) fn segment<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    checked(from, is_segment)
+}
 
-impl Visitor<'_> for ShortText {
-    type Value = String;
+/// Deserializes the name of a host, which has at most 255 bytes.
+pub(crate) fn name<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    checked(from, |it| it.len() <= WORD_LIMIT)
+}
 
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a text of at most {WORD_LIMIT} bytes")
-    }
+fn checked<'de, D: Deserializer<'de>>(
+    from: D,
+    is_good: fn(&str) -> bool,
+) -> Result<String, D::Error> {
+    let text = String::deserialize(from)?;
+    if is_good(&text) { Ok(text) } else { Err(D::Error::custom("another text was expected")) }
+}
 
-    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<String, E> {
-        if text.len() > WORD_LIMIT {
-            return Err(E::invalid_length(text.len(), &self));
-        }
-        Ok(text.to_owned())
-    }
+/// Deserializes a name or a word of others as it is shown, see [`shown`].
+pub(crate) fn word<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    Ok(shown(&String::deserialize(from)?))
+}
+
+/// Deserializes the same of a field that may be null.
+pub(crate) fn word_or_none<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    Ok(Option::<String>::deserialize(from)?.map(|it| shown(&it)))
+}
+
+/// Deserializes the same, with an empty word for null.
+pub(crate) fn word_or_empty<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    word_or_none(from).map(Option::unwrap_or_default)
 }
 
 #[cfg(test)]

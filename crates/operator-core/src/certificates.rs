@@ -332,16 +332,20 @@ pub fn desired(
     wanted
 }
 
-/// Returns the names of a certificate's `Certificate` objects, one per host, that are not ready or
-/// are in `requested`, the names requested in this pass.
+/// Returns the names of a certificate's `Certificate` objects, one per host, that are not ready, have no
+/// Secret (a user deletes it to have it issued again), or are in `requested`, the names requested in
+/// this pass.
 pub fn open(
     request: &CertificateRequest<'_>,
     hosts: &Hosts<'_>,
     issued: &Issued,
     requested: &BTreeSet<&str>,
 ) -> Vec<String> {
+    let has_none = |it: &str| !issued.secrets.contains_key(&secret_name(it));
     let names = hosts.all.iter().map(|it| name_of(request, it));
-    names.filter(|it| requested.contains(it.as_str()) || !issued.is_ready(it)).collect()
+    let is_open =
+        |it: &String| requested.contains(it.as_str()) || !issued.is_ready(it) || has_none(it);
+    names.filter(is_open).collect()
 }
 
 /// Returns the steps that remove unneeded objects: certificates first, because cert-manager

@@ -10,6 +10,7 @@ pub mod fuzzing;
 pub mod hash;
 pub mod host_address;
 pub mod host_identity;
+pub mod host_key_checking;
 pub mod keyed;
 pub mod node_set_host;
 pub mod object_key;

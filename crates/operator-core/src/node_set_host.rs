@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use api::dataplane::node_section::Network;
 use api::dataplane::{AnsibleOpts, Node, NodeSet, NodeSetHost, NodeSetMachines, NodeSetNode};
 use k8s_openapi::api::core::v1::PodDNSConfig;
 use kube::ResourceExt;
@@ -29,6 +30,8 @@ pub struct Host<'a> {
     pub key: &'a str,
     /// The entry under that key.
     pub node: &'a NodeSetNode,
+    /// The networks that it belongs to: its own, else the template's.
+    pub networks: &'a [Network],
     /// The host's own name, with its domain if it has one.
     pub host_name: String,
     /// The inventory name: the host's own name up to the first dot.
@@ -86,7 +89,9 @@ fn host<'a>(
     let reserved = || reserved.get(&host_name)?.get(CTLPLANE).cloned();
     let ansible_host = host_of(node).or_else(reserved);
     let ansible_host = ansible_host.unwrap_or_else(|| host_name.clone());
-    Host { key, node, host_name, name, ansible_host, ansible_port: port(set, node) }
+    let networks = Some(node.networks.as_slice()).filter(|it| !it.is_empty());
+    let networks = networks.unwrap_or(&set.spec.node_template.networks);
+    Host { key, node, networks, host_name, name, ansible_host, ansible_port: port(set, node) }
 }
 
 /// Returns the hosts that were taken out of `spec.nodes` and that the status still has, by their

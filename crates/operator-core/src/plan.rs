@@ -255,6 +255,20 @@ impl Step {
         }
     }
 
+    /// Applies the same way, and takes fields over from others only on the object that was observed, by
+    /// the UID of the target: not on another one that was created under its name meanwhile.
+    pub fn apply_observed(target: Target, mut fields: Value, because: impl Into<String>) -> Self {
+        let is_observed = target.uid.is_some();
+        if is_observed {
+            fields["metadata"]["uid"] = json!(target.uid);
+        }
+        let mut step = Self::apply(target, fields, because);
+        if let Write::Apply { force, .. } = &mut step.write {
+            *force = is_observed;
+        }
+        step
+    }
+
     /// Creates an object; see [`Write::Create`] for `identity`.
     pub fn create(
         target: Target,

@@ -33,6 +33,11 @@ impl Rule {
     }
 }
 
+/// The verbs on objects that are watched.
+pub const READ: &[&str] = &["get", "list", "watch"];
+/// The verbs on objects that are watched, applied and deleted.
+pub const WRITE: &[&str] = &["create", "delete", "get", "list", "patch", "watch"];
+
 /// What leader election needs in the operator's own namespace.
 pub const ELECTION: Rule =
     Rule::of(&["coordination.k8s.io"], &["leases"], &["create", "get", "update"]);

@@ -11,7 +11,6 @@ pub mod connection_vars;
 pub mod host;
 pub mod host_guests;
 pub mod host_key;
-pub mod host_key_checking;
 pub mod host_owner;
 pub mod host_progress;
 pub mod inventory;

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use api::conditions::{printable, shortened};
-use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::{Namespace, ObjectReference};
 use kube::api::{
     DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, Preconditions,
@@ -14,10 +13,9 @@ use kube::{Client, Resource};
 use operator_core::hash;
 use operator_core::object_key::Key;
 use operator_core::plan::{EventDraft, Kind, Plan, Step, Target, Write};
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::cache::{Item, WriteThrough};
+use crate::cache::{Item, Watchable, WriteThrough};
 use crate::error::{During, Error, Result};
 use crate::lease::LeadershipWatch;
 
@@ -57,53 +55,33 @@ impl Api {
     }
 
     /// Reads one object consistently. Returns `None` when it does not exist.
-    pub async fn get<K>(&self, key: &Key) -> Result<Option<K>>
-    where
-        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
-            + Clone
-            + std::fmt::Debug
-            + DeserializeOwned,
-    {
+    pub async fn get<K: Watchable>(&self, key: &Key) -> Result<Option<K>> {
         let api: kube::Api<K> = kube::Api::namespaced(self.client.clone(), &key.namespace);
         api.get_opt(&key.name).await.during(format!("get {} {key}", K::plural(&())))
     }
 
     /// Lists the objects of a namespace that match the label selector `labels`, by a consistent
     /// read. Objects that cannot be deserialized are left out.
-    pub async fn list<K>(&self, namespace: &str, labels: &str) -> Result<Vec<K>>
-    where
-        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
-            + Clone
-            + std::fmt::Debug
-            + DeserializeOwned,
-    {
+    pub async fn list<K: Watchable>(&self, namespace: &str, labels: &str) -> Result<Vec<K>> {
         self.list_with(namespace, labels, ListParams::default().labels(labels)).await
     }
 
     /// Lists the objects of a namespace that match the field selector `fields`, as
     /// [`Api::list`] does by labels.
-    pub async fn list_by_fields<K>(&self, namespace: &str, fields: &str) -> Result<Vec<K>>
-    where
-        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
-            + Clone
-            + std::fmt::Debug
-            + DeserializeOwned,
-    {
+    pub async fn list_by_fields<K: Watchable>(
+        &self,
+        namespace: &str,
+        fields: &str,
+    ) -> Result<Vec<K>> {
         self.list_with(namespace, fields, ListParams::default().fields(fields)).await
     }
 
-    async fn list_with<K>(
+    async fn list_with<K: Watchable>(
         &self,
         namespace: &str,
         selector: &str,
         params: ListParams,
-    ) -> Result<Vec<K>>
-    where
-        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
-            + Clone
-            + std::fmt::Debug
-            + DeserializeOwned,
-    {
+    ) -> Result<Vec<K>> {
         let api: kube::Api<Item<K>> = kube::Api::namespaced(self.client.clone(), namespace);
         let what = format!("list {} of {namespace} with {selector}", K::plural(&()));
         let items = api.list(&params).await.during(what)?.items;
@@ -237,7 +215,7 @@ impl Api {
                 self.absorb(&created);
                 return Ok(());
             }
-            Err(error @ Error::AlreadyExists { .. }) => error,
+            Err(error) if error.already_exists() => error,
             Err(error) => return Err(error),
         };
         let found = api.get_opt(&step.target.name).await.during(what(step))?;
@@ -259,20 +237,7 @@ impl Api {
         notices: &[EventDraft],
     ) -> Result<()> {
         let target = &step.target;
-        let mut metadata = json!({ "name": target.name });
-        if let Some(version) = resource_version {
-            metadata["resourceVersion"] = json!(version);
-        }
-        let body = json!({
-            "apiVersion": target.kind.api_version(),
-            "kind": target.kind.kind,
-            "metadata": metadata,
-            "status": status,
-        });
-        let written = match self.apply_status(target, &body).await.during(what(step)) {
-            Err(error) if error.is_not_found() => return Err(Error::Gone { what: what(step) }),
-            written => written?,
-        };
+        let written = self.apply_status(step, status, resource_version).await?;
         if target.uid.is_some() && written.metadata.uid != target.uid {
             return self.take_back_status(step, &written).await;
         }
@@ -283,30 +248,30 @@ impl Api {
         Ok(())
     }
 
-    async fn apply_status(&self, target: &Target, body: &Value) -> kube::Result<DynamicObject> {
+    async fn apply_status(
+        &self,
+        step: &Step,
+        status: &Value,
+        resource_version: Option<&str>,
+    ) -> Result<DynamicObject> {
+        let target = &step.target;
+        let body = with_status(target, status, resource_version);
         let params = PatchParams::apply(&self.manager).force();
-        self.api(target).patch_status(&target.name, &params, &Patch::Apply(body)).await
+        let written =
+            self.api(target).patch_status(&target.name, &params, &Patch::Apply(body)).await;
+        match written.during(what(step)) {
+            Err(error) if error.is_not_found() => Err(Error::Gone { what: what(step) }),
+            written => written,
+        }
     }
 
     /// Clears a status that was written to a different object: the object that was read was deleted
     /// and its name reused. The API server does not compare UIDs when it accepts the status of a
     /// custom resource.
     async fn take_back_status(&self, step: &Step, other: &DynamicObject) -> Result<()> {
-        let kind = &step.target.kind;
-        let empty = json!({
-            "apiVersion": kind.api_version(),
-            "kind": kind.kind,
-            "metadata": {
-                "name": step.target.name,
-                "resourceVersion": other.metadata.resource_version,
-            },
-            "status": {},
-        });
-        match self.apply_status(&step.target, &empty).await.during(what(step)) {
-            Ok(_) => Err(Error::Gone { what: what(step) }),
-            Err(error) if error.is_not_found() => Err(Error::Gone { what: what(step) }),
-            Err(error) => Err(error),
-        }
+        let version = other.metadata.resource_version.as_deref();
+        self.apply_status(step, &json!({}), version).await?;
+        Err(Error::Gone { what: what(step) })
     }
 
     async fn delete(&self, step: &Step, resource_version: Option<&str>) -> Result<()> {
@@ -378,23 +343,8 @@ impl Api {
     /// Publishes an Event. Events are a convenience: a lost one is logged and stops nothing.
     async fn publish(&self, target: &Target, notice: &EventDraft) {
         let note = shortened(&printable(&notice.note), 1000);
-        let event = Event {
-            type_: if notice.warning { EventType::Warning } else { EventType::Normal },
-            reason: notice.reason.clone(),
-            action: action("Reconcile", &note),
-            note: Some(note),
-            secondary: None,
-        };
-        let regarding = ObjectReference {
-            api_version: Some(target.kind.api_version()),
-            kind: Some(target.kind.kind.clone()),
-            namespace: Some(target.namespace.clone()),
-            name: Some(target.name.clone()),
-            uid: target.uid.clone(),
-            ..Default::default()
-        };
-        if let Err(error) = self.recorder.publish(&event, &regarding).await {
-            let error = Error::from_kube("create event", error);
+        let notice = EventDraft { note, ..notice.clone() };
+        if let Err(error) = publish(&self.recorder, target, "Reconcile", notice).await {
             if error.is_expected() {
                 return tracing::debug!(error = error.chain(), "event lost");
             }
@@ -413,27 +363,58 @@ impl Api {
     }
 
     fn api(&self, target: &Target) -> kube::Api<DynamicObject> {
-        let resource = api_resource(&target.kind);
-        kube::Api::namespaced_with(self.client.clone(), &target.namespace, &resource)
+        api_of(&self.client, target)
     }
 }
 
-/// Returns the action of an Event: another one for each note.
+/// Publishes an Event whose action has `verb`, and is another one for each note.
 ///
 /// The recorder counts up an earlier Event with the same action and reason and keeps its note, so that
 /// a second failure would never be read.
-pub(crate) fn action(verb: &str, note: &str) -> String {
-    format!("{verb}-{}", hash::short(&note))
+pub(crate) async fn publish(
+    recorder: &Recorder,
+    target: &Target,
+    verb: &str,
+    draft: EventDraft,
+) -> Result<()> {
+    let event = Event {
+        type_: if draft.warning { EventType::Warning } else { EventType::Normal },
+        reason: draft.reason,
+        action: format!("{verb}-{}", hash::short(&draft.note)),
+        note: Some(draft.note),
+        secondary: None,
+    };
+    let regarding = ObjectReference {
+        api_version: Some(target.kind.api_version()),
+        kind: Some(target.kind.kind.clone()),
+        namespace: Some(target.namespace.clone()),
+        name: Some(target.name.clone()),
+        uid: target.uid.clone(),
+        ..Default::default()
+    };
+    recorder.publish(&event, &regarding).await.during("create event")
 }
 
-fn api_resource(kind: &Kind) -> ApiResource {
-    ApiResource {
-        group: kind.group.clone(),
-        version: kind.version.clone(),
-        api_version: kind.api_version(),
-        kind: kind.kind.clone(),
-        plural: kind.plural.clone(),
+/// Returns the API of a kind in the namespace of an object.
+pub(crate) fn api_of(client: &Client, target: &Target) -> kube::Api<DynamicObject> {
+    let Kind { group, version, kind, plural } = target.kind.clone();
+    let api_version = target.kind.api_version();
+    let resource = ApiResource { group, version, api_version, kind, plural };
+    kube::Api::namespaced_with(client.clone(), &target.namespace, &resource)
+}
+
+/// Returns an object with this status alone; the version ensures that it applies to what was read.
+pub(crate) fn with_status(target: &Target, status: &Value, version: Option<&str>) -> Value {
+    let mut metadata = json!({ "name": target.name });
+    if let Some(version) = version {
+        metadata["resourceVersion"] = json!(version);
     }
+    json!({
+        "apiVersion": target.kind.api_version(),
+        "kind": target.kind.kind,
+        "metadata": metadata,
+        "status": status,
+    })
 }
 
 fn owner_uid(object: &Value) -> Option<&str> {

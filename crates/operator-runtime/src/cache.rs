@@ -154,6 +154,12 @@ impl<K: Watchable> Cache<K> {
         self.store.lock().all()
     }
 
+    /// Returns the objects of a namespace that could be deserialized.
+    pub fn in_namespace(&self, namespace: &str) -> Vec<Arc<K>> {
+        let is_here = |it: &Arc<K>| it.meta().namespace.as_deref() == Some(namespace);
+        self.all().into_iter().filter(is_here).collect()
+    }
+
     /// Returns the objects that the index lists under that key.
     pub fn indexed(&self, index: IndexName, key: &Key) -> Vec<Arc<K>> {
         self.store.lock().indexed(index, key)

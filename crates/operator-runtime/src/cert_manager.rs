@@ -4,7 +4,7 @@ use api::cert_manager::{Certificate, Issuer};
 use kube::{Resource, ResourceExt};
 use operator_core::certificates::Issued;
 use operator_core::object_key::Key;
-use operator_core::rbac::Rule;
+use operator_core::rbac::{READ, Rule, WRITE};
 
 use crate::api::Api;
 use crate::cache_registry::CacheRegistry;
@@ -17,12 +17,8 @@ const BY_OWNER: &str = "owner";
 
 /// RBAC rules for an operator that requests certificates.
 pub const RULES: [Rule; 2] = [
-    Rule::of(&["cert-manager.io"], &["issuers"], &["get", "list", "watch"]),
-    Rule::of(
-        &["cert-manager.io"],
-        &["certificates"],
-        &["create", "delete", "get", "list", "patch", "watch"],
-    ),
+    Rule::of(&["cert-manager.io"], &["issuers"], READ),
+    Rule::of(&["cert-manager.io"], &["certificates"], WRITE),
 ];
 
 /// Informers for these kinds, started only when they are needed and the cluster has them.

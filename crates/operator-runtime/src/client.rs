@@ -19,7 +19,7 @@ use kube::{
 use tower::{Layer, Service};
 
 use crate::{
-    error::{BoxError, Error, Result, TimedOut},
+    error::{BoxError, During as _, Error, Result, TimedOut},
     metrics::Metrics,
 };
 
@@ -46,28 +46,18 @@ pub fn client(mut config: Config, operator: &str, metrics: &Metrics) -> Result<C
         .map_err(|error| Error::process("the operator's name is no header value", error))?;
     config.headers.push((USER_AGENT, agent));
     config.default_retry = false;
-    let builder = ClientBuilder::try_from(config)?;
+    let builder = ClientBuilder::try_from(config).during("request")?;
     Ok(builder.with_layer(&Bounds::new(metrics.clone())).build())
 }
 
 /// Tower layer that counts every request and limits the duration of plain ones.
 #[derive(Clone, Debug)]
-pub struct Bounds {
-    metrics: Metrics,
-    limit: Duration,
-}
+pub struct Bounds(Metrics);
 
 impl Bounds {
-    /// Creates a layer with [`REQUEST_TIMEOUT`], counting in `metrics`.
+    /// Creates a layer that counts in `metrics`.
     pub fn new(metrics: Metrics) -> Self {
-        Self { metrics, limit: REQUEST_TIMEOUT }
-    }
-
-    /// Returns the layer with another time limit.
-    #[must_use]
-    pub fn within(mut self, limit: Duration) -> Self {
-        self.limit = limit;
-        self
+        Self(metrics)
     }
 }
 
@@ -104,16 +94,16 @@ where
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let call = Call::of(&request);
-        let Bounds { metrics, limit } = self.bounds.clone();
+        let Bounds(metrics) = self.bounds.clone();
         let answer = self.inner.call(request);
         async move {
             let result = if call.streams {
                 answer.await.map_err(Into::into).map(pruned)
             } else {
-                let within = tokio::time::timeout(limit, whole(answer)).await;
-                within.unwrap_or_else(|_| Err(Box::new(TimedOut(limit))))
+                let within = tokio::time::timeout(REQUEST_TIMEOUT, whole(answer)).await;
+                within.unwrap_or_else(|_| Err(Box::new(TimedOut(REQUEST_TIMEOUT))))
             };
-            metrics.count_request(&call, &code(&result));
+            metrics.count_request(call.verb, &call.resource, &code(&result));
             result
         }
         .boxed()
@@ -173,7 +163,6 @@ pub(crate) mod tests {
     use testkit::fake_api::FakeApi;
 
     use super::*;
-    use crate::error::During as _;
 
     /// Returns a client of a fake API server with the operators' metrics and time limit.
     pub(crate) fn client(server: &FakeApi, metrics: &Metrics) -> Client {

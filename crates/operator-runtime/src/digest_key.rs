@@ -36,9 +36,9 @@ pub async fn keys(client: &Client, namespace: &str) -> Result<Keys> {
             info!(secret = SECRET, "made the key for digests of what Secrets hold");
             read(&made, namespace)
         }
-        Err(Error::AlreadyExists { what, .. }) => {
-            let gone =
-                || Error::Process { what: format!("{what}: it is gone again"), source: None };
+        Err(error) if error.already_exists() => {
+            let what = format!("create secrets/{SECRET}: it is gone again");
+            let gone = || Error::Process { what, source: None };
             read(&get().await?.ok_or_else(gone)?, namespace)
         }
         Err(error) => Err(error),

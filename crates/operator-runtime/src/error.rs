@@ -17,35 +17,80 @@ pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 #[error("no answer within {} s", .0.as_secs())]
 pub struct TimedOut(pub Duration);
 
+/// What an unsuccessful response of the API server means.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum Refusal {
+    /// The object was changed since it was read; reading it again helps.
+    #[error("the object was changed meanwhile")]
+    Conflict,
+    /// An object with that name already exists.
+    #[error("an object of that name exists")]
+    AlreadyExists,
+    /// The object, its namespace or its kind does not exist.
+    #[error("not found")]
+    NotFound,
+    /// The operator's permissions do not allow it.
+    #[error("not allowed by the operator's permissions")]
+    Forbidden,
+    /// The namespace is being deleted: it accepts no new objects, and everything in it is deleted.
+    #[error("the namespace is being deleted")]
+    Terminating,
+    /// The API server, or an admission webhook, rejects the content.
+    #[error("the content was refused")]
+    Invalid,
+    /// The API server is overloaded or asks for a retry later.
+    #[error("the API server is busy")]
+    Busy,
+    /// Any other unsuccessful response, with its code.
+    #[error("the API server answered {0}")]
+    Other(u16),
+}
+
+impl Refusal {
+    fn of(status: &Status) -> Self {
+        match status.code {
+            401 | 403 if is_terminating(status) => Self::Terminating,
+            409 if status.reason == "AlreadyExists" => Self::AlreadyExists,
+            // 422 would be a conflict only for JSON patches with a `test` operation, which are
+            // never sent.
+            409 => Self::Conflict,
+            404 => Self::NotFound,
+            401 | 403 => Self::Forbidden,
+            408 | 429 | 503 | 504 => Self::Busy,
+            // 410 concerns lists only; an admission webhook may choose any other code.
+            400..=409 | 411..=499 => Self::Invalid,
+            code => Self::Other(code),
+        }
+    }
+
+    /// Returns one word for it.
+    fn word(self) -> &'static str {
+        match self {
+            Self::Conflict => "Conflict",
+            Self::AlreadyExists => ALREADY_EXISTS.word,
+            Self::NotFound => "NotFound",
+            Self::Forbidden => FORBIDDEN.word,
+            Self::Terminating => "NamespaceTerminating",
+            Self::Invalid => INVALID.word,
+            Self::Busy => "ServerBusy",
+            Self::Other(_) => "ServerError",
+        }
+    }
+}
+
 /// A failed request, or a failure of the process's own parts.
 ///
 /// `Display` never repeats the source; use [`Error::chain`] to print all causes.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The object was changed since it was read; reading it again helps.
-    #[error("{what}: the object was changed meanwhile")]
-    Conflict {
+    /// An unsuccessful response of the API server.
+    #[error("{what}: {refusal}")]
+    Refused {
         /// The request.
         what: String,
-        /// The API server's response.
-        #[source]
-        status: Box<Status>,
-    },
-    /// An object with that name already exists.
-    #[error("{what}: an object of that name exists")]
-    AlreadyExists {
-        /// The request.
-        what: String,
-        /// The API server's response.
-        #[source]
-        status: Box<Status>,
-    },
-    /// The object, its namespace or its kind does not exist.
-    #[error("{what}: not found")]
-    NotFound {
-        /// The request.
-        what: String,
-        /// The API server's response.
+        /// What the response means.
+        refusal: Refusal,
+        /// The response.
         #[source]
         status: Box<Status>,
     },
@@ -54,51 +99,6 @@ pub enum Error {
     Gone {
         /// The request.
         what: String,
-    },
-    /// The operator's permissions do not allow it.
-    #[error("{what}: not allowed by the operator's permissions")]
-    Forbidden {
-        /// The request.
-        what: String,
-        /// The API server's response.
-        #[source]
-        status: Box<Status>,
-    },
-    /// The namespace is being deleted: it accepts no new objects, and everything in it is deleted.
-    #[error("{what}: the namespace is being deleted")]
-    Terminating {
-        /// The request.
-        what: String,
-        /// The API server's response.
-        #[source]
-        status: Box<Status>,
-    },
-    /// The API server, or an admission webhook, rejects the content.
-    #[error("{what}: the content was refused")]
-    Invalid {
-        /// The request.
-        what: String,
-        /// The API server's response.
-        #[source]
-        status: Box<Status>,
-    },
-    /// The API server is overloaded or asks for a retry later.
-    #[error("{what}: the API server is busy")]
-    Busy {
-        /// The request.
-        what: String,
-        /// The API server's response.
-        #[source]
-        status: Box<Status>,
-    },
-    /// Any other unsuccessful response.
-    #[error("{what}: the API server answered {}", status.code)]
-    Refused {
-        /// The request.
-        what: String,
-        /// The API server's response.
-        #[source]
-        status: Box<Status>,
     },
     /// No response in time; whether the request took effect is unknown.
     #[error("{what}: no answer within {} s", after.as_secs())]
@@ -146,15 +146,8 @@ impl Error {
     /// Returns one word for the error, used as condition reason, Event reason and metric label.
     pub fn reason(&self) -> &'static str {
         match self {
-            Self::Conflict { .. } => "Conflict",
-            Self::AlreadyExists { .. } => ALREADY_EXISTS.word,
-            Self::NotFound { .. } => "NotFound",
+            Self::Refused { refusal, .. } => refusal.word(),
             Self::Gone { .. } => "Gone",
-            Self::Forbidden { .. } => FORBIDDEN.word,
-            Self::Terminating { .. } => "NamespaceTerminating",
-            Self::Invalid { .. } => INVALID.word,
-            Self::Busy { .. } => "ServerBusy",
-            Self::Refused { .. } => "ServerError",
             Self::Timeout { .. } => "Timeout",
             Self::Transport { .. } => "NoAnswer",
             Self::Unreadable { .. } => "Unreadable",
@@ -178,21 +171,36 @@ impl Error {
         text
     }
 
+    /// Returns what the API server's response means, and the response; `None` when there was none.
+    fn refusal(&self) -> Option<(Refusal, &Status)> {
+        let Self::Refused { refusal, status, .. } = self else { return None };
+        Some((*refusal, status.as_ref()))
+    }
+
+    fn is(&self, refusal: Refusal) -> bool {
+        self.refusal().is_some_and(|it| it.0 == refusal)
+    }
+
     /// Returns whether the error needs no correction: another client wrote first, or the namespace
     /// is being deleted.
     pub fn is_expected(&self) -> bool {
-        self.is_conflict() || matches!(self, Self::Terminating { .. })
+        self.is_conflict() || self.is(Refusal::Terminating)
     }
 
     /// Returns whether another client wrote first and nothing else is wrong.
     pub fn is_conflict(&self) -> bool {
-        matches!(self, Self::Conflict { .. } | Self::AlreadyExists { .. })
+        self.is(Refusal::Conflict) || self.already_exists()
+    }
+
+    /// Returns whether an object of the name exists.
+    pub fn already_exists(&self) -> bool {
+        self.is(Refusal::AlreadyExists)
     }
 
     /// Returns whether the decision was made on a version of the object that is not the newest, which
     /// the next pass reads; a field of another field manager is a conflict too, and stays one.
     pub fn is_outdated(&self) -> bool {
-        let Self::Conflict { status, .. } = self else { return false };
+        let Some((Refusal::Conflict, status)) = self.refusal() else { return false };
         status.details.iter().all(|it| it.causes.is_empty())
     }
 
@@ -201,38 +209,24 @@ impl Error {
     ///
     /// A namespace being deleted is not a rejection: everything in it is deleted.
     pub fn rejection(&self) -> Option<(&'static Reason, &str)> {
-        match self {
-            Self::AlreadyExists { status, .. } => Some((&ALREADY_EXISTS, &status.message)),
-            Self::Forbidden { status, .. } => Some((&FORBIDDEN, &status.message)),
-            Self::Invalid { status, .. } => Some((&INVALID, &status.message)),
-            Self::Conflict { .. }
-            | Self::Terminating { .. }
-            | Self::NotFound { .. }
-            | Self::Gone { .. }
-            | Self::Busy { .. }
-            | Self::Refused { .. }
-            | Self::Timeout { .. }
-            | Self::Transport { .. }
-            | Self::Unreadable { .. }
-            | Self::NotLeading { .. }
-            | Self::Process { .. } => None,
-        }
+        let (refusal, status) = self.refusal()?;
+        let reason = match refusal {
+            Refusal::AlreadyExists => &ALREADY_EXISTS,
+            Refusal::Forbidden => &FORBIDDEN,
+            Refusal::Invalid => &INVALID,
+            Refusal::Conflict
+            | Refusal::NotFound
+            | Refusal::Terminating
+            | Refusal::Busy
+            | Refusal::Other(_) => return None,
+        };
+        Some((reason, &status.message))
     }
 
     /// Returns whether the API server answered about this one object, so that writes of other
     /// objects may still succeed.
     pub fn is_answer(&self) -> bool {
-        matches!(
-            self,
-            Self::Conflict { .. }
-                | Self::AlreadyExists { .. }
-                | Self::NotFound { .. }
-                | Self::Gone { .. }
-                | Self::Forbidden { .. }
-                | Self::Terminating { .. }
-                | Self::Invalid { .. }
-                | Self::Refused { .. }
-        )
+        self.is_gone() || self.refusal().is_some_and(|it| it.0 != Refusal::Busy)
     }
 
     /// Returns whether the written object no longer exists, which is not a failure.
@@ -242,12 +236,12 @@ impl Error {
 
     /// Returns whether the object does not exist.
     pub fn is_not_found(&self) -> bool {
-        matches!(self, Self::NotFound { .. })
+        self.is(Refusal::NotFound)
     }
 
     /// Returns whether the content was rejected because of that field.
     pub fn names_field(&self, field: &str) -> bool {
-        let Self::Invalid { status, .. } = self else { return false };
+        let Some((Refusal::Invalid, status)) = self.refusal() else { return false };
         status.details.iter().flat_map(|it| &it.causes).any(|it| it.field == field)
     }
 
@@ -262,19 +256,7 @@ impl Error {
         let kube::Error::Api(status) = error else {
             return Self::from_transport(what, error.into());
         };
-        match status.code {
-            401 | 403 if is_terminating(&status) => Self::Terminating { what, status },
-            409 if status.reason == "AlreadyExists" => Self::AlreadyExists { what, status },
-            // 422 would be a conflict only for JSON patches with a `test` operation, which are
-            // never sent.
-            409 => Self::Conflict { what, status },
-            404 => Self::NotFound { what, status },
-            401 | 403 => Self::Forbidden { what, status },
-            408 | 429 | 503 | 504 => Self::Busy { what, status },
-            // 410 concerns lists only; an admission webhook may choose any other code.
-            400..=409 | 411..=499 => Self::Invalid { what, status },
-            _ => Self::Refused { what, status },
-        }
+        Self::Refused { what, refusal: Refusal::of(&status), status }
     }
 
     fn from_transport(what: String, source: BoxError) -> Self {
@@ -294,12 +276,6 @@ impl Error {
 fn is_terminating(status: &Status) -> bool {
     let causes = status.details.iter().flat_map(|it| &it.causes);
     causes.into_iter().any(|it| it.reason == "NamespaceTerminating")
-}
-
-impl From<kube::Error> for Error {
-    fn from(error: kube::Error) -> Self {
-        Self::from_kube("request", error)
-    }
 }
 
 /// Extension that adds the request to a client's error.
@@ -325,40 +301,28 @@ mod tests {
 
     #[test]
     fn an_answer_is_known_by_its_code() {
+        // Whether only the user changes it, too.
         let cases = [
-            (409, "Conflict", "Conflict"),
-            (409, "AlreadyExists", "AlreadyExists"),
-            (404, "NotFound", "NotFound"),
-            (403, "Forbidden", "Forbidden"),
-            (422, "Invalid", "Invalid"),
-            (418, "", "Invalid"),
-            (408, "Timeout", "ServerBusy"),
-            (429, "TooManyRequests", "ServerBusy"),
-            (500, "InternalError", "ServerError"),
+            (409, "Conflict", "Conflict", false),
+            (409, "AlreadyExists", "AlreadyExists", true),
+            (404, "NotFound", "NotFound", false),
+            (403, "Forbidden", "Forbidden", true),
+            (422, "Invalid", "Invalid", true),
+            (400, "BadRequest", "Invalid", true),
+            (418, "", "Invalid", true),
+            (408, "Timeout", "ServerBusy", false),
+            (429, "TooManyRequests", "ServerBusy", false),
+            (500, "InternalError", "ServerError", false),
         ];
-        for (code, reason, expected) in cases {
-            assert_eq!(api(code, reason).reason(), expected, "{code} {reason}");
-        }
-    }
-
-    #[test]
-    fn only_a_human_changes_a_refusal() {
-        let cases = [
-            (403, "Forbidden", true),
-            (422, "Invalid", true),
-            (400, "BadRequest", true),
-            (409, "AlreadyExists", true),
-            (409, "Conflict", false),
-            (404, "NotFound", false),
-            (429, "TooManyRequests", false),
-            (500, "InternalError", false),
-        ];
-        for (code, reason, expected) in cases {
-            let words = expected.then_some("told so");
+        for (code, reason, expected, is_rejection) in cases {
             let error = api(code, reason);
+            assert_eq!(error.reason(), expected, "{code} {reason}");
+            let words = is_rejection.then_some("told so");
             assert_eq!(error.rejection().map(|it| it.1), words, "{code} {reason}");
         }
         assert_eq!(Error::Gone { what: "x".into() }.rejection(), None);
+        let other = api(500, "InternalError").to_string();
+        assert_eq!(other, "get nodes/a: the API server answered 500");
     }
 
     #[test]

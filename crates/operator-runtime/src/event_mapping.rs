@@ -6,6 +6,7 @@ use std::time::Duration;
 use operator_core::object_key::Key;
 
 use crate::cache::{Cache, Watchable};
+use crate::change_filter::ChangeFilter;
 use crate::workqueue::{DEBOUNCE, WorkQueue};
 
 /// The event handlers of one controller, as `kube_runtime::Controller::watches` registers them; its
@@ -51,6 +52,24 @@ impl<C: Send + Sync + 'static> EventMapping<C> {
     ) {
         let this = self.clone();
         cache.on_change(move |object| this.enqueue(mapper(&this.caches, object)));
+    }
+
+    /// The same, but only where what `view` returns of the object has changed, or the object is new or
+    /// gone.
+    pub fn watches_changes<K: Watchable, V: PartialEq + Send + 'static, Keys>(
+        &self,
+        cache: &Arc<Cache<K>>,
+        view: impl Fn(&K) -> V + Send + Sync + 'static,
+        mapper: impl Fn(&C, &K) -> Keys + Send + Sync + 'static,
+    ) where
+        Keys: IntoIterator<Item = Key>,
+    {
+        let (changes, present) = (ChangeFilter::default(), Arc::clone(cache));
+        self.watches(cache, move |caches, object| {
+            let key = Key::of(object);
+            let is_changed = changes.changes(&key, || present.get(&key).map(|it| view(&it)));
+            is_changed.then(|| mapper(caches, object)).into_iter().flatten().collect::<Vec<_>>()
+        });
     }
 
     /// Returns a handler that enqueues the keys that `mapper` returns, for what reports changes by

@@ -29,6 +29,7 @@ pub mod metrics;
 pub mod object_size;
 pub mod optional_informer;
 pub mod places;
+pub mod request_times;
 pub mod runtime;
 pub mod shutdown;
 pub mod source_cache;

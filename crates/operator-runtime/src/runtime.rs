@@ -55,7 +55,7 @@ impl Runtime {
         let namespace = args.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
         let client = client::client(config, operator, &metrics)?;
         let health = Health::default();
-        let mut keepers = TaskGroup::new();
+        let mut keepers = TaskGroup::default();
 
         let listener = TcpListener::bind(args.admin_address)
             .await
@@ -83,7 +83,7 @@ impl Runtime {
             namespace,
             instance,
             leadership,
-            workers: TaskGroup::new(),
+            workers: TaskGroup::default(),
             keepers,
         })
     }

@@ -29,11 +29,6 @@ impl Shutdown {
         // An error means that the trigger is gone.
         let _ = self.0.wait_for(|it| *it).await;
     }
-
-    /// Returns whether the shutdown is requested.
-    pub fn is_requested(&self) -> bool {
-        *self.0.borrow()
-    }
 }
 
 #[cfg(test)]
@@ -43,7 +38,7 @@ mod tests {
     #[tokio::test]
     async fn a_dropped_trigger_requests_the_shutdown() {
         let (trigger, mut stop) = shutdown();
-        assert!(!stop.is_requested());
+        assert!(!*stop.0.borrow());
         drop(trigger);
         stop.requested().await;
     }

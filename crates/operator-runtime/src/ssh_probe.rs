@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use futures::future::join_all;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 
@@ -51,11 +51,11 @@ impl SshProbe {
     /// it.
     pub async fn answering(&self, addresses: &BTreeSet<String>) -> BTreeSet<String> {
         let due = self.due(addresses, Instant::now());
-        let answers = join_all(due.iter().map(|it| answers(it, self.patience))).await;
-        let mut known = self.known();
+        let answers = join_all(due.iter().map(|it| timeout(self.patience, greets(it)))).await;
+        let mut known = self.known.lock();
         let at = Instant::now();
         for (address, answers) in due.into_iter().zip(answers) {
-            known.insert(address, ProbeResult { at, answers });
+            known.insert(address, ProbeResult { at, answers: answers.unwrap_or(false) });
         }
         let answers = |it: &&String| known.get(*it).is_some_and(|it| it.answers);
         addresses.iter().filter(answers).cloned().collect()
@@ -63,7 +63,7 @@ impl SshProbe {
 
     /// Returns the addresses to probe now, the longest waiting first.
     fn due(&self, addresses: &BTreeSet<String>, now: Instant) -> Vec<String> {
-        let mut known = self.known();
+        let mut known = self.known.lock();
         known.retain(|_, it| now.duration_since(it.at) < FORGET);
         let asked = |it: &String| known.get(it).map(|it| it.at);
         let is_due = |it: &&String| asked(it).is_none_or(|it| now.duration_since(it) >= PAUSE);
@@ -72,14 +72,6 @@ impl SshProbe {
         due.truncate(MAX_PROBES);
         due
     }
-
-    fn known(&self) -> MutexGuard<'_, BTreeMap<String, ProbeResult>> {
-        self.known.lock()
-    }
-}
-
-async fn answers(address: &str, patience: Duration) -> bool {
-    timeout(patience, greets(address)).await.unwrap_or(false)
 }
 
 async fn greets(address: &str) -> bool {
@@ -172,7 +164,7 @@ mod tests {
         let first = probe.due(&all, start);
         assert_eq!(first.len(), MAX_PROBES);
         for address in first {
-            probe.known().insert(address, ProbeResult { at: start, answers: false });
+            probe.known.lock().insert(address, ProbeResult { at: start, answers: false });
         }
         let rest: Vec<String> =
             (MAX_PROBES..MAX_PROBES + 5).map(|it| format!("h{it:03}:22")).collect();

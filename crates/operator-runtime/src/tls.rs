@@ -43,45 +43,16 @@ impl fmt::Debug for Bundle {
     }
 }
 
-/// The clients that a server accepts.
-#[derive(Clone)]
-pub enum Clients {
-    /// Any client.
-    Any,
-    /// Clients with a certificate that this verifier accepts.
-    Known(Arc<dyn ClientCertVerifier>),
-}
-
-impl fmt::Debug for Clients {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Any => "Any",
-            Self::Known(_) => "Known",
-        })
+/// Accepts clients with a certificate of one of these CAs, in PEM; any client when the text is empty.
+pub fn client_verifier(authorities: &str) -> Result<Arc<dyn ClientCertVerifier>> {
+    if authorities.trim().is_empty() {
+        return Ok(WebPkiClientVerifier::no_client_auth());
     }
-}
-
-impl Clients {
-    /// Accepts clients with a certificate of one of these CAs, in PEM; any client when the text is
-    /// empty.
-    pub fn of(authorities: &str) -> Result<Self> {
-        if authorities.trim().is_empty() {
-            return Ok(Self::Any);
-        }
-        let mut roots = RootCertStore::empty();
-        roots.add_parsable_certificates(certificates(authorities));
-        let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider());
-        let unusable =
-            |it| Error::process("the authorities of the webhook's clients are unusable", it);
-        Ok(Self::Known(verifier.build().map_err(unusable)?))
-    }
-
-    fn verifier(&self) -> Arc<dyn ClientCertVerifier> {
-        match self {
-            Self::Any => WebPkiClientVerifier::no_client_auth(),
-            Self::Known(verifier) => Arc::clone(verifier),
-        }
-    }
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(certificates(authorities));
+    let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider());
+    let unusable = |it| Error::process("the authorities of the webhook's clients are unusable", it);
+    verifier.build().map_err(unusable)
 }
 
 /// Returns the DNS name by which the API server addresses a Service.
@@ -134,11 +105,14 @@ impl Bundle {
 
     /// Returns a server configuration for any client; TLS 1.2 and 1.3.
     pub fn server_config(&self) -> Result<Arc<ServerConfig>> {
-        self.server_config_for(&Clients::Any)
+        self.server_config_for(WebPkiClientVerifier::no_client_auth())
     }
 
-    /// Returns a server configuration for these clients; TLS 1.2 and 1.3.
-    pub fn server_config_for(&self, clients: &Clients) -> Result<Arc<ServerConfig>> {
+    /// Returns a server configuration for the clients that a verifier accepts; TLS 1.2 and 1.3.
+    pub fn server_config_for(
+        &self,
+        clients: Arc<dyn ClientCertVerifier>,
+    ) -> Result<Arc<ServerConfig>> {
         let failed =
             |it: rustls::Error| Error::process("the webhook's certificate is unusable", it);
         let key = PrivateKeyDer::from_pem_slice(self.key.as_bytes())
@@ -146,7 +120,7 @@ impl Bundle {
         let mut config = ServerConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()
             .map_err(failed)?
-            .with_client_cert_verifier(clients.verifier())
+            .with_client_cert_verifier(clients)
             .with_single_cert(certificates(&self.certificate), key)
             .map_err(failed)?;
         config.alpn_protocols = vec![b"http/1.1".to_vec()];

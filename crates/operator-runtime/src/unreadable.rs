@@ -6,15 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::conditions::{READY, printable, truncated};
-use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use kube::api::{DynamicObject, Patch, PatchParams};
-use kube::core::ApiResource;
-use kube::runtime::events::{Event, EventType, Recorder, Reporter};
-use kube::{Api, Client, Resource};
+use kube::Client;
+use kube::api::{Patch, PatchParams};
+use kube::runtime::events::{Recorder, Reporter};
+use operator_core::plan::{EventDraft, Target};
 use serde_json::{Value, json};
 
-use crate::api::action;
+use crate::api::{api_of, publish, with_status};
 use crate::cache::item::REASON;
 use crate::cache::{Cache, Unreadable, Watchable};
 use crate::clock;
@@ -94,9 +93,16 @@ impl UnreadableReporter {
             return true;
         }
         let message = message(self.manager, object);
-        let mut outcome = self.publish::<K>(object, &message).await;
+        let meta = &object.metadata;
+        let named = Target::named::<K>(
+            meta.namespace.clone().unwrap_or_default(),
+            meta.name.clone().unwrap_or_default(),
+        );
+        let target = Target { uid: meta.uid.clone(), ..named };
+        let draft = EventDraft { warning: true, reason: REASON.into(), note: message.clone() };
+        let mut outcome = publish(&self.recorder, &target, "Read", draft).await;
         if role == Role::Owner && object.reported.as_ref() != Some(&message) {
-            outcome = outcome.and(self.write_condition::<K>(object, &message).await);
+            outcome = outcome.and(self.write_condition(&target, object, &message).await);
         }
         if let Err(error) = &outcome
             && !error.is_expected()
@@ -106,41 +112,20 @@ impl UnreadableReporter {
         outcome.is_ok()
     }
 
-    async fn publish<K: Watchable>(&self, object: &Unreadable, message: &str) -> Result<()> {
-        let event = Event {
-            type_: EventType::Warning,
-            reason: REASON.into(),
-            note: Some(message.to_owned()),
-            action: action("Read", message),
-            secondary: None,
-        };
-        let metadata = object.metadata.clone();
-        let regarding = ObjectReference {
-            api_version: Some(K::api_version(&()).into_owned()),
-            kind: Some(K::kind(&()).into_owned()),
-            namespace: metadata.namespace,
-            name: metadata.name,
-            uid: metadata.uid,
-            ..ObjectReference::default()
-        };
-        self.recorder.publish(&event, &regarding).await.during("create event")
-    }
-
     /// Writes the condition under a separate field manager; the operator's next status apply
     /// replaces it.
-    async fn write_condition<K: Watchable>(
+    async fn write_condition(
         &self,
+        target: &Target,
         object: &Unreadable,
         message: &str,
     ) -> Result<()> {
-        let namespace = object.metadata.namespace.as_deref().unwrap_or_default();
-        let name = object.metadata.name.as_deref().unwrap_or_default();
-        let resource = ApiResource::erase::<K>(&());
-        let api: Api<DynamicObject> =
-            Api::namespaced_with(self.client.clone(), namespace, &resource);
+        let Target { kind, namespace, name, .. } = target;
         let params = PatchParams::apply(&format!("{}-unreadable", self.manager)).force();
-        let body = status::<K>(object, message);
-        let what = format!("write status of {} {namespace}/{name}", K::plural(&()));
+        let version = object.metadata.resource_version.as_deref();
+        let body = with_status(target, &status(object, message), version);
+        let what = format!("write status of {} {namespace}/{name}", kind.plural);
+        let api = api_of(&self.client, target);
         match api.patch_status(name, &params, &Patch::Apply(body)).await.during(what) {
             Err(error) if error.is_not_found() => Ok(()),
             written => written.map(drop),
@@ -162,22 +147,15 @@ pub(crate) fn message(manager: &str, object: &Unreadable) -> String {
     truncated(&printable(&said), 1000)
 }
 
-/// Returns a status with only this condition; the resource version ensures that it applies to the
-/// object that was read.
-fn status<K: Resource<DynamicType = ()>>(object: &Unreadable, message: &str) -> Value {
-    let metadata = &object.metadata;
-    json!({
-        "apiVersion": K::api_version(&()),
-        "kind": K::kind(&()),
-        "metadata": { "name": metadata.name, "resourceVersion": metadata.resource_version },
-        "status": { "conditions": [{
-            "type": READY,
-            "status": "False",
-            "severity": "Error",
-            "observedGeneration": metadata.generation,
-            "lastTransitionTime": Time(clock::now()),
-            "reason": REASON,
-            "message": message,
-        }] },
-    })
+/// Returns a status with only this condition.
+fn status(object: &Unreadable, message: &str) -> Value {
+    json!({ "conditions": [{
+        "type": READY,
+        "status": "False",
+        "severity": "Error",
+        "observedGeneration": object.metadata.generation,
+        "lastTransitionTime": Time(clock::now()),
+        "reason": REASON,
+        "message": message,
+    }] })
 }

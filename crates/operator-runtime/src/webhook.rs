@@ -1,6 +1,6 @@
 //! Admission webhooks over HTTPS: pure handlers by path, with a self-managed certificate.
 
-use std::{collections::BTreeMap, fmt, net::SocketAddr, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::{Extension, Router, body::Body, routing::post};
 use handler::Handler;
@@ -11,7 +11,7 @@ use crate::{
     args::WebhookArgs,
     error::{Error, Result},
     runtime::Runtime,
-    tls::{Clients, service_name},
+    tls::{client_verifier, service_name},
 };
 
 mod admission_cache;
@@ -39,12 +39,6 @@ pub use server::{Limits, Presented, serve};
 pub struct Webhook {
     mutating: BTreeMap<String, Handler>,
     validating: BTreeMap<String, Handler>,
-}
-
-impl fmt::Debug for Webhook {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.mutating.keys()).entries(self.validating.keys()).finish()
-    }
 }
 
 impl Webhook {
@@ -105,7 +99,7 @@ impl Webhook {
             let what = "the webhooks need --webhook-service, or --enable-webhooks=false".into();
             return Err(Error::Process { what, source: None });
         }
-        let clients = Clients::of(&args.webhook_client_authorities)?;
+        let clients = client_verifier(&args.webhook_client_authorities)?;
         let address = SocketAddr::from((args.webhook_address, args.webhook_port));
         let listener = TcpListener::bind(address)
             .await

@@ -4,5 +4,8 @@ pub mod crash;
 pub mod fake_api;
 pub mod golden;
 pub mod http_server;
+pub mod objects;
 pub mod passes;
+pub mod played_runs;
 pub mod set_nodes;
+pub mod told;

@@ -133,6 +133,19 @@ pub fn observed_compute(node: &Node, cell: Option<&str>) -> ExternalCompute {
     read(compute)
 }
 
+/// Returns a status that an operator has written beside what others have written into the old one.
+#[must_use]
+pub fn merged(mut ours: NodeStatus, old: Option<NodeStatus>) -> NodeStatus {
+    let Some(old) = old else { return ours };
+    ours.conditions.extend(old.conditions.into_iter().filter(|it| it.type_.contains('/')));
+    ours.host_vars = old.host_vars;
+    let holders = old.disruption.map(|it| it.holders).unwrap_or_default();
+    if !holders.is_empty() {
+        ours.disruption.get_or_insert_default().holders = holders;
+    }
+    ours
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

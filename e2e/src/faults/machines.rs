@@ -2,154 +2,126 @@
 
 use super::{Fault, Kstatus};
 
-const NODE: &str = "OpenStackDataPlaneNode";
 /// The set of machines that a role creates.
 const SET: Option<(&str, &str)> = Some(("OpenStackBaremetalSet", "compute"));
+
+/// What most faults have in common.
+const OF_SET: Fault =
+    Fault { also: SET, kstatus: Kstatus::Failed, ..Fault::of("OpenStackDataPlaneNode", "n0") };
 
 /// Faults in what users write; those that only Ironic knows are in [`FATES`].
 pub const ASKED: &[Fault] = &[
     Fault {
         name: "machine-template-invalid",
         done: "A role requests machines by a field that no set of machines has.",
-        kind: NODE,
-        object: "n0",
         also: None,
         words: [
             "OpenStackDataPlaneRole compute",
             "it has no field ironic.machine.resourceclass",
             "Correct it; kubectl explain openstackbaremetalset.spec",
         ],
-        kstatus: Kstatus::Failed,
+        ..OF_SET
     },
     Fault {
         name: "machine-secret-missing",
         done: "A host is made without the Secret with the public keys of the machines.",
-        kind: NODE,
-        object: "n0",
-        also: SET,
         words: [
             "spec.deploymentSSHSecret: \"machine-keys\"",
             "is not an existing Secret",
             "create it, with key authorized_keys",
         ],
-        kstatus: Kstatus::Failed,
+        ..OF_SET
     },
     Fault {
         name: "machine-secret-without-key",
         done: "A host is made, and the Secret with the public keys of the machines lacks its key.",
-        kind: NODE,
-        object: "n0",
-        also: SET,
         words: [
             "spec.deploymentSSHSecret: \"machine-keys\"",
             "is a Secret that lacks a key",
             "give it key authorized_keys with a text",
         ],
-        kstatus: Kstatus::Failed,
+        ..OF_SET
     },
     Fault {
         name: "machine-address-wrong",
         done: "A host is made with the address of a whole network.",
-        kind: NODE,
-        object: "n0",
-        also: SET,
         words: [
             "spec.baremetalHosts[n0].ctlPlaneIP: \"192.168.123.0/24\"",
             "is not a host address",
             "use one between the first and the last of its subnet",
         ],
-        kstatus: Kstatus::Failed,
+        ..OF_SET
     },
     Fault {
         name: "machine-address-missing",
         done: "A host is made with a gateway and without an address: it is reached by a name.",
-        kind: NODE,
-        object: "n0",
-        also: SET,
         words: [
             "spec.baremetalHosts[n0].ctlPlaneIP: the value",
             "is missing, and spec.ctlplaneGateway 192.168.123.1 has an effect only with an address",
             "give the host its address",
         ],
-        kstatus: Kstatus::Failed,
+        ..OF_SET
     },
     Fault {
         name: "machine-gateway-outside",
         done: "A host is made whose gateway is outside of its network.",
-        kind: NODE,
-        object: "n0",
-        also: SET,
         words: [
             "spec.ctlplaneGateway: \"198.51.100.1\"",
             "is outside the subnet 192.168.123.0/24",
             "give a router of that subnet, or none",
         ],
-        kstatus: Kstatus::Failed,
+        ..OF_SET
     },
     Fault {
         name: "machine-address-twice",
         done: "A second host is made with the address of the first one.",
-        kind: NODE,
         object: "n1",
-        also: SET,
         words: [
             "spec.baremetalHosts[n1].ctlPlaneIP: \"192.168.123.200\"",
             "is the address of host n0 too",
             "give each host its own",
         ],
-        kstatus: Kstatus::Failed,
+        ..OF_SET
     },
     Fault {
         name: "machine-drive-too-large",
         done: "A host is made whose user data outgrow a config drive.",
-        kind: NODE,
-        object: "n0",
-        also: SET,
         words: [
             "spec.userData",
             "and makes a drive of",
             "let the host fetch what is large at its first boot",
         ],
-        kstatus: Kstatus::Failed,
+        ..OF_SET
     },
     Fault {
         name: "machine-secret-of-ironic-missing",
         done: "A host is made without the Secret with the credentials for Ironic.",
-        kind: NODE,
-        object: "n0",
-        also: SET,
         words: [
             "spec.ironic.secret: \"ironic\"",
             "is not an existing Secret",
             "create it, with username and password",
         ],
-        kstatus: Kstatus::Failed,
+        ..OF_SET
     },
     Fault {
         name: "machine-credentials-wrong",
         done: "A host is made with a wrong password for Ironic.",
-        kind: NODE,
-        object: "n0",
-        also: SET,
         words: [
             "http://10.96.10.61:6385",
             "Ironic refuses the credentials",
             "correct the Secret that spec.ironic.secret names",
         ],
-        kstatus: Kstatus::Failed,
+        ..OF_SET
     },
     Fault {
         name: "machine-ironic-old",
         done: "A host is made whose Ironic is too old.",
-        kind: NODE,
-        object: "n0",
-        also: SET,
         words: [
             "http://10.96.10.63:6385",
             "Ironic supports versions 1.1 to 1.31 of its API",
             "use another Ironic",
         ],
-        kstatus: Kstatus::Failed,
+        ..OF_SET
     },
 ];
 
@@ -158,119 +130,94 @@ pub const FATES: &[Fault] = &[
     Fault {
         name: "no-machine-fits",
         done: "A host asks for a trait that no machine has.",
-        kind: NODE,
-        object: "n0",
-        also: SET,
         words: [
             "none of 4 machines is suitable",
             "1 without trait CUSTOM_GPU",
             "spec.baremetalHosts[n0].machine",
         ],
         kstatus: Kstatus::InProgress,
+        ..OF_SET
     },
     Fault {
         name: "machine-taken",
         done: "Another client reserves the machine that a host requests by its name.",
-        kind: NODE,
-        object: "n0",
-        also: SET,
         words: ["3 not named machine-taken", "1 reserved by others", "free or repair one of these"],
         kstatus: Kstatus::InProgress,
+        ..OF_SET
     },
     Fault {
         name: "too-few-machines",
         done: "A second host wants a machine where there is one for the first one alone.",
-        kind: NODE,
         object: "n1",
-        also: SET,
         words: ["none of 4 machines is suitable", "1 reserved by others", "enroll another machine"],
         kstatus: Kstatus::InProgress,
+        ..OF_SET
     },
     Fault {
         name: "ironic-away",
         done: "A host is made while Ironic is stopped.",
-        kind: NODE,
-        object: "n0",
-        also: SET,
         words: [
             "http://10.96.10.64:6385",
             "Ironic cannot be reached",
             "check spec.ironic.endpoint and the network path",
         ],
         kstatus: Kstatus::InProgress,
+        ..OF_SET
     },
     Fault {
         name: "machine-in-maintenance",
         done: "An administrator takes a machine that runs into maintenance and powers it off.",
-        kind: NODE,
-        object: "n0",
-        also: SET,
         words: [
             "machine machine-in-maintenance is in maintenance",
             "disk 3 is broken",
             "openstack baremetal node maintenance unset machine-in-maintenance",
         ],
-        kstatus: Kstatus::Failed,
+        ..OF_SET
     },
     Fault {
         name: "deploy-failed",
         done: "Ironic cannot deploy a machine, for it has nowhere to keep the config drive.",
-        kind: NODE,
-        object: "n0",
-        also: SET,
         words: [
             "the deployment of machine deploy-failed failed",
             "Ironic says",
             "openstack baremetal node undeploy deploy-failed",
         ],
-        kstatus: Kstatus::Failed,
+        ..OF_SET
     },
     Fault {
         name: "clean-failed",
         done: "Ironic cannot clean a machine.",
-        kind: NODE,
-        object: "n0",
-        also: SET,
         words: [
             "the cleaning of machine clean-failed failed",
             "Ironic says",
             "openstack baremetal node manage clean-failed",
         ],
-        kstatus: Kstatus::Failed,
+        ..OF_SET
     },
     Fault {
         name: "machine-refused",
         done: "Ironic refuses what is to be written to a machine: network data without a MAC address.",
-        kind: NODE,
-        object: "n0",
-        also: SET,
         words: ["machine machine-refused: Ironic says", "network_data", "correct what it names"],
-        kstatus: Kstatus::Failed,
+        ..OF_SET
     },
     Fault {
         name: "machine-taken-over",
         done: "Another client takes a machine that runs from its host, and reserves it.",
-        kind: NODE,
-        object: "n0",
-        also: SET,
         words: [
             "its machine machine-taken-over is active and now reserved by instance",
             "still answers at the address of n0",
             "remove its record with",
         ],
-        kstatus: Kstatus::Failed,
+        ..OF_SET
     },
     Fault {
         name: "machine-deleted",
         done: "A machine that runs is deleted in Ironic.",
-        kind: NODE,
-        object: "n0",
-        also: SET,
         words: [
             "no longer exists in Ironic",
             "two machines could answer at one address",
             "make sure that it is off",
         ],
-        kstatus: Kstatus::Failed,
+        ..OF_SET
     },
 ];

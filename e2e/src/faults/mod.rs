@@ -46,6 +46,14 @@ pub struct Fault {
     pub kstatus: Kstatus,
 }
 
+impl Fault {
+    /// What the faults of an object have in common that is being reconciled.
+    const fn of(kind: &'static str, object: &'static str) -> Self {
+        let (words, kstatus) = ([""; 3], Kstatus::InProgress);
+        Self { name: "", done: "", kind, object, also: None, words, kstatus }
+    }
+}
+
 /// The status of an object for `helm --wait`, Flux, Argo CD and others.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Kstatus {

@@ -2,12 +2,11 @@
 
 use anyhow::Result;
 use api::dataplane::Node;
+use e2e::diagnosis::{self, PATIENCE, job_ends};
 use e2e::faults::{Fault, hosts::FAULTS};
 use e2e::journey::{self, ROLE, SSH_SECRET};
-use e2e::{Host, Namespace, diagnosis, holds};
+use e2e::{Host, Namespace};
 use serde_json::json;
-
-use crate::world::{PATIENCE, job_ends, of_node};
 
 /// An address without a host.
 const NOBODY: &str = "192.168.123.201";
@@ -40,8 +39,7 @@ async fn before(ns: &Namespace, fault: &Fault, host: &Host) -> Result<()> {
         "deployStrategy": { "deploy": false },
     });
     ns.create::<Node>("n0", spec).await?;
-    let is_complete = |it: &Node| holds(of_node(it), "InputReady");
-    ns.wait::<Node>("n0", "complete", PATIENCE, is_complete).await.map(drop)
+    ns.good::<Node>("n0", &["InputReady"], PATIENCE).await.map(drop)
 }
 
 async fn inject(ns: &Namespace, _: &Fault) -> Result<()> {

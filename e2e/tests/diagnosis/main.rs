@@ -3,4 +3,3 @@
 //! before.
 
 mod hosts;
-mod world;

@@ -4,7 +4,6 @@ use anyhow::{Result, ensure};
 use e2e::demo::{DEPLOYMENT, Demo};
 use e2e::guests::{Guest, HOSTS, until};
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::DeleteParams;
 
 use crate::{Stage, stage};
 
@@ -26,7 +25,7 @@ async fn a_guest_outlives_a_renewed_certificate_and_moves_over_it() -> Result<()
     ensure!(before.starts_with("serial="), "{before}");
     // cert-manager issues another one in the place of a Secret that is gone.
     let secret = format!("cert-compute-libvirt-default-{host}");
-    demo.ns.api::<Secret>().delete(&secret, &DeleteParams::default()).await?;
+    demo.ns.remove::<Secret>(&secret).await?;
     until("the renewed certificate is on its host", DEPLOYMENT, async || {
         let after = serial(&demo, host).await?;
         ensure!(after != before, "it still has {after}");

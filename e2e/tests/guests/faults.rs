@@ -5,8 +5,8 @@
 use anyhow::{Context as _, Result};
 use api::dataplane::{Node, Role, RunState};
 use e2e::faults::{Fault, guests::FAULTS};
-use e2e::journey::{self, ROLE, RUN, SSH_SECRET, conditions};
-use e2e::{Host, Namespace, diagnosis, holds};
+use e2e::journey::{self, ROLE, RUN, SSH_SECRET};
+use e2e::{Host, Namespace, diagnosis};
 use k8s_openapi::api::core::v1::Secret;
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
@@ -76,8 +76,7 @@ async fn before(ns: &Namespace, fault: &Fault) -> Result<Host> {
     });
     ns.create::<Node>("n0", spec).await?;
     let awaited = if is_metadata { "Ready" } else { "InputReady" };
-    let is_prepared = |it: &Node| holds(conditions(it), awaited);
-    ns.wait::<Node>("n0", "prepared", RUN, is_prepared).await?;
+    ns.good::<Node>("n0", &[awaited], RUN).await?;
     Ok(host)
 }
 

@@ -5,11 +5,10 @@ use api::dataplane::{Deployment, Node, NodeSet, Role};
 use api::nova::ExternalCompute;
 use e2e::demo::{DEPLOYMENT, Demo};
 use e2e::guests::{Guest, HOSTS, until};
-use e2e::journey::{SSH_SECRET, conditions};
-use e2e::{Host, Namespace, cells, holds, says};
+use e2e::journey::SSH_SECRET;
+use e2e::{Host, Namespace, cells};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::DeleteParams;
 use serde_json::{Value, json};
 
 use crate::{DRAIN, DRAINED, ROLE, Stage, stage};
@@ -100,9 +99,7 @@ async fn spec(demo: &Demo, hosts: &[&Host]) -> Result<Value> {
 async fn deployed(demo: &Demo, ns: &Namespace, hosts: &[&Host]) -> Result<()> {
     ns.create::<NodeSet>(SET, spec(demo, hosts).await?).await?;
     ns.create::<Deployment>("first", json!({ "nodeSets": [SET] })).await?;
-    let is_done =
-        |it: &Deployment| it.status.as_ref().is_some_and(|it| holds(&it.conditions, "Ready"));
-    ns.wait::<Deployment>("first", "deployed", DEPLOYMENT * 2, is_done).await?;
+    ns.good::<Deployment>("first", &["Ready"], DEPLOYMENT * 2).await?;
     demo.discover_hosts().await?;
     for host in hosts {
         let mapped = demo.hypervisor(&host.name).await?;
@@ -129,25 +126,20 @@ async fn reserve(demo: &Demo, drain: Option<&str>) -> Result<()> {
 /// Drains the first host, and takes it out of the node set while its guest has come back.
 async fn lived(demo: &Demo, ns: &Namespace, [first, second]: [&Host; 2]) -> Result<()> {
     let mut guest = Guest::on(demo, "t-set", &first.name).await?;
-    let annotate = async |drain: Value| {
-        let change = json!({ "metadata": { "annotations": { DRAIN: drain } } });
-        ns.merge::<Node>(&first.name, change).await
-    };
-    annotate(json!("migrate")).await?;
-    let is_drained = |it: &Node| holds(conditions(it), DRAINED);
-    ns.wait::<Node>(&first.name, "without guests", DEPLOYMENT, is_drained).await?;
+    ns.annotate::<Node>(&first.name, DRAIN, "migrate").await?;
+    ns.good::<Node>(&first.name, &[DRAINED], DEPLOYMENT).await?;
     assert_eq!(guest.host(demo).await?, second.name);
     guest.lives(demo).await?;
-    annotate(Value::Null).await?;
-    let is_quiet = |it: &Node| conditions(it).iter().all(|it| it.type_ != DRAINED);
+    ns.annotate::<Node>(&first.name, DRAIN, Value::Null).await?;
+    let is_quiet = |it: &Node| it.conditions().iter().all(|it| it.type_ != DRAINED);
     ns.wait::<Node>(&first.name, "given back", DEPLOYMENT, is_quiet).await?;
 
     guest.migrate(demo, &first.name).await?;
     guest.lives(demo).await?;
     let leaves = json!({ "spec": { "nodes": { &first.name: null } } });
     ns.merge::<NodeSet>(SET, leaves).await?;
-    let is_held = |it: &Node| says(conditions(it), COMPUTE, "ServersOnHost", &["1 server and"]);
-    ns.wait::<Node>(&first.name, "held by a guest", DEPLOYMENT, is_held).await?;
+    let (held, words) = ("ServersOnHost", ["1 server and"]);
+    ns.told::<Node>(&first.name, COMPUTE, held, &words, DEPLOYMENT).await?;
     guest.migrate(demo, &second.name).await?;
     ns.gone::<Node>(&first.name, DEPLOYMENT).await?;
     assert_eq!(demo.service(&first.name).await?, None);
@@ -173,8 +165,7 @@ async fn guests_of_a_node_set_leave_a_host_that_is_drained_or_taken_out() -> Res
     let lived = lived(&demo, &ns, hosts).await;
     reserve(&demo, None).await?;
     lived?;
-    ns.api::<NodeSet>().delete(SET, &DeleteParams::default()).await?;
-    ns.gone::<NodeSet>(SET, DEPLOYMENT).await?;
+    ns.removed::<NodeSet>(SET, DEPLOYMENT).await?;
     for host in hosts {
         host.stop().await?;
     }

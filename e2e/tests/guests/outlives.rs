@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, Result, ensure};
 use api::nova::ExternalCompute;
-use e2e::demo::{Demo, conditions, fresh};
+use e2e::demo::{Demo, fresh};
 use e2e::guests::{Guest, HOSTS};
 use e2e::installation::Installation;
 use e2e::{run, says};
@@ -87,7 +87,7 @@ async fn redeploy_all(demo: &Demo, host: &str) -> Result<()> {
     demo.annotate(host, json!({ "dataplane.openstack.org/redeploy": fresh(&before) })).await?;
     let instance = |it: &ExternalCompute| it.status.as_ref()?.host_instance.clone();
     demo.compute(host, "deployed on the node's new instance", |it| {
-        instance(it) != instance(&before) && e2e::holds(conditions(it), "Ready")
+        instance(it) != instance(&before) && e2e::holds(it.conditions(), "Ready")
     })
     .await?;
     demo.settled_on(host).await?;
@@ -103,7 +103,7 @@ async fn a_host_that_is_stopped_by_hand_keeps_its_guests() -> Result<()> {
     let begun = process(&demo, host, &guest).await?;
     demo.on(host, "systemctl stop edpm_nova_compute edpm_libvirt").await?;
     demo.compute(host, "reported as down", |it| {
-        says(conditions(it), "Ready", "ServiceDown", &["systemctl status edpm_nova_compute"])
+        says(it.conditions(), "Ready", "ServiceDown", &["systemctl status edpm_nova_compute"])
     })
     .await?;
     ensure!(process(&demo, host, &guest).await? == begun, "another process");

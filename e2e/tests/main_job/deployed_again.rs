@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use api::ansibleee::{AnsibleEe, JobStatus};
 use api::dataplane::Node;
 use api::nova::ExternalCompute;
-use e2e::demo::{self, Demo, conditions};
+use e2e::demo::{self, Demo};
 use e2e::holds;
 use futures::future::LocalBoxFuture;
 use futures::{FutureExt as _, StreamExt as _};
@@ -86,8 +86,8 @@ async fn redeploy(demo: &Demo, host: &str) -> Result<()> {
     // arrived.
     let has_heard = |it: &ExternalCompute| {
         it.status.as_ref().is_some_and(|it| it.host_instance != instance)
-            && holds(conditions(it), "Ready")
-            && holds(conditions(it), "UpToDate")
+            && holds(it.conditions(), "Ready")
+            && holds(it.conditions(), "UpToDate")
     };
     demo.compute(host, "deployed again", has_heard).await?;
     demo.settled_on(host).await

@@ -14,7 +14,7 @@ use anyhow::{Context as _, Result};
 use api::ansibleee::AnsibleEe;
 use api::dataplane::{Node, RunState};
 use api::nova::{Cell, ExternalCompute};
-use e2e::demo::{Demo, HOSTS, conditions};
+use e2e::demo::{Demo, HOSTS};
 use e2e::journey::RUN;
 use e2e::{holds, run, says};
 use tokio::sync::{Mutex, MutexGuard};
@@ -117,23 +117,18 @@ async fn a_nova_compute_that_stops_is_reported_on_the_objects_of_the_user() -> R
     demo.on(host, "systemctl stop edpm_nova_compute").await?;
     let stopped = Instant::now();
     let words = ["has not reported to nova since", "systemctl status edpm_nova_compute"];
-    let is_down = |it: &ExternalCompute| says(conditions(it), "Ready", "ServiceDown", &words);
+    let is_down = |it: &ExternalCompute| says(it.conditions(), "Ready", "ServiceDown", &words);
     demo.compute(host, "reported as down", is_down).await?;
     // Nova's own service_down_time, and two of the lab's intervals with the time of a reading.
     assert!(stopped.elapsed() < Duration::from_secs(60 + 2 * 15), "{:?}", stopped.elapsed());
     let reports = |it: &Node| {
-        let conditions = it.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default();
+        let conditions = it.conditions();
         says(conditions, "nova.openstack.org/ServiceUp", "ServiceDown", &words)
             && holds(conditions, "Ready")
     };
     demo.ns.wait::<Node>(host, "reporting that its compute is down", RUN, reports).await?;
     demo.ns.event("OpenStackDataPlaneNode", host, "ServiceDown").await?;
-    let is_counted = |it: &Cell| {
-        let status = it.status.as_ref();
-        let conditions = status.map(|it| it.conditions.as_slice()).unwrap_or_default();
-        says(conditions, "ComputesUp", "ComputesDown", &[host])
-    };
-    demo.ns.wait::<Cell>(cell, "counting the compute as down", RUN, is_counted).await?;
+    demo.ns.told::<Cell>(cell, "ComputesUp", "ComputesDown", &[host], RUN).await?;
     demo.on(host, "systemctl start edpm_nova_compute").await?;
     demo.settled_on(host).await
 }
@@ -148,19 +143,11 @@ async fn a_compute_that_its_message_bus_refuses_says_why_until_it_is_corrected()
     demo.configure(host, &format!("{options}[DEFAULT]\n{bus}\n")).await?;
     let words =
         ["message bus refuses nova-compute", "ACCESS_REFUSED", "nova.openstack.org/redeploy"];
-    let refused = |it: &ExternalCompute| says(conditions(it), "Ready", "TaskFailed", &words);
+    let refused = |it: &ExternalCompute| says(it.conditions(), "Ready", "TaskFailed", &words);
     let compute = demo.compute(host, "refused by its message bus", refused).await?;
     demo.ns.event("NovaExternalCompute", host, "TaskFailed").await?;
-    let of_node = |it: &Node| {
-        let conditions = it.status.as_ref().map(|it| it.conditions.as_slice());
-        says(
-            conditions.unwrap_or_default(),
-            "nova.openstack.org/Compute",
-            "TaskFailed",
-            &words[..2],
-        )
-    };
-    demo.ns.wait::<Node>(host, "told of its compute", RUN, of_node).await?;
+    let of_compute = "nova.openstack.org/Compute";
+    demo.ns.told::<Node>(host, of_compute, "TaskFailed", &words[..2], RUN).await?;
     // It exits and is restarted as long as its login is refused.
     let runs = "until podman container inspect -f '{{.State.Running}}' nova_compute | \
                 grep -qx true; do sleep 0.2; done";

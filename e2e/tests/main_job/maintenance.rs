@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result, ensure};
 use api::conditions::{Condition, ConditionStatus};
 use api::nova::{Cell, ExternalCompute};
-use e2e::demo::{Demo, conditions};
+use e2e::demo::Demo;
 use e2e::journey::RUN;
 use e2e::{holds, says};
 use serde_json::json;
@@ -93,7 +93,7 @@ async fn unmapped(demo: &Demo, host: &str, options: &str) -> Result<()> {
     demo.compute(host, "made anew", |it| it.status.is_some()).await?;
     demo.configure(host, options).await?;
     let is_unmapped = |it: &ExternalCompute| {
-        let mapped = conditions(it).iter().find(|it| it.type_ == "HostMapped");
+        let mapped = it.conditions().iter().find(|it| it.type_ == "HostMapped");
         mapped.is_some_and(|it| it.status == ConditionStatus::False)
     };
     demo.compute(host, "not mapped", is_unmapped).await?;
@@ -128,7 +128,7 @@ async fn removed(demo: &Demo, host: &str) -> Result<()> {
     demo.server(&["delete", &server]).await?;
     let words = ["nova-manage cell_v2 list_hosts has host"];
     let is_read =
-        |it: &ExternalCompute| says(conditions(it), "HostUnmapped", "HostUnmapped", &words);
+        |it: &ExternalCompute| says(it.conditions(), "HostUnmapped", "HostUnmapped", &words);
     demo.compute(host, "read as not mapped", is_read).await?;
     demo.ns.gone::<ExternalCompute>(host, RUN * 2).await?;
     assert_eq!(demo.service(host).await?, None);

@@ -4,22 +4,14 @@
 use anyhow::Result;
 use api::ansibleee::AnsibleEe;
 use e2e::demo::Demo;
-use e2e::plugin::edpm;
+use e2e::plugin::{DEMO, assert_says, edpm, told_in};
 use kube::api::ListParams;
 
 use crate::{Alone, any_host};
 
 /// Returns the output of a command that must succeed.
 async fn told(arguments: &[&str]) -> Result<String> {
-    let answer = edpm(arguments).await?;
-    assert_eq!(answer.code, Some(0), "{arguments:?}: {answer:?}");
-    Ok(answer.out)
-}
-
-fn assert_says(text: &str, words: &[&str]) {
-    for word in words {
-        assert!(text.contains(word), "{word} is not in: {text}");
-    }
+    told_in(DEMO, arguments).await
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use anyhow::Result;
 use api::conditions::Condition;
 use api::dataplane::Node;
 use api::nova::ExternalCompute;
-use e2e::demo::{Demo, conditions, fresh};
+use e2e::demo::{Demo, fresh};
 use e2e::host::install_anew;
 use e2e::says;
 use serde_json::json;
@@ -40,7 +40,7 @@ async fn a_host_that_is_installed_anew_gets_its_identity_back_once_it_has_no_ser
     redeploy(&demo, host).await?;
     let words = [&*server, &*id, "/var/lib/nova/compute_id"];
     let is_held = |it: &[Condition]| says(it, "Ready", "IdentityHasServers", &words);
-    demo.compute(host, "held by a server", |it| is_held(conditions(it))).await?;
+    demo.compute(host, "held by a server", |it| is_held(it.conditions())).await?;
     let started = "podman container exists nova_compute && echo container; \
                    ls /var/lib/nova/compute_id 2>/dev/null; true";
     assert_eq!(demo.on(host, started).await?.trim(), "", "nothing starts under a server");
@@ -71,7 +71,7 @@ async fn refused_with_another(demo: &Demo, host: &str, id: &str) -> Result<()> {
     deploy_again(demo, host).await?;
     let words = [id, other];
     let is_refused = |it: &[Condition]| says(it, "Ready", "IdentityMismatch", &words);
-    let refused = demo.compute(host, "refused", |it| is_refused(conditions(it))).await;
+    let refused = demo.compute(host, "refused", |it| is_refused(it.conditions())).await;
     let kept = demo.on(host, &format!("cat {FILE}")).await;
     demo.on(host, &write(id)).await?;
     refused?;

@@ -16,8 +16,13 @@ use crate::{packages, paths, sh};
 const RULE: &str = "metrics.prometheusRule.enabled=true";
 const PODS: &str = "metrics.podMonitor.enabled=true";
 const DASHBOARD: &str = "metrics.dashboard.enabled=true";
-/// Every metric of an operator as text; a test of operator-runtime compares it with the code.
-const EXAMPLE: &str = "crates/operator-runtime/src/metrics/example.txt";
+/// Every metric as text: of all operators, and of one alone; a test of each crate compares its own with the
+/// code.
+const EXAMPLES: [&str; 3] = [
+    "crates/baremetal/src/metrics/example.txt",
+    "crates/nova-operator/src/nova/metrics/example.txt",
+    "crates/operator-runtime/src/metrics/example.txt",
+];
 /// When all is evaluated: each alert has waited for its time by then.
 const AT: &str = "1h";
 const OPERATORS: [&str; 3] = ["ansibleee-operator", "dataplane-operator", "nova-operator"];
@@ -184,12 +189,14 @@ fn tested(name: &str, series: &Value, kind: &str, tests: &Value) -> Result<()> {
     sh::run(promtool()?.args(["test", "rules"]).arg(path)).map(drop)
 }
 
-/// Returns the series of the example, as a Prometheus scrapes them of one operator: with what fails
+/// Returns the series of the examples, as a Prometheus scrapes them of one operator: with what fails
 /// there or, without `is_bad`, with three operators that lead and nothing that fails.
 fn series(is_bad: bool) -> Result<Vec<Value>> {
-    let example = fs::read_to_string(paths::repo().join(EXAMPLE))?;
-    let samples: Vec<&str> = example.lines().filter(|it| !it.starts_with('#')).collect();
-    ensure!(samples.len() > 10, "{EXAMPLE} has {} samples", samples.len());
+    let examples: Result<Vec<String>, _> =
+        EXAMPLES.iter().map(|it| fs::read_to_string(paths::repo().join(it))).collect();
+    let examples = examples?.concat();
+    let samples: Vec<&str> = examples.lines().filter(|it| !it.starts_with('#')).collect();
+    ensure!(samples.len() > 10, "{} samples", samples.len());
     let mut all = Vec::new();
     for operator in OPERATORS.iter().filter(|it| !is_bad || **it == "nova-operator") {
         for sample in &samples {

@@ -100,7 +100,7 @@ pub(super) fn of_values() -> Result<()> {
 mod tests {
     use ansibleee_operator::run::build::APP;
     use ansibleee_operator::run::pod_spec_rules::CAPABILITIES;
-    use nova_operator::cell::discovery::build::LABEL;
+    use nova_operator::shared_caches::discovery_jobs::LABEL;
     use serde_json::json;
 
     use super::LABELS;

@@ -1,21 +1,17 @@
-//! The chart's RBAC rules from the operators' tables, and its variables compared with the
-//! operators' options.
+//! The chart's RBAC rules from the operators' tables.
 //!
 //! Only the tests link the operators, so that `cargo xtask lab` need not compile them. `cargo xtask
 //! codegen` runs the test below, which then rewrites the file.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::fs;
 use std::path::PathBuf;
 
-use clap::CommandFactory as _;
 use nova_operator::admission;
 use operator_core::rbac::{DIGEST_KEY, ELECTION, Rule};
 
 use super::chart::CHART;
 use super::{Generated, annotations, written_or_current};
-use crate::paths;
 
 const OPERATORS: [(&str, &[Rule], Rule); 3] = [
     ("ansibleee-operator", ansibleee_operator::RULES, ansibleee_operator::DEFINITIONS),
@@ -183,34 +179,4 @@ fn the_key_of_digests_is_read_by_its_name_and_by_operators_that_read_secrets_alo
         assert!(rules.contains(get), "{rules}");
         assert!(rules.contains("[\"secrets\"]\n  verbs: [\"create\"]"), "{rules}");
     }
-}
-
-#[test]
-fn every_variable_of_the_chart_is_an_option_of_its_operator() {
-    for (operator, command) in [
-        ("ansibleee-operator", ansibleee_operator::args::Args::command()),
-        ("dataplane-operator", dataplane_operator::operator::Args::command()),
-        ("nova-operator", nova_operator::operator::Args::command()),
-    ] {
-        let options: BTreeSet<String> = command
-            .get_arguments()
-            .filter_map(|it| Some(it.get_env()?.to_string_lossy().into_owned()))
-            .collect();
-        let variables = variables(operator);
-        let unknown: Vec<&String> = variables.difference(&options).collect();
-        assert!(variables.len() >= 5 && unknown.is_empty(), "{operator}: {unknown:?}");
-    }
-}
-
-/// Returns the variables that an operator's template and the common one set.
-fn variables(operator: &str) -> BTreeSet<String> {
-    let templates = paths::repo().join(CHART).join("templates");
-    let own = fs::read_to_string(templates.join(format!("{operator}.yaml"))).unwrap();
-    let all = fs::read_to_string(templates.join("_operator.tpl")).unwrap();
-    let has_webhooks = own.contains("\"hasWebhooks\" true");
-    let is_used = |it: &&str| has_webhooks || !it.contains("WEBHOOK");
-    let own = own.split("(dict \"name\" \"").skip(1).filter_map(|it| it.split('"').next());
-    let all = all.lines().filter_map(|it| it.strip_prefix("- name: ")).filter(is_used);
-    let is_variable = |it: &&str| it.chars().all(|c| c.is_ascii_uppercase() || c == '_');
-    own.chain(all).filter(is_variable).map(str::to_owned).collect()
 }

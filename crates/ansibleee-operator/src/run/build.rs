@@ -4,7 +4,6 @@ use std::borrow::Cow;
 
 use api::ansibleee::{AnsibleEe, AnsibleEeSpec, RestartPolicy};
 use api::{facts, names};
-use k8s_openapi::api::core::v1::ResourceRequirements;
 use kube::ResourceExt;
 use operator_core::plan::{Kind, Step, Target};
 use operator_core::run_engine::host_owner::{CHECK, PLAYS_DIR};
@@ -13,7 +12,8 @@ use serde_json::{Map, Value, json};
 use super::{content_digest, environment, host_keys, playbook};
 use crate::callback;
 use crate::objects::{self, HOSTS, IDENTITY, RUN};
-use crate::run::settings::{Settings, deadline, is_engines};
+use crate::run::deadline::{by_default, deadline};
+use crate::run::settings::{Settings, is_engines};
 
 /// The volumes that the operator adds.
 pub const OWN_VOLUMES: [&str; 2] = [FILES_VOLUME, host_keys::VOLUME];
@@ -32,8 +32,6 @@ const NO_MESH_ANNOTATIONS: [(&str, &str); 3] = [
 ];
 /// Maximum length of an interface's name on Linux.
 const INTERFACE_LIMIT: usize = 15;
-/// How many seconds the pod of a debug run sleeps.
-const DAY: i64 = 86_400;
 /// Group of the pod, which owns its volumes: ssh reads another owner's key only through the group.
 const RUNNER_GROUP: i64 = 0;
 
@@ -107,14 +105,6 @@ pub fn creation(run: &AnsibleEe, identity: &str, settings: &Settings) -> Step {
 /// Returns the image of a run; empty if neither the run nor the operator names one.
 pub fn image<'a>(spec: &'a AnsibleEeSpec, settings: &'a Settings) -> &'a str {
     spec.image.as_deref().filter(|it| !it.is_empty()).unwrap_or(&settings.image)
-}
-
-/// Returns the requests and limits of a run's containers.
-fn resources<'a>(
-    spec: &'a AnsibleEeSpec,
-    settings: &'a Settings,
-) -> Option<&'a ResourceRequirements> {
-    spec.resources.as_ref().or(settings.resources.as_ref())
 }
 
 fn object(run: &AnsibleEe, identity: &str, settings: &Settings) -> Value {
@@ -227,13 +217,6 @@ fn interfaces(networks: &[String]) -> Vec<String> {
     taken
 }
 
-/// Returns the default deadline of a hand-made run, which keeps it from holding its hosts forever.
-///
-/// The day that a debug pod sleeps is added.
-fn by_default(spec: &AnsibleEeSpec, settings: &Settings) -> i64 {
-    settings.deadline + if spec.debug { DAY } else { 0 }
-}
-
 fn pod(run: &AnsibleEe, files: &[RunFile], settings: &Settings) -> Value {
     let spec = &run.spec;
     let (volumes, mounts) = volumes(spec, files);
@@ -254,7 +237,8 @@ fn pod(run: &AnsibleEe, files: &[RunFile], settings: &Settings) -> Value {
     if let Some(config_map) = environment::named_config_map(spec) {
         container["envFrom"] = json!([config_map]);
     }
-    if let Some(resources) = resources(spec, settings) {
+    let resources = spec.resources.as_ref().or(settings.resources.as_ref());
+    if let Some(resources) = resources {
         container["resources"] = json!(resources);
     }
     let mut security = json!({
@@ -278,7 +262,7 @@ fn pod(run: &AnsibleEe, files: &[RunFile], settings: &Settings) -> Value {
     if host_keys::is_asking(spec) {
         // It comes last, because the user's containers may make the hosts reachable.
         let mut asking = host_keys::container(spec, image(spec, settings), &rights());
-        if let Some(resources) = resources(spec, settings) {
+        if let Some(resources) = resources {
             asking["resources"] = json!(resources);
         }
         first.push(asking);

@@ -57,8 +57,11 @@ pub enum Stage {
 
 /// Returns the stage of a run; `has_job` says whether it has a known Job.
 pub fn stage(run: &AnsibleEe, has_job: bool) -> Stage {
-    let Some(admitted) = admitted_identity(run) else { return Stage::Queued };
     let observed = run.status.as_ref().and_then(|it| it.observed_generation);
+    let Some(admitted) = admitted_identity(run) else {
+        let is_over = was_refused(run) && observed == run.metadata.generation;
+        return if is_over { Stage::Finished } else { Stage::Queued };
+    };
     let is_same = || {
         // The result is about this generation: no need to compute the identity again.
         observed == run.metadata.generation || admitted == content_digest::run_digest(run)
@@ -70,6 +73,13 @@ pub fn stage(run: &AnsibleEe, has_job: bool) -> Stage {
         None if !has_job && recorded_uid(run).is_none() && !is_same() => Stage::Queued,
         None => Stage::Admitted,
     }
+}
+
+/// Returns whether a run of an operator was refused. It never begins, also where other options or a later
+/// release would accept it: its parent may have gone on with other inputs.
+fn was_refused(run: &AnsibleEe) -> bool {
+    let reason = run.status.as_ref().and_then(|it| it.reason.as_deref());
+    is_engines(&run.spec) && reason == Some(FailureReason::InvalidSpec.as_str())
 }
 
 /// Returns the UID of the run's Job; `None` until it is recorded.
@@ -102,10 +112,10 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
 /// Reports the faults of a queued run that can never run; admission is up to the scheduler.
 fn queued(seen: &Observed, now: Timestamp) -> Plan {
     let run = &seen.run;
-    let faults = faults(seen);
+    let faults = faults_of(run, &seen.settings);
     let before = previous(run);
-    let was_refused = before.conditions.iter().any(|it| it.reason == reasons::INVALID_SPEC.word);
-    let input = match (faults.is_empty(), was_refused) {
+    let had_faults = before.conditions.iter().any(|it| it.reason == reasons::INVALID_SPEC.word);
+    let input = match (faults.is_empty(), had_faults) {
         (false, _) => status::bad_input(&faults),
         (true, true) => good_input(),
         (true, false) => return Plan::default(),
@@ -122,15 +132,11 @@ fn queued(seen: &Observed, now: Timestamp) -> Plan {
         next.job_status = Some(JobStatus::Failed);
         next.reason = Some(FailureReason::InvalidSpec.as_str().into());
         next.hosts = result::unknown(&run.spec.hosts);
-        next.completion_time = before.completion_time.filter(|_| was_refused).or(Some(Time(now)));
+        next.completion_time = before.completion_time.filter(|_| had_faults).or(Some(Time(now)));
     }
-    let next = status::conclude(run, next, input, status::not_started(), now);
+    let conditions = [input, status::not_started()];
+    let next = status::with_conditions(run, next, conditions, None, now);
     plan(status::write(run, &next, "the spec was judged"))
-}
-
-/// Returns everything that keeps a run from being admitted.
-pub fn faults(seen: &Observed) -> Vec<Fault> {
-    faults_of(&seen.run, &seen.settings)
 }
 
 /// Returns everything that keeps a run from being admitted with these options.
@@ -202,7 +208,7 @@ fn report_rejection(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -
         let (mut next, condition) = result::without_job(run, FailureReason::InvalidSpec, message);
         next.observed_generation = generation(run);
         next.completion_time = Some(Time(now));
-        let next = status::conclude(run, next, good_input(), condition, now);
+        let next = status::conclude(run, next, condition, now);
         return plan(status::write(run, &next, "the Job can never be created"));
     }
     let next_step = rejected.next_step();
@@ -210,7 +216,7 @@ fn report_rejection(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -
         format!("Job {name} cannot be created: {cause}. {next_step}; it is retried automatically.");
     let condition =
         reasons::JOB_REFUSED.condition(JOB_READY, conditions::shortened(&message, 1000));
-    let next = status::conclude(run, previous(run), good_input(), condition, now);
+    let next = status::conclude(run, previous(run), condition, now);
     plan(status::write(run, &next, "the Job was refused"))
 }
 
@@ -252,7 +258,7 @@ fn going(seen: &Observed, job: &Job, pods: &[Pod], now: Timestamp) -> Plan {
     if let Some(reason) = withdrawal {
         next.reason = Some(reason.as_str().into());
     }
-    let next = status::conclude(run, next, good_input(), condition, now);
+    let next = status::conclude(run, next, condition, now);
     plan.steps.extend(status::write(run, &next, "what the Job does has changed"));
     if withdrawal.is_some() && !is_deleting {
         plan.push(Step::delete(Target::of(job), "none of its containers can start"));
@@ -285,9 +291,8 @@ fn evaluate(
             // Nothing has happened on any host: the parent may retry, or the user has set another
             // image.
             // For a hand-made run kubelet keeps retrying.
-            let containers = &job.spec.template.spec.containers;
             let desired = build::image(spec, &seen.settings);
-            let is_other = containers.iter().all(|it| it.image != desired);
+            let is_other = job.images.iter().all(|it| it != desired);
             let is_withdrawn = is_engines(spec) || is_other;
             // kubelet's messages alternate between the error and its backoff.
             let message = message_as(&seen.run, reason).unwrap_or_else(|| {
@@ -343,7 +348,7 @@ fn job_is_gone(seen: &Observed, now: Timestamp) -> Plan {
         next.reason = Some(FailureReason::PodEvicted.as_str().into());
         let message = format!("Job {name} was withdrawn while it started");
         let condition = FailureReason::PodEvicted.reason().condition(JOB_READY, message);
-        let next = status::conclude(run, next, good_input(), condition, now);
+        let next = status::conclude(run, next, condition, now);
         return plan(status::write(run, &next, "a withdrawn pod had started"));
     }
     if pods.iter().any(Pod::is_live) {
@@ -356,7 +361,7 @@ fn job_is_gone(seen: &Observed, now: Timestamp) -> Plan {
         next.job_status = Some(JobStatus::Pending);
         next.reason = None;
         let condition = reasons::REQUESTED.condition(JOB_READY, "Job in progress");
-        let next = status::conclude(run, next, good_input(), condition, now);
+        let next = status::conclude(run, next, condition, now);
         return plan(status::write(run, &next, "a Job that never started is replaced"));
     }
     let (reason, message) = match withdrawn {
@@ -366,7 +371,7 @@ fn job_is_gone(seen: &Observed, now: Timestamp) -> Plan {
     let (mut next, condition) = result::without_job(run, reason, message);
     next.observed_generation = generation(run);
     next.completion_time = Some(Time(now));
-    let next = status::conclude(run, next, good_input(), condition, now);
+    let next = status::conclude(run, next, condition, now);
     plan(status::write(run, &next, "the Job is gone"))
 }
 
@@ -399,7 +404,8 @@ fn end(seen: &Observed, job: &Job, pods: &[Pod], now: Timestamp) -> Plan {
     next.observed_generation = generation(run);
     next.job = Some(JobRef { name: job.name_any(), uid: job.uid() });
     let unchecked = result::unchecked(run, job, pods);
-    let next = status::conclude_end(run, next, condition, unchecked.as_ref(), now);
+    let conditions = [good_input(), condition];
+    let next = status::with_conditions(run, next, conditions, unchecked.as_ref(), now);
     plan(status::write(run, &next, "the Job has ended"))
 }
 
@@ -450,8 +456,7 @@ fn generation(run: &AnsibleEe) -> Option<i64> {
 }
 
 fn pods_of(seen: &Observed, job: &str) -> Vec<Pod> {
-    let is_its = |it: &&Pod| it.labels().get(crate::objects::JOB_NAME).is_some_and(|it| it == job);
-    seen.pods.iter().filter(is_its).cloned().collect()
+    seen.pods.iter().filter(|it| it.job() == Some(job)).cloned().collect()
 }
 
 fn plan(step: Option<Step>) -> Plan {

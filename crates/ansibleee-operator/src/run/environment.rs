@@ -4,7 +4,8 @@ use api::ansibleee::AnsibleEeSpec;
 use k8s_openapi::api::core::v1::{ConfigMapKeySelector, EnvVar, EnvVarSource};
 use serde_json::{Value, json};
 
-use crate::run::settings::{Settings, deadline};
+use crate::run::deadline::deadline;
+use crate::run::settings::Settings;
 
 /// Ansible's own variable for the seconds that a task may take on a host.
 pub const TASK_TIMEOUT: &str = "ANSIBLE_TASK_TIMEOUT";

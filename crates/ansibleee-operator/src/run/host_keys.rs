@@ -73,7 +73,7 @@ pub fn reports(pod: &Pod, hosts: &[RunHost]) -> Vec<HostKeyReport> {
     let statuses = &pod.status.init_container_statuses;
     let container = statuses.iter().find(|it| it.name == HOST_KEYS_CONTAINER);
     let ended = container.and_then(|it| it.state.terminated.as_ref());
-    ended.and_then(|it| parse(&it.message, hosts)).unwrap_or_default()
+    ended.and_then(|it| parse(it.message.as_deref()?, hosts)).unwrap_or_default()
 }
 
 /// Parses the container's message strictly; `None` for anything else.

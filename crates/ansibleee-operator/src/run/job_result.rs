@@ -1,10 +1,11 @@
 //! How a Job ended, and the failure reason if its run reported none.
 
 use api::ansibleee::AnsibleEe;
+use k8s_openapi::api::core::v1::ContainerStateTerminated;
 use kube::ResourceExt;
 use operator_core::run_engine::outcome::FailureReason;
 
-use crate::objects::{HOST_KEYS_CONTAINER, Job, JobCondition, Pod, Terminated};
+use crate::objects::{HOST_KEYS_CONTAINER, Job, JobCondition, Pod};
 use crate::run::settings::is_engines;
 
 /// Everything that can be observed about a run's end.
@@ -17,7 +18,7 @@ pub struct JobResult<'a> {
     /// The pod that decides, if there is one.
     pub pod: Option<&'a Pod>,
     /// How that pod's runner container ended, if it did.
-    pub ended: Option<&'a Terminated>,
+    pub ended: Option<&'a ContainerStateTerminated>,
     /// Whether Ansible had begun to work on hosts, as far as its unfinished message tells.
     pub has_begun: bool,
 }
@@ -36,40 +37,36 @@ impl JobResult<'_> {
         self.is_complete() && self.ended.is_some_and(|it| it.exit_code == 0)
     }
 
-    /// Returns why a run without a report failed.
+    /// Returns why a run without a report failed, by the messages of Kubernetes and ansible-runner.
     pub fn class(&self) -> (FailureReason, String) {
-        class(self)
-    }
-}
-
-/// Derives the failure reason from the messages of Kubernetes and ansible-runner.
-fn class(end: &JobResult<'_>) -> (FailureReason, String) {
-    let JobResult { run, job, pod, ended, has_begun } = *end;
-    let end = job.end().cloned().unwrap_or_default();
-    let name = job.name_any();
-    if end.reason == "DeadlineExceeded" {
-        // For a run of the engine, its parent reports what to do.
-        let next_step = if is_engines(&run.spec) {
-            ""
-        } else {
-            "; find out what took so long, or raise spec.activeDeadlineSeconds"
+        let Self { run, job, pod, ended, has_begun } = *self;
+        let end = job.end().cloned().unwrap_or_default();
+        let name = job.name_any();
+        if end.reason == "DeadlineExceeded" {
+            // For a run of the engine, its parent reports what to do.
+            let next_step = if is_engines(&run.spec) {
+                ""
+            } else {
+                "; find out what took so long, or raise spec.activeDeadlineSeconds"
+            };
+            let message =
+                format!("Job {name} was stopped at its deadline ({}){next_step}", end.message);
+            return (FailureReason::DeadlineExceeded, message);
+        }
+        if let Some(cause) = eviction(&end.message, pod) {
+            return (FailureReason::PodEvicted, format!("The runner pod was stopped: {cause}"));
+        }
+        let Some(pod) = pod else { return without_pod(run, &name, &end) };
+        if let Some(first) = broken_init(pod) {
+            return (FailureReason::ResultUnknown, first);
+        }
+        let Some(ended) = ended else {
+            let message =
+                format!("The runner container of pod {} reported no result", pod.name_any());
+            return (FailureReason::ResultUnknown, message);
         };
-        let message =
-            format!("Job {name} was stopped at its deadline ({}){next_step}", end.message);
-        return (FailureReason::DeadlineExceeded, message);
+        exit_class(run, pod, ended, has_begun)
     }
-    if let Some(cause) = eviction(&end.message, pod) {
-        return (FailureReason::PodEvicted, format!("The runner pod was stopped: {cause}"));
-    }
-    let Some(pod) = pod else { return without_pod(run, &name, &end) };
-    if let Some(first) = broken_init(pod) {
-        return (FailureReason::ResultUnknown, first);
-    }
-    let Some(ended) = ended else {
-        let message = format!("The runner container of pod {} reported no result", pod.name_any());
-        return (FailureReason::ResultUnknown, message);
-    };
-    exit_class(run, pod, ended, has_begun)
 }
 
 /// Returns the failure reason when the pod is gone, and its message with it.
@@ -104,19 +101,20 @@ fn exit_code(words: &str) -> Option<i32> {
 fn exit_class(
     run: &AnsibleEe,
     pod: &Pod,
-    ended: &Terminated,
+    ended: &ContainerStateTerminated,
     has_begun: bool,
 ) -> (FailureReason, String) {
     let code = ended.exit_code;
     let image = run.spec.image.as_deref().unwrap_or("the default image");
     let is_deleted = pod.metadata.deletion_timestamp.is_some();
     let unknown = |message: String| (FailureReason::ResultUnknown, message);
-    match (ended.reason.as_str(), code) {
+    match (ended.reason.as_deref().unwrap_or_default(), code) {
         ("OOMKilled", _) => {
             unknown("The runner container ran out of memory: raise spec.resources".into())
         }
         ("StartError" | "ContainerCannotRun", _) => {
-            unknown(format!("The runner container cannot start: {}", one_line(&ended.message)))
+            let why = one_line(ended.message.as_deref().unwrap_or_default());
+            unknown(format!("The runner container cannot start: {why}"))
         }
         (_, 0) => unknown(format!(
             "Ansible succeeded, but reported no result: {image} did not load the callback, or a \

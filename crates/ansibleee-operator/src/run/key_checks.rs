@@ -2,8 +2,8 @@
 
 use api::ansibleee::AnsibleEeSpec;
 use api::conditions::{ConditionDraft, append_more, shortened};
+use operator_core::host_key_checking::{self, HOST_KEYS_CHECKED};
 use operator_core::reasons::HOST_KEY_CHECKING_OFF;
-use operator_core::run_engine::host_key_checking::{self, HOST_KEYS_CHECKED};
 
 use super::summary::Unchecked;
 

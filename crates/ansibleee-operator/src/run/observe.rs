@@ -5,7 +5,7 @@ use std::sync::Arc;
 use api::ansibleee::AnsibleEe;
 use api::conditions::{one_line, printable};
 use k8s_openapi::api::core::v1::Event;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use kube::ResourceExt;
 use operator_core::object_key::Key;
 use operator_runtime::api::Api;
@@ -16,7 +16,7 @@ use operator_runtime::controller::{Controller, Decide};
 use operator_runtime::error::Result;
 
 use super::decide::{self, LAG, Observed, Stage, current_job, recorded_uid, stage};
-use crate::objects::{JOB_NAME, Job, Pod, RUN, annotation};
+use crate::objects::{JOB_NAME, Job, JobCondition, Pod, RUN, annotation};
 use crate::run::build::APP;
 use crate::run::pod_problems::left;
 use crate::run::settings::Settings;
@@ -47,7 +47,7 @@ impl Caches {
         let by_run = |it: &Job| run_key(&it.metadata).into_iter().collect();
         let by_job = |it: &Pod| {
             let namespace = it.namespace().unwrap_or_default();
-            it.labels().get(JOB_NAME).map(|job| Key::new(namespace, job)).into_iter().collect()
+            it.job().map(|job| Key::new(namespace, job)).into_iter().collect()
         };
         let ours = format!("{}={}", APP.0, APP.1);
         Self {
@@ -68,12 +68,6 @@ impl Caches {
     pub(super) fn pods_of(&self, namespace: &str, job: &str) -> Vec<Pod> {
         let pods = self.pods.indexed(BY_JOB, &Key::new(namespace, job));
         pods.iter().map(|it| Pod::clone(it)).collect()
-    }
-}
-
-impl Default for Caches {
-    fn default() -> Self {
-        Self::new(&mut CacheRegistry::default())
     }
 }
 
@@ -109,14 +103,20 @@ impl Controller for Runs {
         if names.iter().all(|it| it != current) {
             names.push(current.into());
         }
-        let mut pods: Vec<Pod> = Vec::new();
-        for name in &names {
-            pods.extend(self.caches.pods_of(&key.namespace, name));
+        let pods_of = |name: &String| self.caches.pods_of(&key.namespace, name);
+        let mut pods: Vec<Pod> = names.iter().flat_map(pods_of).collect();
+        let has_pods = pods.iter().any(|it| it.job() == Some(current));
+        let is_going = || stage(&run, true) == Stage::Admitted;
+        let job = jobs.iter().find(|it| it.name_any() == current);
+        let (mut hidden, mut refusal) = (None, None);
+        if let Some(job) = job.filter(|_| !has_pods && is_going()) {
+            match job.end() {
+                Some(end) => hidden = self.hidden_pods(&key.namespace, job, end).await?,
+                None => refusal = self.refusal(&key.namespace, job).await?,
+            }
         }
-        let hidden = self.hidden_pods(&run, &jobs, &pods).await?;
         let pods_are_certain = hidden.is_some();
         pods.extend(hidden.into_iter().flatten());
-        let refusal = self.refusal(&run, &jobs, &pods).await?;
         Ok(Some(Observed {
             run: AnsibleEe::clone(&run),
             jobs,
@@ -145,54 +145,39 @@ impl Runs {
         Ok(found.filter(|it| it.is_owned_by(&uid)))
     }
 
-    /// Reads from the Job's Events why it has no pod, once it should have one.
-    async fn refusal(&self, run: &AnsibleEe, jobs: &[Job], pods: &[Pod]) -> Result<Option<String>> {
-        let current = current_job(run).unwrap_or_default();
-        let is_waiting = |it: &&Job| {
-            let since = it.status.start_time.as_ref().map(|it| it.0);
-            let is_late = since.is_some_and(|it| left(it, LAG, clock::now()).is_none());
-            it.name_any() == current && it.end().is_none() && is_late
-        };
-        let Some(job) = jobs.iter().find(is_waiting) else { return Ok(None) };
-        let has_pods =
-            pods.iter().any(|it| it.labels().get(JOB_NAME).is_some_and(|it| it == current));
-        if has_pods || stage(run, true) != Stage::Admitted {
+    /// Reads from the Events of a Job why it has no pod, once it should have one.
+    async fn refusal(&self, namespace: &str, job: &Job) -> Result<Option<String>> {
+        if !is_late(job.status.start_time.as_ref()) {
             return Ok(None);
         }
-        let fields = format!(
-            "involvedObject.uid={},reason={POD_NOT_CREATED}",
-            job.uid().unwrap_or_default()
-        );
-        let namespace = run.namespace().unwrap_or_default();
-        let events: Vec<Event> = self.api.list_by_fields(&namespace, &fields).await?;
+        let uid = job.uid().unwrap_or_default();
+        let fields = format!("involvedObject.uid={uid},reason={POD_NOT_CREATED}");
+        let events: Vec<Event> = self.api.list_by_fields(namespace, &fields).await?;
         let last = events.iter().max_by_key(|it| it.last_timestamp.as_ref().map(|it| it.0));
-        Ok(last.and_then(|it| refusal_of(current, it.message.as_deref()?)))
+        Ok(last.and_then(|it| refusal_of(&job.name_any(), it.message.as_deref()?)))
     }
 
-    /// Reads a Job's pods from the API server if the cache has none.
+    /// Reads the pods of an ended Job, of which the cache has none, from the API server.
     ///
     /// That is done for Jobs that ended a while ago or at their deadline, before the result counts
     /// as lost.
     async fn hidden_pods(
         &self,
-        run: &AnsibleEe,
-        jobs: &[Job],
-        pods: &[Pod],
+        namespace: &str,
+        job: &Job,
+        end: &JobCondition,
     ) -> Result<Option<Vec<Pod>>> {
-        let current = current_job(run).unwrap_or_default();
-        let Some(job) = jobs.iter().find(|it| it.name_any() == current) else { return Ok(None) };
-        let since = job.end().and_then(|it| it.last_transition_time.as_ref());
-        let is_late = since.is_some_and(|it| left(it.0, LAG, clock::now()).is_none());
-        // Its pods were deleted before it ended: there is nothing to wait for.
-        let is_stopped = job.end().is_some_and(|it| it.reason == "DeadlineExceeded");
-        let has_pods =
-            pods.iter().any(|it| it.labels().get(JOB_NAME).is_some_and(|it| it == current));
-        if !(is_late || is_stopped) || has_pods || stage(run, true) != Stage::Admitted {
+        // At the deadline its pods were deleted before it ended: there is nothing to wait for.
+        if end.reason != "DeadlineExceeded" && !is_late(end.last_transition_time.as_ref()) {
             return Ok(None);
         }
-        let namespace = run.namespace().unwrap_or_default();
-        self.api.list(&namespace, &format!("{JOB_NAME}={current}")).await.map(Some)
+        self.api.list(namespace, &format!("{JOB_NAME}={}", job.name_any())).await.map(Some)
     }
+}
+
+/// Returns whether the cache should have what has followed since.
+fn is_late(since: Option<&Time>) -> bool {
+    since.is_some_and(|it| left(it.0, LAG, clock::now()).is_none())
 }
 
 /// Returns the API server's words in an Event about a pod of a Job that was refused.

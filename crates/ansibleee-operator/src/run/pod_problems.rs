@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::run_engine::outcome::FailureReason;
 
-use crate::objects::{ContainerStatus, Pod, Waiting};
+use crate::objects::{ContainerStatus, Pod};
 
 /// How long a pod may wait for its volumes and networks.
 ///
@@ -54,14 +54,8 @@ pub fn pod_problem(pod: &Pod, now: Timestamp) -> (Option<PodProblem>, Option<Dur
     if pod.has_started() {
         return (None, None);
     }
-    if let Some((container, waiting)) = pod.containers().find_map(rejected) {
-        let reason = if is_image(waiting) {
-            FailureReason::ImagePullFailed
-        } else {
-            FailureReason::InputMissing
-        };
-        let message = format!("Container {container}: {}: {}", waiting.reason, waiting.message);
-        return (Some(PodProblem::Stuck { reason, message }), None);
+    if let Some(problem) = pod.containers().find_map(rejected) {
+        return (Some(problem), None);
     }
     if let Some(aspect) = pod.lacks("PodScheduled") {
         let message = format!(
@@ -96,18 +90,24 @@ pub fn grace(pod: &Pod, runner: &str, now: Timestamp) -> Option<Duration> {
     Some(left(since, SIDECAR, now).unwrap_or_default())
 }
 
-/// Returns a container that kubelet cannot create, with the reason.
-fn rejected(container: &ContainerStatus) -> Option<(&str, &Waiting)> {
+/// Returns why kubelet cannot create a container; `None` when it can.
+fn rejected(container: &ContainerStatus) -> Option<PodProblem> {
     let waiting = container.state.waiting.as_ref()?;
-    let is_input = ["CreateContainerConfigError", "CreateContainerError"];
-    let is_refused = is_image(waiting) || is_input.contains(&waiting.reason.as_str());
-    is_refused.then_some((container.name.as_str(), waiting))
-}
-
-fn is_image(waiting: &Waiting) -> bool {
-    let words = ["ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"];
-    let rarer = ["ImageInspectError", "RegistryUnavailable", "SignatureValidationFailed"];
-    words.iter().chain(&rarer).any(|it| *it == waiting.reason)
+    let word = waiting.reason.as_deref()?;
+    let reason = match word {
+        "ErrImagePull"
+        | "ImagePullBackOff"
+        | "InvalidImageName"
+        | "ErrImageNeverPull"
+        | "ImageInspectError"
+        | "RegistryUnavailable"
+        | "SignatureValidationFailed" => FailureReason::ImagePullFailed,
+        "CreateContainerConfigError" | "CreateContainerError" => FailureReason::InputMissing,
+        _ => return None,
+    };
+    let message = waiting.message.as_deref().unwrap_or_default();
+    let message = format!("Container {}: {word}: {message}", container.name);
+    Some(PodProblem::Stuck { reason, message })
 }
 
 fn after(

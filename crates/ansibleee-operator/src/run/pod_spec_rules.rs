@@ -15,6 +15,7 @@ use operator_core::run_engine::host_owner::{self, TAKE_OVER};
 
 use super::build::{OWN_VOLUMES, files};
 use super::environment;
+use crate::objects::HOST_KEYS_CONTAINER;
 use crate::run::settings::{Settings, is_engines};
 
 /// Maximum length of one environment variable: Linux' own limit of a string.
@@ -51,11 +52,9 @@ pub fn faults(spec: &AnsibleEeSpec, settings: &Settings) -> Vec<Fault> {
     cmd_line(spec, &mut faults);
     owner_check(spec, &mut faults);
     fact_variables(spec, &mut faults);
-    networks(spec, &mut faults);
     containers(spec, &mut faults);
     service_account(spec, settings, &mut faults);
     dns(spec, &mut faults);
-    hosts(spec, &mut faults);
     placement(spec, &mut faults);
     faults
 }
@@ -103,12 +102,22 @@ fn env(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
         let message = format!("{:?} is not a valid ConfigMap name", spec.env_config_map_name);
         add(faults, "spec.envConfigMapName", message);
     }
+    let mut seen = BTreeSet::new();
     for (idx, variable) in spec.env.iter().enumerate() {
         let name = variable.name.as_str();
         let value = variable.value.as_deref().unwrap_or_default();
+        let path = format!("spec.env[{idx}].name");
+        if name == "ANSIBLE_ENABLE_TASK_DEBUGGER" {
+            let message =
+                "ansible-runner has no terminal for ANSIBLE_ENABLE_TASK_DEBUGGER: remove it";
+            add(faults, &path, message);
+        } else if name.is_empty() || name.contains(|it: char| it == '=' || it.is_control()) {
+            add(faults, &path, format!("{name:?} is not a valid variable name"));
+        } else if !seen.insert(name) {
+            add(faults, &path, format!("{name} is set twice: keep one"));
+        }
         if let Some(field) = field(name) {
-            let message = format!("{name} duplicates spec.{field}: keep spec.{field}");
-            add(faults, format!("spec.env[{idx}].name"), message);
+            add(faults, &path, format!("{name} duplicates spec.{field}: keep spec.{field}"));
         }
         if environment::is_ssh(name) {
             let message = format!(
@@ -116,7 +125,7 @@ fn env(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
                  host's own arguments as variable ansible_ssh_common_args (in ansibleVars, or in \
                  the inventory)"
             );
-            add(faults, format!("spec.env[{idx}].name"), message);
+            add(faults, &path, message);
         }
         if !value.is_empty() && variable.value_from.is_some() {
             add(faults, format!("spec.env[{idx}]"), "value and valueFrom are both set: keep one");
@@ -234,18 +243,6 @@ fn unclosed(text: &str) -> Option<&'static str> {
     quote.map(|_| "a quotation mark is not closed")
 }
 
-/// The pod's interfaces have the names of their networks, cut at 15 characters.
-fn networks(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
-    let mut seen = BTreeSet::new();
-    for (idx, name) in spec.network_attachments.iter().enumerate() {
-        let interface: String = name.chars().take(15).collect();
-        if !seen.insert(interface.clone()) {
-            let message = format!("two networks would use interface {interface}: keep one");
-            add(faults, format!("spec.networkAttachments[{idx}]"), message);
-        }
-    }
-}
-
 fn containers(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
     if !is_dns_label(&spec.name) {
         add(faults, "spec.name", format!("{:?} is not a valid container name", spec.name));
@@ -253,10 +250,14 @@ fn containers(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
     let extra = spec.extra_mounts.iter().filter(|it| it.reaches_runs());
     let volumes: BTreeSet<&str> =
         extra.flat_map(|it| &it.volumes).map(|it| it.name.as_str()).chain(OWN_VOLUMES).collect();
+    let mut seen = BTreeSet::from([spec.name.as_str(), HOST_KEYS_CONTAINER]);
     for (idx, container) in spec.init_containers.iter().enumerate() {
         let at = format!("spec.initContainers[{idx}]");
         if !is_dns_label(&container.name) {
             let message = format!("{:?} is not a valid container name", container.name);
+            add(faults, format!("{at}.name"), message);
+        } else if !seen.insert(&container.name) {
+            let message = format!("{} names two containers: rename one", container.name);
             add(faults, format!("{at}.name"), message);
         }
         if container.image.as_deref().unwrap_or_default().trim().is_empty() {
@@ -330,26 +331,6 @@ fn dns(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
         if !is_dns_subdomain(domain.trim_end_matches('.')) {
             let message = format!("{domain:?} is not a domain");
             add(faults, format!("spec.dnsConfig.searches[{idx}]"), message);
-        }
-    }
-}
-
-/// The address keeps two runs from using one host, so each may be written in only one way.
-fn hosts(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
-    for (idx, host) in spec.hosts.iter().enumerate() {
-        if host.address.is_empty() || host.address.contains(char::is_whitespace) {
-            continue;
-        }
-        let is_port = |it: &str| {
-            it.bytes().all(|it| it.is_ascii_digit()) && it.parse::<u16>().is_ok_and(|it| it > 0)
-        };
-        let parts = host.address.rsplit_once(':');
-        let is_whole = parts.is_some_and(|(name, port)| {
-            !name.is_empty() && !name.starts_with('-') && is_port(port)
-        });
-        if !is_whole {
-            let message = format!("{:?} is not an address; write host:port", host.address);
-            add(faults, format!("spec.hosts[{idx}].address"), message);
         }
     }
 }

@@ -88,6 +88,8 @@ fn variables_do_not_write_over_the_files_of_the_spec() {
             "{env: [{name: A, value: b, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]}",
             "spec.env[0]: value and valueFrom",
         ),
+        ("{env: [{name: A}, {name: A}]}", "spec.env[1].name: A is set twice"),
+        ("{env: [{name: ANSIBLE_ENABLE_TASK_DEBUGGER, value: 'True'}]}", "no terminal"),
         ("{envConfigMapName: A_b}", "spec.envConfigMapName: \"A_b\" is not a valid ConfigMap name"),
     ]);
     let long = format!("{{env: [{{name: A, value: {}}}]}}", "x".repeat(VARIABLE_LIMIT));
@@ -173,6 +175,7 @@ fn containers_and_volumes_have_names_that_kubernetes_takes() {
     check(&[
         ("{name: A}", "spec.name: \"A\" is not a valid container name"),
         ("{initContainers: [{name: a_b, image: x}]}", "spec.initContainers[0].name"),
+        ("{initContainers: [{name: edpm-host-keys, image: x}]}", "names two containers: rename"),
         ("{initContainers: [{name: a}]}", "spec.initContainers[0].image: a container needs"),
         (
             "{initContainers: [{name: a, image: x, volumeMounts: [{name: v, mountPath: /v}]}]}",
@@ -191,11 +194,6 @@ fn containers_and_volumes_have_names_that_kubernetes_takes() {
             "points outside its volume",
         ),
         ("{imagePullSecrets: [{name: ''}]}", "spec.imagePullSecrets[0].name"),
-        ("{networkAttachments: [a, b, a]}", "spec.networkAttachments[2]: two networks"),
-        (
-            "{networkAttachments: [internal-api-vlan-1, internal-api-vlan-2]}",
-            "two networks would use interface internal-api-vl",
-        ),
     ]);
 }
 
@@ -226,14 +224,6 @@ fn dns_is_complete_for_nothing_of_the_clusters_is_used() {
         ),
         ("{dnsConfig: {nameservers: [1.1.1.1], searches: [a_b]}}", "spec.dnsConfig.searches[0]"),
     ]);
-}
-
-#[test]
-fn an_address_has_a_host_and_a_port() {
-    for address in ["10.0.0.1", ":22", "a:", "a:0", "a:65536", "a:x", "a:+22", "-a:22"] {
-        let spec = format!("{{hosts: [{{name: a, address: '{address}'}}]}}");
-        assert!(told(&spec, &[]).contains("spec.hosts[0].address"), "{address}");
-    }
 }
 
 #[test]

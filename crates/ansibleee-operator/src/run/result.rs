@@ -6,6 +6,7 @@ use api::ansibleee::{
     AnsibleEe, AnsibleEeStatus, HostFailure, HostOutcome, HostResult, JobStatus, RunHost,
 };
 use api::conditions::{ConditionDraft, Reason, Severity, append_more_in_parentheses};
+use k8s_openapi::api::core::v1::ContainerStateTerminated;
 use kube::ResourceExt;
 use operator_core::run_engine::outcome::FailureReason;
 use operator_core::run_engine::{Run, limit};
@@ -15,7 +16,7 @@ use super::host_keys;
 use super::job_result::JobResult;
 use super::status::{HASH_DONE, HASH_INPUT, JOB_READY, previous};
 use super::summary::{self, Summary, Unchecked};
-use crate::objects::{Job, Pod, Terminated};
+use crate::objects::{Job, Pod};
 use crate::reasons;
 
 /// The reason of a run that succeeded.
@@ -34,7 +35,7 @@ struct RunResult {
 pub fn of_job(run: &AnsibleEe, job: &Job, pods: &[Pod]) -> (AnsibleEeStatus, ConditionDraft) {
     let pod = last(job, pods);
     let ended = pod.and_then(|it| terminated(run, it));
-    let summary = ended.and_then(|it| summary::parse(&it.message, &run.spec.hosts));
+    let summary = ended.and_then(|it| summary::parse(it.message.as_deref()?, &run.spec.hosts));
     let has_begun = summary.as_ref().is_some_and(|it| it.unfinished);
     let end = JobResult { run, job, pod, ended, has_begun };
     let report = summary.as_ref().and_then(|it| it.report.clone());
@@ -66,7 +67,7 @@ pub fn of_job(run: &AnsibleEe, job: &Job, pods: &[Pod]) -> (AnsibleEeStatus, Con
 /// Returns what a run reported about hosts whose own ssh keys it did not check, however it ended.
 pub fn unchecked(run: &AnsibleEe, job: &Job, pods: &[Pod]) -> Option<Unchecked> {
     let ended = last(job, pods).and_then(|it| terminated(run, it))?;
-    summary::parse(&ended.message, &run.spec.hosts)?.unchecked
+    summary::parse(ended.message.as_deref()?, &run.spec.hosts)?.unchecked
 }
 
 /// Returns the status of a run that ended without a Job that could report.
@@ -231,7 +232,7 @@ fn last<'a>(job: &Job, pods: &'a [Pod]) -> Option<&'a Pod> {
     pods.iter().max_by_key(|it| rank(it))
 }
 
-fn terminated<'a>(run: &AnsibleEe, pod: &'a Pod) -> Option<&'a Terminated> {
+fn terminated<'a>(run: &AnsibleEe, pod: &'a Pod) -> Option<&'a ContainerStateTerminated> {
     let runner = pod.status.container_statuses.iter().find(|it| it.name == run.spec.name)?;
     runner.state.terminated.as_ref()
 }

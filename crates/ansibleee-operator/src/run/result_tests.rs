@@ -161,14 +161,20 @@ fn hosts_that_were_not_reached_under_a_limit_are_no_failure() {
     check(COMPLETE, &[pod], "Succeeded Succeeded on", "1 of 2 hosts done");
 }
 
+/// A run of the engine that a user has narrowed.
+fn narrowed() -> AnsibleEe {
+    let labels = "{edpm.openstack.org/service: s, edpm.openstack.org/partial: 'true'}";
+    let mut run = ansible(HOSTS, labels);
+    let attempts = ("edpm.openstack.org/attempts".to_owned(), "{}".to_owned());
+    run.metadata.annotations = Some([attempts].into());
+    run
+}
+
 #[test]
 fn no_host_reached_at_all_is_a_failure_unless_the_run_was_narrowed() {
     let pod = pod("Succeeded", &said(0, &message("nn", "")), "");
     check(COMPLETE, std::slice::from_ref(&pod), "Failed NoHostMatched nn", "No play reached any");
-    let mut run =
-        ansible(HOSTS, "{edpm.openstack.org/service: s, edpm.openstack.org/partial: 'true'}");
-    run.metadata.annotations =
-        Some([("edpm.openstack.org/attempts".to_owned(), "{}".to_owned())].into());
+    let run = narrowed();
     let (status, _) = of_job(&run, &job(COMPLETE), &[pod]);
     assert_eq!(outcome(&status), "Succeeded Succeeded nn");
 }
@@ -179,10 +185,7 @@ fn a_limit_that_leaves_nobody_is_a_failure_unless_the_human_narrowed_the_run() {
     let nobody = pod("Failed", &said(1, text), "");
     let words = "--limit in spec.cmdLine matches no host";
     check(FAILED, std::slice::from_ref(&nobody), "Failed NoHostMatched nn", words);
-    let mut run =
-        ansible(HOSTS, "{edpm.openstack.org/service: s, edpm.openstack.org/partial: 'true'}");
-    run.metadata.annotations =
-        Some([("edpm.openstack.org/attempts".to_owned(), "{}".to_owned())].into());
+    let run = narrowed();
     let (status, finding) = of_job(&run, &job(FAILED), &[nobody]);
     assert_eq!(outcome(&status), "Succeeded Succeeded nn");
     assert!(finding.holds(), "{}", finding.message);

@@ -16,13 +16,11 @@ use operator_runtime::controller::{Controller, Decide};
 use operator_runtime::error::Result;
 use parking_lot::Mutex;
 
-use super::content_digest;
 use super::decide::{Stage, faults_of, stage};
 use super::observe::{Caches, run_key};
 use super::scheduling_policy::{self, ForeignWait, Limits, SchedulingDecision, State, View, admit};
-use super::status::{self, JOB_READY, not_started, previous};
+use super::status::{self, previous};
 use crate::objects::{Job, Pod, addresses};
-use crate::reasons;
 use crate::run::settings::Settings;
 
 /// Returns the only key of the scheduler's workqueue: all runs are evaluated together.
@@ -112,9 +110,11 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
             SchedulingDecision::Stamp(_) => {
                 (stamped(run, &seen.term, now), "a new leader evaluates it")
             }
-            SchedulingDecision::Admit(_) => (admitted(run, &seen.term, now), "its hosts are free"),
+            SchedulingDecision::Admit(_) => {
+                (status::admitted(run, &seen.term, now), "its hosts are free")
+            }
             SchedulingDecision::Wait(_, what) => {
-                (waits(run, what, &seen.term, now), "a host is in use")
+                (status::queued(run, Some(what), &seen.term, now), "a host is in use")
             }
         };
         plan.steps.extend(status::write(run, &next, because));
@@ -229,22 +229,11 @@ fn remainder(key: Key, hosts: BTreeSet<String>) -> View {
     }
 }
 
-fn admitted(run: &AnsibleEe, term: &str, now: Timestamp) -> AnsibleEeStatus {
-    let identity = content_digest::run_digest(run);
-    let job = content_digest::job_name(&run.name_any(), &identity);
-    status::admitted(run, &identity, job, term, now)
-}
-
-fn waits(run: &AnsibleEe, what: String, term: &str, now: Timestamp) -> AnsibleEeStatus {
-    let job = reasons::QUEUED.condition(JOB_READY, scheduling_policy::message(&what));
-    status::queued(run, Some(what), term, job, now)
-}
-
 /// Returns the run's status with another term; its first status if it has none.
 fn stamped(run: &AnsibleEe, term: &str, now: Timestamp) -> AnsibleEeStatus {
     let mut next = previous(run);
     if next.conditions.is_empty() {
-        return status::queued(run, None, term, not_started(), now);
+        return status::queued(run, None, term, now);
     }
     next.term = Some(term.into());
     next
@@ -254,12 +243,13 @@ fn stamped(run: &AnsibleEe, term: &str, now: Timestamp) -> AnsibleEeStatus {
 mod tests {
     use futures::executor::block_on;
     use operator_runtime::cache::WriteThrough;
+    use operator_runtime::cache_registry::CacheRegistry;
     use serde_json::{Value, json};
 
     use super::*;
 
     fn scheduler(objects: &[(&str, Value)]) -> Scheduler {
-        let caches = Caches::default();
+        let caches = Caches::new(&mut CacheRegistry::default());
         for (kind, object) in objects {
             let cache: &dyn WriteThrough =
                 if *kind == "Pod" { &*caches.pods } else { &*caches.runs };

@@ -52,36 +52,6 @@ pub struct Limits {
     pub per_namespace: Option<usize>,
 }
 
-/// How many more runs may start.
-struct Room<'a> {
-    limits: Limits,
-    active: BTreeMap<&'a str, usize>,
-}
-
-impl<'a> Room<'a> {
-    fn beside(active: impl Iterator<Item = &'a View>, limits: Limits) -> Self {
-        let mut room = Self { limits, active: BTreeMap::new() };
-        active.for_each(|it| room.take(it));
-        room
-    }
-
-    fn take(&mut self, run: &'a View) {
-        *self.active.entry(&run.namespace).or_default() += 1;
-    }
-
-    /// Returns how many runs of a namespace are active.
-    fn active(&self, namespace: &str) -> usize {
-        self.active.get(namespace).copied().unwrap_or_default()
-    }
-
-    /// Returns whether no further run of a namespace may start.
-    fn is_full_for(&self, namespace: &str) -> bool {
-        let own_limit = self.limits.per_namespace;
-        is_full_for(namespace, &self.active, self.limits.total)
-            || own_limit.is_some_and(|it| self.active(namespace) >= it)
-    }
-}
-
 /// What to write to the run at that index of the list.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum SchedulingDecision {
@@ -122,7 +92,6 @@ pub fn admit(runs: &[View], limits: Limits, term: &str) -> Vec<SchedulingDecisio
     for idx in &active {
         holders.occupy(*idx);
     }
-    let mut room = Room::beside(active.iter().map(|idx| &runs[*idx]), limits);
     let mut lines: BTreeMap<&str, VecDeque<usize>> = BTreeMap::new();
     for idx in &queued {
         if holders.of(*idx).is_empty() {
@@ -130,12 +99,12 @@ pub fn admit(runs: &[View], limits: Limits, term: &str) -> Vec<SchedulingDecisio
         }
         holders.queue(*idx);
     }
-    fill(runs, lines, &mut room, &mut holders);
+    fill(lines, limits, &mut holders);
     let judge = |idx: usize| {
         if holders.running.contains(&idx) {
             return Some(SchedulingDecision::Admit(idx));
         }
-        let is_full = room.is_full_for(&runs[idx].namespace);
+        let is_full = holders.is_full_for(&runs[idx].namespace, limits);
         Some(SchedulingDecision::Wait(idx, holders.wait_text(idx, is_full)?))
     };
     queued.into_iter().filter_map(judge).collect()
@@ -175,24 +144,22 @@ pub fn foreign_waits(runs: &[View]) -> BTreeSet<ForeignWait> {
 ///
 /// `lines` has the runs of each namespace that could start, the oldest first.
 fn fill<'a>(
-    runs: &'a [View],
     mut lines: BTreeMap<&'a str, VecDeque<usize>>,
-    room: &mut Room<'a>,
+    limits: Limits,
     holders: &mut Holders<'a>,
 ) {
     loop {
         // Slots only get fewer: a namespace without a free one gets none later.
-        lines.retain(|namespace, line| !line.is_empty() && !room.is_full_for(namespace));
+        lines.retain(|namespace, line| !line.is_empty() && !holders.is_full_for(namespace, limits));
         let turns = lines.iter().filter_map(|(namespace, line)| {
-            let run = &runs[*line.front()?];
-            Some((room.active(namespace), run.created, &run.uid, *namespace))
+            let run = &holders.runs[*line.front()?];
+            Some((holders.n_running(namespace), run.created, &run.uid, *namespace))
         });
         let next = turns.min();
         let Some((.., namespace)) = next else { return };
         let Some(idx) = lines.get_mut(namespace).and_then(VecDeque::pop_front) else { continue };
         // Another namespace's run may have taken one of its hosts meanwhile.
         if holders.of(idx).is_empty() {
-            room.take(&runs[idx]);
             holders.occupy(idx);
         }
     }
@@ -203,6 +170,8 @@ struct Holders<'a> {
     runs: &'a [View],
     /// The runs that are active or admitted here.
     running: BTreeSet<usize>,
+    /// How many of them each namespace has.
+    n_running: BTreeMap<&'a str, usize>,
     /// Address → the running one that holds it, for all namespaces.
     active: BTreeMap<&'a str, usize>,
     /// Namespace and address → the oldest queued run, which holds it within that namespace.
@@ -211,11 +180,18 @@ struct Holders<'a> {
 
 impl<'a> Holders<'a> {
     fn new(runs: &'a [View]) -> Self {
-        Self { runs, running: BTreeSet::new(), active: BTreeMap::new(), queued: BTreeMap::new() }
+        Self {
+            runs,
+            running: BTreeSet::new(),
+            n_running: BTreeMap::new(),
+            active: BTreeMap::new(),
+            queued: BTreeMap::new(),
+        }
     }
 
     fn occupy(&mut self, idx: usize) {
         self.running.insert(idx);
+        *self.n_running.entry(&self.runs[idx].namespace).or_default() += 1;
         for address in self.runs[idx].hosts.keys() {
             self.active.entry(address).or_insert(idx);
         }
@@ -239,6 +215,18 @@ impl<'a> Holders<'a> {
         let mut seen = BTreeSet::new();
         hosts.iter().filter_map(holder).filter(|(idx, _)| seen.insert(*idx)).collect()
     }
+
+    /// Returns how many runs of a namespace are running.
+    fn n_running(&self, namespace: &str) -> usize {
+        self.n_running.get(namespace).copied().unwrap_or_default()
+    }
+
+    /// Returns whether no further run of a namespace may start.
+    fn is_full_for(&self, namespace: &str, limits: Limits) -> bool {
+        is_full_for(namespace, &self.n_running, limits.total)
+            || limits.per_namespace.is_some_and(|it| self.n_running(namespace) >= it)
+    }
+
     /// Returns what a run waits for; `None` when the status says so already.
     ///
     /// Without free slots only running runs are named, because everything waits then.

@@ -269,6 +269,16 @@ fn history() -> impl Strategy<Value = Vec<(i64, Vec<u8>)>> {
     prop::collection::vec((0..4_i64, prop::collection::vec(0..5_u8, 0..4)), 1..14)
 }
 
+/// Returns the runs of a history, all of which wait.
+fn queued(queue: &[(i64, Vec<u8>)]) -> Vec<View> {
+    let one = |(idx, (second, hosts)): (usize, &(i64, Vec<u8>))| {
+        let hosts: Vec<String> = hosts.iter().map(|it| format!("h{it}")).collect();
+        let hosts: Vec<&str> = hosts.iter().map(String::as_str).collect();
+        run(&format!("r{idx:02}"), *second, &hosts)
+    };
+    queue.iter().enumerate().map(one).collect()
+}
+
 proptest! {
     #[test]
     fn no_two_active_runs_ever_share_an_address_and_every_run_gets_its_turn(
@@ -277,15 +287,7 @@ proptest! {
         total in 1..5_usize,
         per_namespace in prop::option::of(1..3_usize),
     ) {
-        let mut runs: Vec<View> = queue
-            .iter()
-            .enumerate()
-            .map(|(idx, (second, hosts))| {
-                let hosts: Vec<String> = hosts.iter().map(|it| format!("h{it}")).collect();
-                let hosts: Vec<&str> = hosts.iter().map(String::as_str).collect();
-                run(&format!("r{idx:02}"), *second, &hosts)
-            })
-            .collect();
+        let mut runs = queued(&queue);
         // Two namespaces, so that neither limit makes the other irrelevant.
         for (idx, run) in runs.iter_mut().enumerate().filter(|(idx, _)| idx % 2 == 1) {
             run.namespace = format!("ns{}", idx % 2);
@@ -328,15 +330,7 @@ proptest! {
 
     #[test]
     fn of_two_queued_runs_that_share_a_host_the_younger_never_starts_first(queue in history()) {
-        let runs: Vec<View> = queue
-            .iter()
-            .enumerate()
-            .map(|(idx, (second, hosts))| {
-                let hosts: Vec<String> = hosts.iter().map(|it| format!("h{it}")).collect();
-                let hosts: Vec<&str> = hosts.iter().map(String::as_str).collect();
-                run(&format!("r{idx:02}"), *second, &hosts)
-            })
-            .collect();
+        let runs = queued(&queue);
         let admitted: BTreeSet<usize> = admit(&runs, limit(100), TERM)
             .into_iter()
             .filter_map(|it| if let SchedulingDecision::Admit(idx) = it { Some(idx) } else { None })
@@ -367,13 +361,11 @@ proptest! {
         runs.extend(many(n_more, "more", 1).into_iter().map(foreign));
         runs.push(foreign(run("greedy", 0, &["held000", "h0", "h1", "h2", "h3", "h4"])));
         let n_foreign = runs.len();
-        runs.extend(queue.iter().enumerate().map(|(idx, (second, hosts))| {
-            let hosts: Vec<String> = hosts.iter().map(|it| format!("h{it}")).collect();
-            let hosts: Vec<&str> = hosts.iter().map(String::as_str).collect();
-            let mut run = run(&format!("r{idx:02}"), second + 2, &hosts);
+        let later: Vec<_> = queue.into_iter().map(|(second, hosts)| (second + 2, hosts)).collect();
+        runs.extend(queued(&later));
+        for (idx, run) in runs[n_foreign..].iter_mut().enumerate() {
             run.namespace = format!("ns{}", idx % 2);
-            run
-        }));
+        }
         let mut ends = ends.into_iter().cycle();
         while runs.len() > n_foreign {
             for decision in admit(&runs, limits, TERM) {

@@ -1,10 +1,7 @@
-//! What the operator's options say about runner pods, and how long a run may take.
+//! What the operator's options say about runner pods, and which runs they are about.
 
-use api::ansibleee::{AnsibleEeSpec, MAX_DEADLINE};
+use api::ansibleee::AnsibleEeSpec;
 use k8s_openapi::api::core::v1::ResourceRequirements;
-
-/// Default deadline of a run of the engine, in seconds.
-const DEADLINE: i64 = 7200;
 
 /// What the operator's options say about runner pods.
 #[derive(Clone, Debug)]
@@ -44,12 +41,4 @@ impl Settings {
 /// and behave as upstream's.
 pub fn is_engines(spec: &AnsibleEeSpec) -> bool {
     spec.input_hash.is_some()
-}
-
-/// Returns how long a run may take in seconds, if the run or its creator says so.
-///
-/// It is at most [`MAX_DEADLINE`], which objects of earlier versions may exceed.
-pub fn deadline(spec: &AnsibleEeSpec) -> Option<i64> {
-    let own = spec.active_deadline_seconds.map(|it| it.min(MAX_DEADLINE));
-    own.or_else(|| is_engines(spec).then_some(DEADLINE))
 }

@@ -10,8 +10,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 use operator_core::plan::{Step, Target, Write, status_step};
 
-use super::key_checks;
 use super::summary::Unchecked;
+use super::{content_digest, key_checks, scheduling_policy};
 use crate::reasons;
 
 /// Condition type: the spec can be run.
@@ -61,29 +61,18 @@ pub fn not_started() -> ConditionDraft {
     reasons::INIT.condition(JOB_READY, "Job not started")
 }
 
-/// Sets the conditions of a status.
+/// Sets the conditions of the status of a run whose spec can be run.
 pub fn conclude(
     run: &AnsibleEe,
     status: AnsibleEeStatus,
-    input: ConditionDraft,
     job: ConditionDraft,
     now: Timestamp,
 ) -> AnsibleEeStatus {
-    with_conditions(run, status, [input, job], None, now)
+    with_conditions(run, status, [good_input(), job], None, now)
 }
 
-/// Sets the conditions of a finished run's status, including the report on unchecked host keys.
-pub fn conclude_end(
-    run: &AnsibleEe,
-    status: AnsibleEeStatus,
-    job: ConditionDraft,
-    unchecked: Option<&Unchecked>,
-    now: Timestamp,
-) -> AnsibleEeStatus {
-    with_conditions(run, status, [good_input(), job], unchecked, now)
-}
-
-fn with_conditions(
+/// Sets all conditions of a status; `unchecked` is what a finished run reported about host keys.
+pub fn with_conditions(
     run: &AnsibleEe,
     mut status: AnsibleEeStatus,
     [input, job]: [ConditionDraft; 2],
@@ -99,15 +88,11 @@ fn with_conditions(
 }
 
 /// Returns the status of an admitted run; of earlier runs only the last success is kept.
-pub fn admitted(
-    run: &AnsibleEe,
-    identity: &str,
-    job: String,
-    term: &str,
-    now: Timestamp,
-) -> AnsibleEeStatus {
+pub fn admitted(run: &AnsibleEe, term: &str, now: Timestamp) -> AnsibleEeStatus {
+    let identity = content_digest::run_digest(run);
+    let job = content_digest::job_name(&run.name_any(), &identity);
     let mut hash = previous(run).hash;
-    hash.insert(HASH_INPUT.into(), identity.into());
+    hash.insert(HASH_INPUT.into(), identity);
     let status = AnsibleEeStatus {
         observed_generation: run.metadata.generation,
         job_status: Some(JobStatus::Pending),
@@ -118,17 +103,20 @@ pub fn admitted(
         ..AnsibleEeStatus::default()
     };
     let job = reasons::REQUESTED.condition(JOB_READY, "Job in progress");
-    conclude(run, status, good_input(), job, now)
+    conclude(run, status, job, now)
 }
 
-/// Returns the status of a waiting run.
+/// Returns the status of a run that waits, for another one if that is known.
 pub fn queued(
     run: &AnsibleEe,
     waiting_for: Option<String>,
     term: &str,
-    job: ConditionDraft,
     now: Timestamp,
 ) -> AnsibleEeStatus {
+    let job = match &waiting_for {
+        Some(what) => reasons::QUEUED.condition(JOB_READY, scheduling_policy::message(what)),
+        None => not_started(),
+    };
     let status = AnsibleEeStatus {
         observed_generation: run.metadata.generation,
         job_status: Some(JobStatus::Pending),
@@ -137,7 +125,7 @@ pub fn queued(
         waiting_for,
         ..AnsibleEeStatus::default()
     };
-    conclude(run, status, good_input(), job, now)
+    conclude(run, status, job, now)
 }
 
 /// Returns the step that writes a status; `None` when the object has it already.

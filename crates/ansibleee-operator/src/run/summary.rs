@@ -6,23 +6,6 @@ use api::ansibleee::{HostFailure, HostOutcome, HostResult, RunHost};
 use api::conditions::printable;
 use serde::Deserialize;
 
-/// The callback's message, as the pod left it.
-#[derive(Debug, Deserialize)]
-struct Message {
-    v: u32,
-    hosts: String,
-    changed: Vec<i64>,
-    failures: Vec<HostFailure>,
-    #[serde(default)]
-    more: usize,
-    #[serde(default)]
-    unmatched: bool,
-    #[serde(default)]
-    unfinished: bool,
-    report: Option<String>,
-    unchecked: Option<Unchecked>,
-}
-
 /// Hosts with tasks in which the host's own ssh key was not checked.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 pub struct Unchecked {
@@ -35,19 +18,28 @@ pub struct Unchecked {
     pub by: Vec<String>,
 }
 
-/// What a run reported about its hosts.
-#[derive(Debug, Default)]
+/// What a run reported about its hosts: the callback's message.
+#[derive(Debug, Deserialize)]
 pub struct Summary {
+    v: u32,
+    /// One letter per host, which stands for its result.
+    #[serde(rename = "hosts")]
+    letters: String,
+    changed: Vec<i64>,
     /// One result per host of the spec, in the spec's order.
+    #[serde(skip)]
     pub hosts: Vec<HostResult>,
     /// The failed tasks, including those on other hosts.
     pub failures: Vec<HostFailure>,
     /// How many failures did not fit.
+    #[serde(default)]
     pub more: usize,
     /// Whether a limit matched no host, so that Ansible ended before any play.
+    #[serde(default)]
     pub unmatched: bool,
     /// Whether the run was still active when this was written; hosts without a problem are then
     /// unknown.
+    #[serde(default)]
     pub unfinished: bool,
     /// The playbook's own report.
     pub report: Option<String>,
@@ -57,13 +49,12 @@ pub struct Summary {
 
 /// Parses the callback's message about these hosts; `None` when it is malformed.
 pub fn parse(text: &str, hosts: &[RunHost]) -> Option<Summary> {
-    let message: Message = serde_json::from_str(text).ok()?;
-    let letters: Vec<char> = message.hosts.chars().collect();
-    let counts = message.changed.len();
-    if message.v != 1 || letters.len() != hosts.len() || ![0, hosts.len()].contains(&counts) {
+    let mut summary: Summary = serde_json::from_str(text).ok()?;
+    let letters: Vec<char> = summary.letters.chars().collect();
+    let counts = summary.changed.len();
+    if summary.v != 1 || letters.len() != hosts.len() || ![0, hosts.len()].contains(&counts) {
         return None;
     }
-    let mut results = Vec::new();
     for (idx, (host, letter)) in hosts.iter().zip(letters).enumerate() {
         let result = match letter {
             'o' => HostOutcome::Ok,
@@ -76,25 +67,26 @@ pub fn parse(text: &str, hosts: &[RunHost]) -> Option<Summary> {
             _ => return None,
         };
         let is_final = !matches!(result, HostOutcome::Ok | HostOutcome::NotReached);
-        let result = if message.unfinished && !is_final { HostOutcome::Unknown } else { result };
-        let changed = message.changed.get(idx).copied();
-        results.push(HostResult { name: host.name.clone(), result, changed });
+        let result = if summary.unfinished && !is_final { HostOutcome::Unknown } else { result };
+        let changed = summary.changed.get(idx).copied();
+        summary.hosts.push(HostResult { name: host.name.clone(), result, changed });
     }
-    let Message { failures, more, unmatched, unfinished, report, unchecked, .. } = message;
-    let failures = failures.into_iter().map(cleaned).collect();
-    let report = report.as_deref().map(printable);
-    let unchecked = unchecked.map(|it| Unchecked {
-        hosts: it.hosts.iter().map(|it| printable(it)).collect(),
-        more: it.more,
-        by: it.by.iter().map(|it| printable(it)).collect(),
-    });
-    Some(Summary { hosts: results, failures, more, unmatched, unfinished, report, unchecked })
+    summary.clean();
+    Some(summary)
 }
 
-/// Removes terminal control sequences from a failure.
-///
-/// Its texts come from hosts, and somebody on one of them may have written the message itself.
-fn cleaned(it: HostFailure) -> HostFailure {
-    let [host, play, task, path] = [it.host, it.play, it.task, it.path].map(|it| printable(&it));
-    HostFailure { host, play, task, path, message: printable(&it.message) }
+impl Summary {
+    /// Removes terminal control sequences.
+    ///
+    /// The texts come from hosts, and somebody on one of them may have written the message itself.
+    fn clean(&mut self) {
+        let failures = self.failures.iter_mut().flat_map(|it| {
+            [&mut it.host, &mut it.play, &mut it.task, &mut it.path, &mut it.message]
+        });
+        let unchecked = self.unchecked.iter_mut();
+        let unchecked = unchecked.flat_map(|it| it.hosts.iter_mut().chain(&mut it.by));
+        for text in failures.chain(unchecked).chain(&mut self.report) {
+            *text = printable(text);
+        }
+    }
 }

@@ -13,7 +13,6 @@ use super::build::{OWN_VOLUMES, files};
 use super::host_keys;
 use super::playbook::{FACTS, OWNER_CHECK};
 use crate::callback;
-use crate::objects::HOST_KEYS_CONTAINER;
 
 /// How many bytes of a run may be in its pod's annotations.
 ///
@@ -33,10 +32,9 @@ const NETWORK: usize = 128;
 pub fn faults(spec: &AnsibleEeSpec) -> Vec<Fault> {
     let mut faults = Vec::new();
     playbook(spec, &mut faults);
-    env(spec, &mut faults);
     hosts(spec, &mut faults);
     mounts(spec, &mut faults);
-    names(spec, &mut faults);
+    networks(spec, &mut faults);
     size(spec, &mut faults);
     faults
 }
@@ -73,23 +71,6 @@ fn playbook(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
     faults.extend(message.map(|it| Fault::new("spec.playbook", it)));
 }
 
-fn env(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
-    let mut seen = BTreeSet::new();
-    for (idx, variable) in spec.env.iter().enumerate() {
-        let path = format!("spec.env[{idx}].name");
-        let name = variable.name.as_str();
-        if name == "ANSIBLE_ENABLE_TASK_DEBUGGER" {
-            let message =
-                "ansible-runner has no terminal for ANSIBLE_ENABLE_TASK_DEBUGGER: remove it";
-            faults.push(Fault::new(path, message));
-        } else if name.is_empty() || name.contains(|it: char| it == '=' || it.is_control()) {
-            faults.push(Fault::new(path, format!("{name:?} is not a valid variable name")));
-        } else if !seen.insert(name) {
-            faults.push(Fault::new(path, format!("{name} is set twice: keep one")));
-        }
-    }
-}
-
 fn hosts(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
     let mut seen = BTreeSet::new();
     for (idx, host) in spec.hosts.iter().enumerate() {
@@ -100,7 +81,7 @@ fn hosts(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
             let message = format!("{} is listed twice: keep one", host.name);
             faults.push(Fault::new(format!("spec.hosts[{idx}].name"), message));
         }
-        if host.address.is_empty() || host.address.contains(char::is_whitespace) {
+        if !is_address(&host.address) {
             let message = format!("{:?} is not an address; write host:port", host.address);
             faults.push(Fault::new(format!("spec.hosts[{idx}].address"), message));
         }
@@ -120,6 +101,17 @@ fn hosts(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
         );
         faults.push(Fault::new("spec.hosts", message));
     }
+}
+
+/// Whether a text is `host:port`. As it keeps two runs from using one host, it may be written in only
+/// one way.
+fn is_address(text: &str) -> bool {
+    let is_port = |it: &str| {
+        it.bytes().all(|it| it.is_ascii_digit()) && it.parse::<u16>().is_ok_and(|it| it > 0)
+    };
+    let is_whole =
+        |(name, port): (&str, &str)| !name.is_empty() && !name.starts_with('-') && is_port(port);
+    !text.contains(char::is_whitespace) && text.rsplit_once(':').is_some_and(is_whole)
 }
 
 fn mounts(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
@@ -197,18 +189,16 @@ fn place(path: &str) -> Result<String, String> {
     Ok(whole)
 }
 
-fn names(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
+fn networks(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
+    let mut seen = BTreeSet::new();
     for (idx, name) in spec.network_attachments.iter().enumerate() {
+        let path = format!("spec.networkAttachments[{idx}]");
         if !is_dns_subdomain(name) {
             let message = format!("{name:?} is not a valid NetworkAttachmentDefinition name");
-            faults.push(Fault::new(format!("spec.networkAttachments[{idx}]"), message));
-        }
-    }
-    let mut seen = BTreeSet::from([spec.name.as_str(), HOST_KEYS_CONTAINER]);
-    for (idx, container) in spec.init_containers.iter().enumerate() {
-        if !seen.insert(&container.name) {
-            let message = format!("{} names two containers: rename one", container.name);
-            faults.push(Fault::new(format!("spec.initContainers[{idx}].name"), message));
+            faults.push(Fault::new(path, message));
+        } else if !seen.insert(name) {
+            let message = format!("two networks would use interface {name}: keep one");
+            faults.push(Fault::new(path, message));
         }
     }
 }
@@ -259,16 +249,15 @@ mod tests {
     }
 
     #[test]
-    fn variables_are_named_once_and_the_debugger_is_refused() {
-        check("env: [{name: A}, {name: A}]", &["spec.env[1].name: A is set twice"]);
-        check("env: [{name: ANSIBLE_ENABLE_TASK_DEBUGGER, value: 'True'}]", &["no terminal"]);
-    }
-
-    #[test]
     fn hosts_have_names_and_addresses() {
         check("hosts: [{name: a, address: '10.0.0.1:22'}]", &[]);
         check("hosts: [{name: A_b, address: 'x:22'}]", &["spec.hosts[0].name"]);
-        check("hosts: [{name: a, address: ' '}]", &["spec.hosts[0].address"]);
+        for address in [" ", "10.0.0.1", ":22", "a:", "a:0", "a:65536", "a:x", "a:+22", "-a:22"] {
+            let spec = format!("hosts: [{{name: a, address: '{address}'}}]");
+            check(&spec, &["spec.hosts[0].address"]);
+        }
+        check("networkAttachments: [a, b, a]", &["spec.networkAttachments[2]: two networks"]);
+        check("networkAttachments: [internal-api-vlan-1, internal-api-vlan-2]", &[]);
         check(
             "hosts: [{name: a, address: 'x:22'}, {name: a, address: 'y:22'}]",
             &["spec.hosts[1].name: a is listed twice"],
@@ -286,7 +275,6 @@ mod tests {
         check(&spec(81, ", scanHostKey: {}"), &["spec.hosts: 81 hosts have scanHostKey"]);
         let odd = spec(1, ", scanHostKey: {fingerprint: 'a b'}");
         check(&odd, &["spec.hosts[0].scanHostKey.fingerprint: \"a b\" is not a fingerprint"]);
-        check("initContainers: [{name: edpm-host-keys}]", &["names two containers"]);
     }
 
     #[test]

@@ -6,7 +6,8 @@ use k8s_openapi::api::core::v1::EnvVar;
 use super::environment::{self, plain};
 use super::{host_keys, playbook};
 use crate::callback;
-use crate::run::settings::{Settings, deadline, is_engines};
+use crate::run::deadline::deadline;
+use crate::run::settings::{Settings, is_engines};
 
 /// How many seconds ansible-runner stops before Kubernetes does, so that it can report the timeout.
 const MARGIN: i64 = 120;

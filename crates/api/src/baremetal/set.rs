@@ -237,7 +237,7 @@ pub struct BaremetalSetStatus {
 
 /// What was seen of a host's machine.
 #[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own that a status reports")]
-#[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HostStatus {
     /// The host's name.
@@ -321,23 +321,7 @@ impl BaremetalSet {
 impl HostStatus {
     /// Of a host without a machine, of which nothing else is known.
     pub fn unassigned(host: &str) -> Self {
-        Self {
-            hostname: host.to_owned(),
-            bmh_ref: unassigned(),
-            ip_addresses: BTreeMap::new(),
-            provisioning_state: String::new(),
-            annotated_for_deletion: false,
-            user_data_secret_name: String::new(),
-            network_data_secret_name: String::new(),
-            instance: None,
-            config_drive_hash: None,
-            installed: false,
-            powered_off: false,
-            is_current: None,
-            needs_human: false,
-            error: None,
-            failure: None,
-        }
+        Self { hostname: host.to_owned(), bmh_ref: unassigned(), ..Self::default() }
     }
 }
 

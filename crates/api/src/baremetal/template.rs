@@ -6,7 +6,7 @@ use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::shared::SecretReference;
+use crate::shared::{SecretReference, is_zero};
 
 /// How bare metal is chosen and provisioned for the hosts of a node set.
 #[derive(Clone, Debug, Deserialize, KubeSchema, PartialEq, Serialize)]
@@ -122,11 +122,6 @@ fn bmh_namespace<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error>
 
 fn cloud_user<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     Ok(not_empty(from)?.unwrap_or_else(default_cloud_user))
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_zero(number: &i64) -> bool {
-    *number == 0
 }
 
 /// How the operating system's image reaches a host.

@@ -14,7 +14,10 @@ use super::node_section::max_unavailable_schema;
 use super::node_set::NodeSet;
 use crate::conditions::{Condition, ConditionStatus, Severity, find};
 use crate::rollout_limits::Limits;
-use crate::shared::{AnyMap, DNS_SUBDOMAIN, any_map};
+use crate::shared::{
+    AnyMap, DNS_SUBDOMAIN, any_map, default_backoff_limit, default_env_config_map_name,
+    default_true,
+};
 
 /// What is deployed once; it cannot be changed afterwards.
 #[derive(Clone, CustomResource, Debug, Deserialize, KubeSchema, PartialEq, Serialize)]
@@ -140,20 +143,8 @@ impl Default for DeploymentSpec {
     }
 }
 
-fn default_backoff_limit() -> i32 {
-    6
-}
-
-fn default_true() -> bool {
-    true
-}
-
 fn default_requeue_time() -> i64 {
     15
-}
-
-fn default_env_config_map_name() -> String {
-    "openstack-aee-default-env".into()
 }
 
 /// What was seen of the deployment.

@@ -4,7 +4,7 @@ use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::shared::DNS_SUBDOMAIN;
+use crate::shared::{DNS_SUBDOMAIN, is_zero};
 
 /// Which deployment waits to disturb a host, and which operators allow that. Several operators write it,
 /// each its own part.
@@ -13,7 +13,7 @@ use crate::shared::DNS_SUBDOMAIN;
 pub struct Disruption {
     /// How many targets the host has had. It rises with each one given, also of the same deployment.
     /// Absent for none, so that an operator which writes only its own holder does not own it.
-    #[serde(default, skip_serializing_if = "is_none_yet")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub last: i64,
     /// The deployment that waits to disturb the host; absent once it has begun there.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -23,11 +23,6 @@ pub struct Disruption {
     #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
     #[schemars(length(max = 8))]
     pub holders: Vec<DisruptionHolder>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-fn is_none_yet(n_targets: &i64) -> bool {
-    *n_targets == 0
 }
 
 /// A deployment that is to disturb a host.

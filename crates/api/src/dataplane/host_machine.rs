@@ -35,9 +35,6 @@ pub struct HostMachine {
     /// Whether the installation ran before and was adopted: what was deployed to it stays deployed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub adopted: bool,
-    /// Whether the installation took the place of another one.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub replaced: bool,
     /// Whether the host's ssh server was seen to answer since then.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reachable: bool,

@@ -335,6 +335,18 @@ pub struct ObservedRole {
     pub generation: i64,
 }
 
+impl ObservedRole {
+    /// Returns what a status says of a role that it describes.
+    pub fn of(role: &Role) -> Self {
+        let role = &role.metadata;
+        Self {
+            name: role.name.clone().unwrap_or_default(),
+            uid: role.uid.clone().unwrap_or_default(),
+            generation: role.generation.unwrap_or_default(),
+        }
+    }
+}
+
 /// The node set that a node's status describes.
 #[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -15,7 +15,7 @@ use super::host_machine::HostMachine;
 use super::node_section::Network;
 use crate::baremetal::BaremetalHost;
 use crate::conditions::Condition;
-use crate::shared::{DNS_SUBDOMAIN, SecretReference, VolMounts};
+use crate::shared::{DNS_SUBDOMAIN, SecretReference, VolMounts, is_zero};
 
 /// How many hosts one node set may have: its status lists each of them.
 pub const MAX_HOSTS: usize = 500;
@@ -398,13 +398,8 @@ pub struct NodeSetCertificates {
     /// The Secrets with the files of all hosts.
     pub secrets: Vec<String>,
     /// How many hosts do not have theirs yet.
-    #[serde(default, skip_serializing_if = "is_none_waiting")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub waiting_hosts: i64,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-fn is_none_waiting(n_hosts: &i64) -> bool {
-    *n_hosts == 0
 }
 
 /// What failed on a host of a node set.

@@ -111,6 +111,13 @@ fn default_user() -> String {
     "nova".into()
 }
 
+impl Cell {
+    /// Returns what removed computes have left in nova, as it is recorded.
+    pub fn leftovers(&self) -> &[Leftover] {
+        self.status.as_ref().map(|it| it.leftovers.as_slice()).unwrap_or_default()
+    }
+}
+
 /// What was seen of the cell.
 #[derive(Clone, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]

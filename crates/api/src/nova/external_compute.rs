@@ -156,6 +156,16 @@ impl ExternalCompute {
     pub fn is_observed(&self) -> bool {
         self.spec.management == Management::Observed
     }
+
+    /// Returns the name under which nova knows the host, once it is recorded.
+    pub fn host_name(&self) -> Option<&str> {
+        self.status.as_ref()?.host_name.as_deref()
+    }
+
+    /// Returns the recorded attempts.
+    pub fn services(&self) -> &[ServiceRun] {
+        self.status.as_ref().map(|it| it.services.as_slice()).unwrap_or_default()
+    }
 }
 
 /// Who deploys nova-compute to a host.

@@ -44,7 +44,7 @@ fn leaving(seen: &Observed) -> Vec<Host<'_>> {
     let reported = reported.filter(|(_, it)| had(it)).map(|(name, _)| name.as_str());
     let nodes = seen.machines.iter().flat_map(|it| it.nodes.iter());
     let mut found: BTreeSet<&str> =
-        reported.chain(nodes.filter_map(|it| host_of(it, &uid, ""))).collect();
+        reported.chain(nodes.filter_map(|it| host_of(it, &uid))).collect();
     for (name, _) in seen.wanted() {
         found.remove(name);
     }
@@ -178,7 +178,7 @@ fn unknown<'a>(seen: &Observed, machines: &Machines, host: &Host<'_>) -> HostSta
 /// Returns the state of a removed host that has a machine.
 fn given_back<'a>(seen: &Observed, node: &'a Node, instance: &str) -> HostState<'a> {
     let policy = policy(node, seen.set.spec.deprovision_policy);
-    match release(Some(node), instance, policy) {
+    match release(node, instance, policy) {
         Next::Done { .. } => HostState::Released,
         next @ (Next::Do(_) | Next::Wait { .. } | Next::Stop(_)) => HostState::At(node, next),
     }

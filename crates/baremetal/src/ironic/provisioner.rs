@@ -13,13 +13,14 @@ use super::Nodes;
 use super::hosts::{Host, HostState, evaluate};
 use super::remediation::next_step;
 use crate::backoff::{POLL_INTERVAL, RETRY_INTERVAL, Refused};
-use crate::decide::BEHIND_OTHERS;
 use crate::hosts::{Evaluated, Provisioner};
 use crate::observe::{Observed, Unseen};
 use crate::reasons;
 use crate::remediation::retained;
 use crate::status::{POWERING_ON, SERVER_READY};
 
+/// Requeue interval while requests of other sets come first.
+const BEHIND_OTHERS: Duration = Duration::from_secs(2);
 /// Requeue interval after a request that Ironic completes before it answers.
 const COMPLETED_REQUEUE: Duration = Duration::from_secs(1);
 /// Requeue interval after a request that starts an operation.

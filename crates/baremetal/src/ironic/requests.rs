@@ -68,7 +68,7 @@ async fn send_request(slot: &SessionSlot<'_>, order: &Order) -> Result<(), Error
     tracing::info!(
         host,
         node,
-        method = request.method.word(),
+        method = %request.method,
         path = request.path,
         "request to Ironic"
     );

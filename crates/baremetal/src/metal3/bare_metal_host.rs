@@ -1,11 +1,10 @@
-//! What is observed of Metal3, and the owner of a `BareMetalHost`.
-
-use std::collections::BTreeSet;
-use std::sync::Arc;
+//! What a `BareMetalHost` and its host's Secrets say: owner, state and consumer.
 
 use api::baremetal::BaremetalSet;
-use api::metal3::{BareMetalHost, ProvisionServer};
+use api::metal3::BareMetalHost;
 use kube::{Resource, ResourceExt};
+
+use crate::observe::HostSecret;
 
 /// Label with the UID of the set that owns a `BareMetalHost` or a host's Secret.
 pub const UID: &str = "openstackbaremetalset.openstack.org/uid";
@@ -30,55 +29,14 @@ pub fn host_label(set: &str) -> String {
     format!("{set}{HOST_SUFFIX}")
 }
 
-/// What was observed of Metal3.
-#[derive(Clone, Debug, Default)]
-pub struct Seen {
-    /// The machines of all watched namespaces; `None` if the cluster lacks the CRD.
-    pub machines: Option<Vec<Arc<BareMetalHost>>>,
-    /// The Secrets that were created for the set's hosts.
-    pub secrets: Vec<Made>,
-    /// The provision server that the set names, if it exists.
-    pub server: Option<Arc<ProvisionServer>>,
-    /// Names of Secrets that the set's hosts need and that belong to others, in the namespace of
-    /// the machines.
-    pub taken: BTreeSet<String>,
-    /// The watched namespaces; empty means all.
-    pub namespaces: Vec<String>,
-}
-
-impl Seen {
-    /// Returns whether the machines of a namespace are watched.
-    pub fn is_watched(&self, namespace: &str) -> bool {
-        self.namespaces.is_empty() || self.namespaces.iter().any(|it| it == namespace)
-    }
-}
-
-/// A Secret that was created for a host, without its content.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Made {
-    /// Its namespace.
-    pub namespace: String,
-    /// Its name.
-    pub name: String,
-    /// Its UID.
-    pub uid: Option<String>,
-    /// The UID of the machine that owns it.
-    pub machine: Option<String>,
-    /// The hash of the config drive that it is a part of.
-    pub drive: Option<String>,
-}
-
-impl Made {
-    /// Reads the metadata of a Secret.
-    pub fn of(secret: &impl Resource) -> Self {
-        let owners = secret.owner_references();
-        Self {
-            namespace: secret.namespace().unwrap_or_default(),
-            name: secret.name_any(),
-            uid: secret.uid(),
-            machine: owners.first().map(|it| it.uid.clone()),
-            drive: secret.annotations().get(DRIVE).cloned(),
-        }
+/// Reads the metadata of a Secret that was created for a host.
+pub fn host_secret(secret: &impl Resource) -> HostSecret {
+    HostSecret {
+        namespace: secret.namespace().unwrap_or_default(),
+        name: secret.name_any(),
+        uid: secret.uid(),
+        machine: secret.owner_references().first().map(|it| it.uid.clone()),
+        drive: secret.annotations().get(DRIVE).cloned(),
     }
 }
 

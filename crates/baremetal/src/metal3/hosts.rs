@@ -13,7 +13,7 @@ use super::bare_metal_host::{
 use super::host::{BareMetalHosts, Host, HostState, Next};
 use super::image::{NoImage, image};
 use super::owned_machines::{PROVISIONED, is_retained, lost, owned, twice, unseen};
-use super::selection::{SelectionTerms, select};
+use super::selection::select;
 use super::writes;
 use crate::hosts::{Evaluated, invalid, wanted};
 use crate::observe::Observed;
@@ -91,7 +91,7 @@ fn place<'a>(seen: &'a Observed, image: Result<&Image, &NoImage>, hosts: &mut Ve
     let machines = seen.metal3.machines.as_deref().unwrap_or_default();
     let mine = owned(seen);
     let spec = &seen.set.spec.template;
-    let mut without: BTreeMap<String, SelectionTerms<'_>> = BTreeMap::new();
+    let mut without: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
     for host in &mut *hosts {
         let Some(expected) = host.desired else { continue };
         let is_good = host.faults.is_empty();
@@ -116,13 +116,12 @@ fn place<'a>(seen: &'a Observed, image: Result<&Image, &NoImage>, hosts: &mut Ve
             (None, Ok(_)) => {
                 let mut labels = spec.bmh_label_selector.clone();
                 labels.extend(expected.bmh_label_selector.clone());
-                let (namespace, hardware) = (&*spec.bmh_namespace, spec.hardware_reqs.as_ref());
-                without.insert(host.name.clone(), SelectionTerms { namespace, labels, hardware });
+                without.insert(host.name.clone(), labels);
                 continue;
             }
         };
     }
-    let mut chosen = select(&without, machines);
+    let mut chosen = select(spec, &without, machines);
     for host in &mut *hosts {
         let Some(chosen) = chosen.remove(&host.name) else { continue };
         host.state = match chosen {

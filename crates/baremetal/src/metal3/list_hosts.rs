@@ -16,8 +16,9 @@ use operator_runtime::error::Result;
 use operator_runtime::manager::ManagerBuilder;
 use operator_runtime::optional_informer::OptionalInformer;
 
-use super::bare_metal_host::{Made, Seen, UID, is_of};
+use super::bare_metal_host::{UID, host_secret, is_of};
 use super::writes::of_hosts;
+use crate::observe::{HostSecret, Metal3Seen};
 
 /// Index of Secrets by the set for whose hosts they were created.
 pub const BY_SET: &str = "baremetal-set";
@@ -69,7 +70,7 @@ impl Metal3 {
     }
 
     /// Reads everything of Metal3 that concerns a set.
-    pub async fn list_hosts(&self, api: &Api, set: &BaremetalSet) -> Result<Seen> {
+    pub async fn list_hosts(&self, api: &Api, set: &BaremetalSet) -> Result<Metal3Seen> {
         let (spec, namespace) = (&set.spec.template, set.namespace().unwrap_or_default());
         let machines = self.machines.all(api).await?;
         // A machine that cannot be parsed is not lost and must not be replaced.
@@ -84,11 +85,11 @@ impl Metal3 {
             server = servers.into_iter().find(|it| it.metadata.name.as_ref() == Some(name));
         }
         let secrets = self.secrets.indexed(BY_SET, &by_set(&set.uid().unwrap_or_default()));
-        let mut secrets: Vec<Made> = secrets.iter().map(|it| Made::of(&**it)).collect();
+        let mut secrets: Vec<HostSecret> = secrets.iter().map(|it| host_secret(&**it)).collect();
         secrets.sort_by(|a, b| (&a.namespace, &a.name).cmp(&(&b.namespace, &b.name)));
         let is_others = |it: &Key| self.secrets.get(it).is_some_and(|it| !is_of(&*it, set));
         let taken = of_hosts(set).into_iter().filter(is_others).map(|it| it.name).collect();
-        Ok(Seen { machines, secrets, server, taken, namespaces: self.namespaces.clone() })
+        Ok(Metal3Seen { machines, secrets, server, taken, namespaces: self.namespaces.clone() })
     }
 }
 

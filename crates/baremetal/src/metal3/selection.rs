@@ -3,91 +3,64 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use api::baremetal::template::HardwareReqs;
+use api::baremetal::template::{BaremetalSetTemplate, HardwareReqs};
 use api::metal3::{BareMetalHost, Cpu, Disk};
+use ironic::matching::{Excluded, assigned};
 use kube::ResourceExt;
 
-use super::bare_metal_host::{UID, consumer_title, has_image, is_detached, is_paused, state};
+use super::bare_metal_host::{UID, has_image, is_detached, is_paused, state};
 
 /// States in which a machine can be provisioned at once; older releases use `ready`.
 const FREE: [&str; 2] = ["available", "ready"];
 const BYTES_OF_GB: i64 = 1_000_000_000;
 const MIB_OF_GB: i64 = 1024;
 
-/// The requirements of a host for its machine.
-#[derive(Clone, Debug, Default)]
-pub struct SelectionTerms<'a> {
-    /// The namespace of the machine.
-    pub namespace: &'a str,
-    /// The labels that it must have.
-    pub labels: BTreeMap<String, String>,
-    /// The required hardware.
-    pub hardware: Option<&'a HardwareReqs>,
-}
-
-/// Returns a machine for each host, or the reason why there is none.
-///
-/// As many hosts as possible get one ([`ironic::matching::matched`]). Apart from that, the first
-/// host by name gets the first machine by name.
+/// Returns a machine for each host, or the reason why there is none; `hosts` have the labels that
+/// their machines must have. See [`assigned`].
 pub fn select<'a>(
-    hosts: &BTreeMap<String, SelectionTerms<'_>>,
+    set: &BaremetalSetTemplate,
+    hosts: &BTreeMap<String, BTreeMap<String, String>>,
     machines: &'a [Arc<BareMetalHost>],
 ) -> BTreeMap<String, Result<&'a BareMetalHost, String>> {
-    let fits = |terms: &SelectionTerms<'_>| -> Vec<usize> {
-        (0..machines.len()).filter(|idx| lack(&machines[*idx], terms).is_none()).collect()
-    };
-    let fits: Vec<Vec<usize>> = hosts.values().map(fits).collect();
-    let given = ironic::matching::matched(&fits, machines.len());
-    let evaluated = hosts.iter().zip(given).map(|((host, terms), given)| {
-        let machine = given.map(|idx| &*machines[idx]);
-        (host.clone(), machine.ok_or_else(|| no_machine(machines, terms)))
-    });
-    evaluated.collect()
-}
-
-/// Returns why no machine is taken for a host: the number of machines excluded by each reason, in
-/// the order of the checks, each counted once.
-fn no_machine(machines: &[Arc<BareMetalHost>], terms: &SelectionTerms<'_>) -> String {
-    let namespace = terms.namespace;
-    let here: Vec<_> =
-        machines.iter().filter(|it| it.namespace().as_deref() == Some(namespace)).collect();
-    if here.is_empty() {
-        return format!(
-            "there is no BareMetalHost in namespace {namespace}; create one, or correct \
-             spec.bmhNamespace"
-        );
-    }
-    let mut excluded: Vec<(usize, String, usize)> = Vec::new();
-    for machine in &here {
-        let (order, lack) = lack(machine, terms)
-            .unwrap_or_else(|| (usize::MAX, "assigned to other hosts of the set".to_owned()));
-        match excluded.iter_mut().find(|it| it.1 == lack) {
-            Some((_, _, n)) => *n += 1,
-            None => excluded.push((order, lack, 1)),
+    let namespace = &set.bmh_namespace;
+    let is_here = |it: &&BareMetalHost| it.metadata.namespace.as_ref() == Some(namespace);
+    let here: Vec<&BareMetalHost> = machines.iter().map(|it| &**it).filter(is_here).collect();
+    let hardware_reqs = set.hardware_reqs.as_ref();
+    let lack = |machine: &BareMetalHost, labels: &_| lack(machine, labels, hardware_reqs);
+    let none = |excluded: Excluded| {
+        if here.is_empty() {
+            return format!(
+                "there is no BareMetalHost in namespace {namespace}; create one, or correct \
+                 spec.bmhNamespace"
+            );
         }
-    }
-    excluded.sort();
-    let reported: Vec<String> = excluded.iter().map(|(_, lack, n)| format!("{n} {lack}")).collect();
-    format!(
-        "none of {} BareMetalHosts in namespace {namespace} is suitable: {}; add or free one, or \
-         relax the requirements",
-        here.len(),
-        reported.join(", ")
-    )
+        let reported: Vec<String> =
+            excluded.iter().map(|(lack, n)| format!("{n} {lack}")).collect();
+        format!(
+            "none of {} BareMetalHosts in namespace {namespace} is suitable: {}; add or free one, \
+             or relax the requirements",
+            here.len(),
+            reported.join(", ")
+        )
+    };
+    let assigned = assigned(hosts, &here, lack).into_iter();
+    assigned.map(|(host, it)| (host, it.map_err(none))).collect()
 }
 
 /// Returns the first unmet requirement of a machine, with its position in the order of checks. The
 /// user's requirements come before conditions that change by themselves.
-fn lack(machine: &BareMetalHost, terms: &SelectionTerms<'_>) -> Option<(usize, String)> {
-    let is_here = machine.namespace().as_deref() == Some(terms.namespace);
-    let mut lacks = vec![(!is_here).then(|| "in other namespaces".to_owned())];
+fn lack(
+    machine: &BareMetalHost,
+    labels: &BTreeMap<String, String>,
+    hardware_reqs: Option<&HardwareReqs>,
+) -> Option<(usize, String)> {
     let has = machine.labels();
-    lacks.extend(terms.labels.iter().map(|(key, value)| {
+    let labels = labels.iter().map(|(key, value)| {
         (has.get(key) != Some(value)).then(|| format!("without label {key}={value}"))
-    }));
-    lacks.extend(terms.hardware.iter().flat_map(|it| hardware(machine, it)));
-    lacks.extend(ready(machine));
-    lacks.into_iter().enumerate().find_map(|(idx, it)| Some((idx, it?)))
+    });
+    let hardware = hardware_reqs.into_iter().flat_map(|it| hardware(machine, it));
+    let lacks = labels.chain(hardware).chain(ready(machine));
+    lacks.enumerate().find_map(|(idx, it)| Some((idx, it?)))
 }
 
 /// Returns the unmet hardware requirements of the user.
@@ -153,8 +126,10 @@ fn ready(machine: &BareMetalHost) -> Vec<Option<String>> {
     let reported = |is: bool, text: &str| is.then(|| text.to_owned());
     let spec = &machine.spec;
     let status = machine.status.clone().unwrap_or_default();
-    let is_taken =
-        machine.labels().contains_key(UID) || has_image(machine) || spec.custom_deploy.is_some();
+    let is_taken = spec.consumer_ref.is_some()
+        || machine.labels().contains_key(UID)
+        || has_image(machine)
+        || spec.custom_deploy.is_some();
     let state = match state(machine) {
         "" => "none",
         state => state,
@@ -162,7 +137,6 @@ fn ready(machine: &BareMetalHost) -> Vec<Option<String>> {
     vec![
         reported(machine.metadata.deletion_timestamp.is_some(), "being deleted"),
         reported(spec.externally_provisioned, "provisioned by others"),
-        consumer_title(machine).map(|_| "used by others".to_owned()),
         reported(is_taken, "used by others"),
         reported(is_detached(machine), "detached"),
         reported(is_paused(machine), "paused"),

@@ -12,10 +12,10 @@ use operator_core::object_key::Key;
 use operator_core::plan::{Kind, Step, Target};
 use serde_json::{Value, json};
 
-use super::bare_metal_host::{DRIVE, Made, NAME, NAMESPACE, UID, host_label};
+use super::bare_metal_host::{DRIVE, NAME, NAMESPACE, UID, host_label};
 use super::host::{Host, HostState, Next};
 use super::owned_machines::is_retained;
-use crate::observe::Observed;
+use crate::observe::{HostSecret, Observed};
 
 /// The parts of a config drive that Metal3 uses: file, key that Metal3 reads, and infix of the
 /// Secret's name.
@@ -207,11 +207,11 @@ fn swept(seen: &Observed, hosts: &[Host<'_>]) -> Vec<Step> {
         let namespace = machine.namespace().unwrap_or_default();
         kept.extend(names(&seen.set, &host.name).map(|it| (namespace.clone(), it)));
     }
-    let delete = |it: &Made| {
-        let Made { namespace, name, uid, .. } = it.clone();
+    let delete = |it: &HostSecret| {
+        let HostSecret { namespace, name, uid, .. } = it.clone();
         let target = Target { kind: Kind::of::<Secret>(), namespace, name, uid };
         Step::delete(target, "no machine of the set is made from it")
     };
-    let is_left = |it: &&Made| !kept.contains(&(it.namespace.clone(), it.name.clone()));
+    let is_left = |it: &&HostSecret| !kept.contains(&(it.namespace.clone(), it.name.clone()));
     seen.metal3.secrets.iter().filter(is_left).map(delete).collect()
 }

@@ -8,8 +8,7 @@ use crate::status::{PROVISIONED, SERVER_READY, UP_TO_DATE};
 #[test]
 fn each_host_gets_a_machine_and_nothing_is_written_at_rest() {
     let mut lab = Lab::new(&json!({"domainName": "example.org"}), &["available", "available"]);
-    lab.rest().unwrap();
-    lab.says("Ready", True, "Ready", &[]);
+    lab.gets_ready();
     lab.says(PROVISIONED, True, "Provisioned", &["2 of 2 hosts"]);
     lab.says(UP_TO_DATE, True, "UpToDate", &[]);
     let a = lab.host("a").unwrap();
@@ -53,8 +52,7 @@ fn a_machine_that_is_only_enrolled_is_provided_if_the_human_allows_it() {
     lab.says("Ready", False, "NoMachine", &parts);
     assert_eq!(lab.asked(0), [""; 0]);
     lab.edit(&json!({"ironic": {"provide": true}}));
-    lab.rest().unwrap();
-    lab.says("Ready", True, "Ready", &[]);
+    lab.gets_ready();
     assert_eq!(lab.machines().iter().map(|it| it.0).collect::<Vec<_>>(), ["active", "active"]);
 }
 
@@ -74,23 +72,20 @@ fn what_excluded_how_many_is_told_and_the_other_hosts_go_on() {
     assert!(error.contains("CUSTOM_GPU") && !error.contains("provide"), "{error}");
     assert!(error.contains("enroll another machine") && error.contains("[b].machine"), "{error}");
     lab.model.nodes[1].traits.push("CUSTOM_GPU".into());
-    lab.rest().unwrap();
-    lab.says("Ready", True, "Ready", &[]);
+    lab.gets_ready();
 }
 
 #[test]
 fn too_few_machines_serve_as_many_hosts_as_there_are() {
     let mut lab = Lab::new(&json!({}), &["available"]);
-    lab.rest().unwrap();
-    lab.says("Ready", False, "NoMachine", &["Host b: none of 1 machines", "1 reserved by others"]);
+    lab.rests_for("NoMachine", &["Host b: none of 1 machines", "1 reserved by others"]);
     assert_eq!(lab.machines(), [("active", Some("a".into()))]);
     assert_eq!(lab.notices.iter().filter(|it| it.reason == "NoMachine").count(), 1);
 }
 
 #[test]
 fn an_ironic_that_is_away_is_told_and_what_was_known_stays() {
-    let mut lab = Lab::new(&json!({}), &["available", "available"]);
-    lab.rest().unwrap();
+    let mut lab = Lab::deployed();
     let hosts = [lab.host("a"), lab.host("b")];
     lab.unseen = Some(Unseen::Error(Error::Unreachable("connection refused".into())));
     let plan = lab.pass().unwrap();
@@ -104,8 +99,7 @@ fn an_ironic_that_is_away_is_told_and_what_was_known_stays() {
     lab.pass().unwrap();
     assert_eq!(lab.log.len(), n_before);
     lab.unseen = None;
-    lab.rest().unwrap();
-    lab.says("Ready", True, "Ready", &[]);
+    lab.gets_ready();
     assert_eq!(lab.model.deployed.values().sum::<u32>(), 2);
 }
 
@@ -145,8 +139,7 @@ fn a_machine_in_maintenance_waits_for_a_human_with_the_reason_verbatim() {
     lab.says("Ready", False, "MachineInMaintenance", &parts);
     assert!(lab.host("a").unwrap().error.unwrap().contains("disk 3 is broken"));
     lab.model.nodes[0].maintenance = false;
-    lab.rest().unwrap();
-    lab.says("Ready", True, "Ready", &[]);
+    lab.gets_ready();
 }
 
 #[test]
@@ -164,13 +157,11 @@ fn a_deployment_that_fails_is_tried_as_often_as_allowed_then_a_human_is_asked() 
     assert_eq!(lab.model.deployed.values().sum::<u32>(), 3 + 1);
     // Ironic's next power sync clears the error.
     lab.model.nodes[0].last_error = None;
-    lab.rest().unwrap();
-    lab.says("Ready", False, "DeployFailed", &parts);
+    lab.rests_for("DeployFailed", &parts);
     assert_eq!(lab.host("a").unwrap(), a);
     // The error is kept, whatever else is reported meanwhile, but not for another failure.
     lab.model.nodes[0].maintenance = true;
-    lab.rest().unwrap();
-    lab.says("Ready", False, "MachineInMaintenance", &["m0"]);
+    lab.rests_for("MachineInMaintenance", &["m0"]);
     lab.model.nodes[0].maintenance = false;
     lab.rest().unwrap();
     assert_eq!(lab.host("a").unwrap(), a);
@@ -181,8 +172,7 @@ fn a_deployment_that_fails_is_tried_as_often_as_allowed_then_a_human_is_asked() 
     assert!(!told.error.unwrap().contains("no tool"));
     lab.edit(&json!({"ironic": {"deployAttempts": 4}}));
     lab.model.failing.clear();
-    lab.rest().unwrap();
-    lab.says("Ready", True, "Ready", &[]);
+    lab.gets_ready();
 }
 
 #[test]
@@ -203,8 +193,7 @@ fn a_cause_that_only_the_history_has_is_reported_and_kept() {
          'deploy failed' on event 'fail' (no defined transition)"
             .into(),
     );
-    lab.rest().unwrap();
-    lab.says("Ready", False, "DeployFailed", &parts);
+    lab.rests_for("DeployFailed", &parts);
 }
 
 #[test]
@@ -216,16 +205,9 @@ fn a_cleaning_that_fails_stops_that_host_alone() {
     let idx = lab.model.nodes.iter().position(|it| it.provision_state == State::Verifying).unwrap();
     lab.model.nodes[idx].provision_state = State::CleanFailed;
     lab.model.nodes[idx].target_provision_state = None;
-    lab.rest().unwrap();
-    lab.says(
-        "Ready",
-        False,
-        "CleanFailed",
-        &["1 of 2 hosts", "openstack baremetal node manage m0"],
-    );
+    lab.rests_for("CleanFailed", &["1 of 2 hosts", "openstack baremetal node manage m0"]);
     lab.model.nodes[idx].provision_state = State::Manageable;
-    lab.rest().unwrap();
-    lab.says("Ready", True, "Ready", &[]);
+    lab.gets_ready();
 }
 
 #[test]
@@ -237,8 +219,7 @@ fn a_machine_that_ironic_does_not_give_keeps_no_host_from_another_one() {
     let error = Error::Refused("no conductor of its driver".into());
     let asked = LastRequest { node: order.node, state: order.state, outcome: Err(error) };
     lab.pauses.note(&super::place(), vec![asked], lab.model.now());
-    lab.rest().unwrap();
-    lab.says("Ready", True, "Ready", &[]);
+    lab.gets_ready();
     assert_eq!(lab.machines(), [("available", None), ("active", Some("a".into()))]);
 }
 
@@ -259,8 +240,7 @@ fn a_machine_that_somebody_takes_meanwhile_is_left_and_another_one_is_taken() {
     }
     lab.says(PROVISIONED, False, "MachineBusy", &["it is retried automatically"]);
     assert_eq!(lab.host("a").unwrap().error, None);
-    lab.rest().unwrap();
-    lab.says("Ready", True, "Ready", &[]);
+    lab.gets_ready();
     assert_eq!(lab.machines(), [("available", None), ("active", Some("a".into()))]);
 }
 
@@ -286,14 +266,12 @@ fn a_machine_without_a_worker_is_asked_for_again_after_its_own_pause_and_after_t
     lab.pass().unwrap();
     assert_eq!(lab.asked(n_before), ["PUT m1 power power on", "PATCH m0 node "]);
     lab.busy.clear();
-    lab.rest().unwrap();
-    lab.says("Ready", True, "Ready", &[]);
+    lab.gets_ready();
 }
 
 #[test]
 fn what_ironic_refuses_is_told_in_its_own_words_with_the_machine() {
-    let mut lab = Lab::new(&json!({}), &["available", "available"]);
-    lab.rest().unwrap();
+    let mut lab = Lab::deployed();
     lab.model.nodes[1].power_state = Some("power off".into());
     let mut seen = lab.seen().unwrap();
     let error = Error::Refused("no such boot device".into());
@@ -369,8 +347,7 @@ fn whatever_somebody_did_to_a_machine_with_a_system_it_is_not_replaced_by_itself
                     lab.model.nodes[0].instance_uuid = None;
                 }
             }
-            lab.rest().unwrap();
-            lab.says("Ready", False, "MachineGone", &[]);
+            lab.rests_for("MachineGone", &[]);
             assert_eq!(lab.model.deployed.values().sum::<u32>(), 1, "{state} {after:?}");
         }
     }
@@ -412,11 +389,9 @@ fn each_host_says_of_itself_what_only_a_human_can_do_and_whether_it_has_drifted(
 
 #[test]
 fn who_undeploys_a_machine_has_it_deployed_again() {
-    let mut lab = Lab::new(&json!({}), &["available", "available"]);
-    lab.rest().unwrap();
+    let mut lab = Lab::deployed();
     lab.undeploy(0);
-    lab.rest().unwrap();
-    lab.says("Ready", True, "Ready", &[]);
+    lab.gets_ready();
     assert_eq!(lab.model.deployed.values().sum::<u32>(), 3);
 }
 
@@ -436,8 +411,7 @@ fn the_same_machine_deployed_again_is_another_instance_and_nothing_else_makes_on
     lab.rest().unwrap();
     assert_eq!(lab.host("a").unwrap().instance, before.instance);
     lab.undeploy(0);
-    lab.rest().unwrap();
-    lab.says("Ready", True, "Ready", &[]);
+    lab.gets_ready();
     let after = lab.host("a").unwrap();
     assert_eq!(
         (&after.bmh_ref, &after.provisioning_state),
@@ -452,8 +426,7 @@ fn the_same_machine_deployed_again_is_another_instance_and_nothing_else_makes_on
 
 #[test]
 fn another_user_data_is_told_and_nothing_is_done_by_itself() {
-    let mut lab = Lab::new(&json!({}), &["available", "available"]);
-    lab.rest().unwrap();
+    let mut lab = Lab::deployed();
     let before = lab.host("a").unwrap();
     lab.secret("own", &[("userData", "#cloud-config\npackages: [vim]")]);
     lab.edit(&json!({"userData": {"name": "own"}}));
@@ -479,8 +452,7 @@ fn a_machine_that_runs_is_adopted_without_any_secret() {
     }});
     let mut lab = Lab::new(&hosts, &["active", "manageable"]);
     lab.secrets.clear();
-    lab.rest().unwrap();
-    lab.says("Ready", True, "Ready", &[]);
+    lab.gets_ready();
     lab.says(UP_TO_DATE, True, "UpToDate", &[]);
     assert!(lab.model.deployed.is_empty());
     let a = lab.host("a").unwrap();
@@ -490,8 +462,7 @@ fn a_machine_that_runs_is_adopted_without_any_secret() {
 #[test]
 fn a_set_without_hosts_is_ready() {
     let mut lab = Lab::new(&json!({"baremetalHosts": {"a": null, "b": null}}), &[]);
-    lab.rest().unwrap();
-    lab.says("Ready", True, "Ready", &[]);
+    lab.gets_ready();
 }
 
 #[test]
@@ -518,7 +489,7 @@ fn a_status_of_five_hundred_hosts_with_errors_fits_into_an_object() {
     lab.edit(&json!({"baremetalHosts": {"a": null, "b": null}}));
     let names: Vec<String> = hosts.keys().cloned().collect();
     for (node, name) in lab.model.nodes.iter_mut().zip(names) {
-        node.instance_uuid = Some(ironic::instance_uuid("set", &name, ""));
+        node.instance_uuid = Some(ironic::instance_uuid("set", &name));
         node.provision_state = State::Error;
         node.last_error = Some("ä".repeat(5000));
     }

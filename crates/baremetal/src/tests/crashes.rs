@@ -3,19 +3,33 @@
 
 use super::*;
 
-/// The actions of a user, chapter by chapter. Each begins when the one before has settled.
-type Story = fn(&mut Lab, usize);
-
 /// Number of chapters of a story.
 const CHAPTERS: usize = 3;
 
-/// Two hosts are added, one is removed, the set is deleted.
-fn story(lab: &mut Lab, chapter: usize) {
-    match chapter {
-        0 => {}
-        1 => lab.edit(&json!({"baremetalHosts": {"a": null}})),
-        _ => lab.delete(),
+/// A world whose end can be compared.
+pub(super) trait Compared: Provisioned {
+    /// Returns what must be the same at the end of each chapter, wherever the operator crashed.
+    fn end(&self) -> Value;
+}
+
+/// Two hosts are added, one is removed, the set is deleted, with one crash, after which another
+/// operator continues. Returns the results of these chapters, and the number of calls.
+pub(super) fn ends<W: Compared>(mut world: W, death: Option<Death>) -> (Vec<Value>, usize) {
+    world.life.death = death;
+    let mut ends = Vec::new();
+    for chapter in 0..CHAPTERS {
+        // Each begins when the one before has settled.
+        match chapter {
+            0 => {}
+            1 => world.edit(&json!({"baremetalHosts": {"a": null}})),
+            _ => world.delete(),
+        }
+        while world.rest().is_err() {
+            world.life.death = None;
+        }
+        ends.push(world.end());
     }
+    (ends, world.life.n_calls)
 }
 
 /// One machine must be provided first, and the other one's deployment fails once; that one's
@@ -30,51 +44,28 @@ fn lab() -> Lab {
     lab
 }
 
-/// Returns what must be the same at the end of each chapter, wherever the operator crashed.
-fn end(lab: &Lab) -> Value {
-    let mut status =
-        serde_json::to_value(lab.set.as_ref().and_then(|it| it.status.clone())).unwrap();
-    for condition in status["conditions"].as_array_mut().into_iter().flatten() {
-        condition["lastTransitionTime"].take();
-    }
-    let machines: Vec<Value> = lab
-        .model
-        .nodes
-        .iter()
-        .map(|it| {
-            let network = lab.model.networks.get(&it.uuid);
-            json!([
-                it.title(),
-                it.provision_state.word(),
-                it.instance_uuid,
-                it.power_state,
-                network
-            ])
-        })
-        .collect();
-    let finalizers = lab.set.as_ref().map(|it| it.finalizers().to_vec());
-    json!({"status": status, "machines": machines, "deployed": lab.model.deployed, "held": finalizers})
-}
-
-/// Plays a story with one crash, after which another operator continues. Returns the results of its
-/// chapters.
-fn ends((lab, story): (fn() -> Lab, Story), death: Option<Death>) -> (Vec<Value>, usize) {
-    let mut lab = lab();
-    lab.life.death = death;
-    let mut ends = Vec::new();
-    for chapter in 0..CHAPTERS {
-        story(&mut lab, chapter);
-        while lab.rest().is_err() {
-            lab.life.death = None;
+impl Compared for Lab {
+    fn end(&self) -> Value {
+        let mut status =
+            serde_json::to_value(self.set.as_ref().and_then(|it| it.status.clone())).unwrap();
+        for condition in status["conditions"].as_array_mut().into_iter().flatten() {
+            condition["lastTransitionTime"].take();
         }
-        ends.push(end(&lab));
+        let machine = |it: &ironic::Node| {
+            let network = self.model.networks.get(&it.uuid);
+            let state = it.provision_state.word();
+            json!([it.title(), state, it.instance_uuid, it.power_state, network])
+        };
+        let machines: Vec<Value> = self.model.nodes.iter().map(machine).collect();
+        let finalizers = self.set.as_ref().map(|it| it.finalizers().to_vec());
+        let deployed = &self.model.deployed;
+        json!({"status": status, "machines": machines, "deployed": deployed, "held": finalizers})
     }
-    (ends, lab.life.n_calls)
 }
 
 #[test]
 fn wherever_the_operator_dies_each_host_gets_one_machine_and_the_end_is_the_same() {
-    let (expected, n_calls) = ends((lab, story), None);
+    let (expected, n_calls) = ends(lab(), None);
     // The one intended failure was counted.
     let deployed = expected[0]["deployed"].as_object().unwrap();
     let mut counts: Vec<u64> = deployed.values().map(|it| it.as_u64().unwrap()).collect();
@@ -82,7 +73,7 @@ fn wherever_the_operator_dies_each_host_gets_one_machine_and_the_end_is_the_same
     assert_eq!(counts, [1, 2]);
     assert_eq!(expected[2]["held"], Value::Null);
     assert!(n_calls > 20, "{n_calls}");
-    ends_alike(&expected, n_calls, |it| ends((lab, story), Some(it)).0);
+    ends_alike(&expected, n_calls, |it| ends(lab(), Some(it)).0);
 }
 
 /// A host that Ironic must take over, one that it knows to be running, and one that is deployed;
@@ -98,7 +89,7 @@ fn retaining() -> Lab {
 
 #[test]
 fn wherever_the_operator_dies_what_is_adopted_and_retained_is_never_deployed_and_runs_on() {
-    let (expected, n_calls) = ends((retaining, story), None);
+    let (expected, n_calls) = ends(retaining(), None);
     let runs_on = |chapter: usize, idx: usize, is_reserved: bool| {
         let machine = &expected[chapter]["machines"][idx];
         assert_eq!((&machine[1], &machine[3]), (&json!("active"), &json!("power on")));
@@ -117,7 +108,7 @@ fn wherever_the_operator_dies_what_is_adopted_and_retained_is_never_deployed_and
     let last = &expected[2];
     assert_eq!((&last["status"]["baremetalHosts"], &last["held"]), (&Value::Null, &Value::Null));
     assert!(n_calls > 15, "{n_calls}");
-    ends_alike(&expected, n_calls, |it| ends((retaining, story), Some(it)).0);
+    ends_alike(&expected, n_calls, |it| ends(retaining(), Some(it)).0);
 }
 
 /// A user undeploys a running machine, and the operator crashes at one of its later calls. Returns

@@ -6,8 +6,7 @@ use super::*;
 
 #[test]
 fn a_host_that_is_taken_out_gives_its_machine_back_and_its_entry_goes_then() {
-    let mut lab = Lab::new(&json!({}), &["available", "available"]);
-    lab.rest().unwrap();
+    let mut lab = Lab::deployed();
     lab.edit(&json!({"baremetalHosts": {"a": null}}));
     let n_before = lab.log.len();
     lab.pass().unwrap();
@@ -23,20 +22,6 @@ fn a_host_that_is_taken_out_gives_its_machine_back_and_its_entry_goes_then() {
     assert_eq!(lab.host("a"), None);
     assert_eq!(lab.machines(), [("available", None), ("active", Some("b".into()))]);
     lab.says("Ready", True, "Ready", &[]);
-}
-
-#[test]
-fn what_was_adopted_runs_on_and_is_free() {
-    let hosts =
-        json!({"baremetalHosts": {"a": {"adopt": true, "machine": {"node": "m0"}}, "b": null}});
-    let mut lab = Lab::new(&hosts, &["active"]);
-    lab.rest().unwrap();
-    lab.edit(&json!({"baremetalHosts": {"a": null}}));
-    lab.rest().unwrap();
-    assert_eq!(
-        (lab.machines(), lab.model.nodes[0].instance_uuid.clone()),
-        (vec![("active", None)], None)
-    );
 }
 
 #[test]
@@ -65,8 +50,7 @@ fn a_machine_that_is_retained_is_told_with_the_address_that_it_keeps() {
     let mut lab = Lab::new(&json!({"deprovisionPolicy": "Retain"}), &["available", "available"]);
     lab.rest().unwrap();
     lab.edit(&json!({"baremetalHosts": {"a": null}}));
-    lab.rest().unwrap();
-    lab.says("Ready", True, "Ready", &[]);
+    lab.gets_ready();
     let told = |it: &&EventDraft| it.warning && it.reason == "MachineRetained";
     let note = lab.notices.iter().find(told).unwrap().note.clone();
     assert!(note.contains("Host a: machine m0 is no longer managed"), "{note}");
@@ -100,13 +84,11 @@ fn a_host_that_somebody_else_asks_for_is_not_given_back_because_a_human_takes_it
     let (before, host) = (lab.host("a"), json!({"ctlPlaneIP": "192.0.2.10/24"}));
     let n_before = lab.log.len();
     lab.edit(&json!({"baremetalHosts": {"a": null}}));
-    lab.rest().unwrap();
-    lab.says("Ready", False, "HostInUse", &["Host a: machine m0 is kept", "remove a there"]);
+    lab.rests_for("HostInUse", &["Host a: machine m0 is kept", "remove a there"]);
     assert_eq!(lab.asked(n_before), [""; 0]);
     // The requesting owner restores it.
     lab.edit(&json!({"baremetalHosts": {"a": host}}));
-    lab.rest().unwrap();
-    lab.says("Ready", True, "Ready", &[]);
+    lab.gets_ready();
     assert_eq!((lab.host("a"), lab.asked(n_before)), (before, vec![]));
     // When the owner no longer needs it, it is given back at once and completely.
     lab.edit(&json!({"baremetalHosts": {"a": null}}));
@@ -157,8 +139,7 @@ fn a_cleaning_that_fails_keeps_the_network_that_another_one_needs() {
     lab.model.pass();
     lab.model.nodes[0].provision_state = State::CleanFailed;
     lab.model.nodes[0].target_provision_state = None;
-    lab.rest().unwrap();
-    lab.says("Ready", False, "CleanFailed", &["machine m0"]);
+    lab.rests_for("CleanFailed", &["machine m0"]);
     assert_eq!(lab.model.networks.len(), 1);
     lab.model.nodes[0].provision_state = State::Available;
     lab.rest().unwrap();
@@ -199,8 +180,7 @@ fn a_machine_that_is_retained_leaves_the_network_of_its_ramdisk_with_the_reserva
 
 #[test]
 fn a_set_that_is_deleted_goes_when_its_machines_are_given_back() {
-    let mut lab = Lab::new(&json!({}), &["available", "available"]);
-    lab.rest().unwrap();
+    let mut lab = Lab::deployed();
     lab.delete();
     lab.pass().unwrap();
     assert!(lab.set.is_some());
@@ -243,16 +223,13 @@ fn a_set_that_is_deleted_keeps_its_machines_while_others_hold_it() {
 
 #[test]
 fn a_set_is_not_let_go_while_nobody_can_be_asked_unless_its_namespace_goes() {
-    let mut lab = Lab::new(&json!({}), &["available", "available"]);
-    lab.rest().unwrap();
+    let mut lab = Lab::deployed();
     lab.delete();
     lab.unseen = Some(Unseen::Error(Error::Unreachable("timed out".into())));
-    lab.rest().unwrap();
-    lab.says("Ready", False, "Unreachable", &[]);
+    lab.rests_for("Unreachable", &[]);
     let (path, keys) = ("spec.ironic.secret", "username and password");
     lab.unseen = Some(Unseen::NoSecret { path, name: "ironic".into(), keys });
-    lab.rest().unwrap();
-    lab.says("Ready", False, "SecretNotFound", &[]);
+    lab.rests_for("SecretNotFound", &[]);
     lab.is_abandoned = true;
     lab.rest().unwrap();
     assert!(lab.set.is_none());
@@ -263,8 +240,7 @@ fn a_set_is_not_let_go_while_nobody_can_be_asked_unless_its_namespace_goes() {
 fn a_set_whose_ironic_never_answered_is_not_held_for_it_has_taken_nothing() {
     let mut lab = Lab::new(&json!({}), &["available", "available"]);
     lab.unseen = Some(Unseen::Error(Error::Unreachable("timed out".into())));
-    lab.rest().unwrap();
-    lab.says("Ready", False, "Unreachable", &[]);
+    lab.rests_for("Unreachable", &[]);
     assert_eq!(lab.set.as_ref().unwrap().finalizers(), [""; 0]);
     lab.unseen = None;
     lab.rest().unwrap();
@@ -273,8 +249,7 @@ fn a_set_whose_ironic_never_answered_is_not_held_for_it_has_taken_nothing() {
 
 #[test]
 fn whoever_waits_behind_others_is_told_nothing_and_loses_nothing() {
-    let mut lab = Lab::new(&json!({}), &["available", "available"]);
-    lab.rest().unwrap();
+    let mut lab = Lab::deployed();
     let before = (lab.set.clone(), format!("{:?}", lab.machines()));
     lab.unseen = Some(Unseen::NotYet);
     lab.rest().unwrap();
@@ -289,8 +264,7 @@ fn whoever_waits_behind_others_is_told_nothing_and_loses_nothing() {
 
 #[test]
 fn a_machine_that_the_list_lacks_is_not_taken_for_given_back() {
-    let mut lab = Lab::new(&json!({}), &["available", "available"]);
-    lab.rest().unwrap();
+    let mut lab = Lab::deployed();
     // Other credentials show no machine, or only some of them.
     let hidden = lab.model.nodes.remove(0);
     lab.delete();
@@ -315,22 +289,18 @@ fn a_machine_that_the_list_lacks_is_not_taken_for_given_back() {
 
 #[test]
 fn a_human_may_have_a_machine_forgotten_that_is_gone_for_good() {
-    let mut lab = Lab::new(&json!({}), &["available", "available"]);
-    lab.rest().unwrap();
+    let mut lab = Lab::deployed();
     lab.model.nodes.remove(0);
     lab.edit(&json!({"baremetalHosts": {"a": null}}));
-    lab.rest().unwrap();
-    lab.says("Ready", False, "MachineGone", &[]);
+    lab.rests_for("MachineGone", &[]);
     lab.forget("a");
-    lab.rest().unwrap();
-    lab.says("Ready", True, "Ready", &[]);
+    lab.gets_ready();
     assert_eq!(lab.host("a"), None);
 }
 
 #[test]
 fn a_set_that_was_given_to_another_provisioner_does_not_forget_its_machines() {
-    let mut lab = Lab::new(&json!({}), &["available", "available"]);
-    lab.rest().unwrap();
+    let mut lab = Lab::deployed();
     // As before a validation rule forbade it.
     lab.edit(&json!({"provisioner": "metal3"}));
     lab.delete();
@@ -350,8 +320,7 @@ fn a_set_that_was_given_to_another_provisioner_does_not_forget_its_machines() {
 
 #[test]
 fn a_machine_that_cannot_be_undeployed_is_told() {
-    let mut lab = Lab::new(&json!({}), &["available", "available"]);
-    lab.rest().unwrap();
+    let mut lab = Lab::deployed();
     lab.edit(&json!({"baremetalHosts": {"a": null}}));
     lab.pass().unwrap();
     let before = lab.host("a").unwrap();
@@ -383,7 +352,6 @@ fn a_host_that_comes_back_while_its_machine_goes_is_deployed_anew() {
     lab.edit(&json!({"baremetalHosts": {"a": null}}));
     lab.pass().unwrap();
     lab.edit(&json!({"baremetalHosts": {"a": {"ctlPlaneIP": "192.0.2.10/24"}}}));
-    lab.rest().unwrap();
-    lab.says("Ready", True, "Ready", &[]);
+    lab.gets_ready();
     assert_eq!(lab.model.deployed.values().sum::<u32>(), 2);
 }

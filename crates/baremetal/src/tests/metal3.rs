@@ -5,9 +5,9 @@ use jiff::Timestamp;
 use operator_core::plan::Target;
 
 use super::*;
-use crate::metal3::Seen;
-use crate::metal3::bare_metal_host::{Made, UID, is_of};
+use crate::metal3::bare_metal_host::{UID, host_secret, is_of};
 use crate::metal3::writes::of_hosts;
+use crate::observe::Metal3Seen;
 
 mod cases;
 mod choice;
@@ -22,10 +22,8 @@ const IMAGE: &str = "https://images.example.org/edpm.qcow2";
 const CHECKSUM: &str = "https://images.example.org/edpm.qcow2.sha256";
 
 /// The API server, Metal3, and an operator that keeps nothing between passes.
-struct World {
-    set: Option<BaremetalSet>,
-    /// Secrets of the set's namespace.
-    inputs: Secrets,
+struct Metal {
+    world: World,
     machines: Option<Vec<Value>>,
     /// The last apply to each machine, whose fields the operator owns.
     owned: BTreeMap<String, Value>,
@@ -39,11 +37,6 @@ struct World {
     /// How often each machine was provisioned.
     deployed: BTreeMap<String, u32>,
     version: u64,
-    /// The keys for digests of Secret content; empty as in releases without keyed digests.
-    keys: Keys,
-    life: Life,
-    log: Vec<String>,
-    notices: Vec<EventDraft>,
 }
 
 fn machine(name: &str, changes: &Value) -> Value {
@@ -61,7 +54,7 @@ fn machine(name: &str, changes: &Value) -> Value {
     machine
 }
 
-impl World {
+impl Metal {
     /// A set of two hosts, and machines of these names.
     fn new(changes: &Value, names: &[&str]) -> Self {
         let mut spec = json!({
@@ -70,12 +63,8 @@ impl World {
             "osImageChecksum": CHECKSUM,
         });
         merge(&mut spec, changes);
-        let mut inputs = Secrets::new();
-        let keys = BTreeMap::from([("authorized_keys".to_owned(), KEY.into())]);
-        inputs.insert("keys".into(), Values::new("1", keys).into());
         Self {
-            set: Some(set_of("set", &spec)),
-            inputs,
+            world: World::of(&spec),
             machines: Some(names.iter().map(|it| machine(it, &json!({}))).collect()),
             owned: BTreeMap::new(),
             made: BTreeMap::new(),
@@ -84,25 +73,14 @@ impl World {
             failing: BTreeMap::new(),
             deployed: BTreeMap::new(),
             version: 1,
-            keys: Keys::default(),
-            life: Life::default(),
-            log: Vec::new(),
-            notices: Vec::new(),
         }
     }
 
-    fn edit(&mut self, changes: &Value) {
-        let set = self.set.as_mut().unwrap();
-        let mut spec = serde_json::to_value(&set.spec).unwrap();
-        merge(&mut spec, changes);
-        set.spec = serde_json::from_value(spec).unwrap();
-        *set.metadata.generation.as_mut().unwrap() += 1;
-    }
-
-    fn delete(&mut self) {
-        let mut set = serde_json::to_value(self.set.as_ref().unwrap()).unwrap();
-        set["metadata"]["deletionTimestamp"] = json!("2026-02-01T00:00:00Z");
-        self.set = Some(serde_json::from_value(set).unwrap());
+    /// Two hosts in service.
+    fn provisioned() -> Self {
+        let mut world = Self::new(&json!({}), &["x", "y"]);
+        world.gets_ready();
+        world
     }
 
     /// Changes a machine as another field manager.
@@ -124,18 +102,12 @@ impl World {
         all.iter().find(|it| it["metadata"]["name"] == name).unwrap()
     }
 
-    /// Runs the command that removes the record of a host's machine.
-    fn forget(&mut self, host: &str) {
-        let status = self.set.as_mut().unwrap().status.as_mut().unwrap();
-        status.baremetal_hosts.remove(host).unwrap();
-    }
-
     fn state(&self, name: &str) -> &str {
         self.machine(name)["status"]["provisioning"]["state"].as_str().unwrap()
     }
 
     fn seen(&self) -> Option<Observed> {
-        let mut seen = Observed::new(Arc::new(self.set.clone()?), &self.inputs, Vec::new());
+        let mut seen = Observed::new(Arc::new(self.set.clone()?), &self.secrets, Vec::new());
         let read =
             |it: &Value| Arc::new(serde_json::from_value::<BareMetalHost>(it.clone()).unwrap());
         let secret = |it: &Value| -> k8s_openapi::api::core::v1::Secret {
@@ -150,12 +122,12 @@ impl World {
         let (own, others): (Vec<_>, Vec<_>) = secrets.partition(|it| is_of(it, &seen.set));
         let own_names = of_hosts(&seen.set);
         let is_taken = |name: &String| own_names.iter().any(|it| it.name == *name);
-        seen.metal3 = Seen {
+        seen.metal3 = Metal3Seen {
             machines: self
                 .machines
                 .as_ref()
                 .map(|it| it.iter().filter(is_seen).map(read).collect()),
-            secrets: own.iter().map(Made::of).collect(),
+            secrets: own.iter().map(host_secret).collect(),
             server: self.server.clone().map(Arc::new),
             taken: others.iter().map(kube::ResourceExt::name_any).filter(is_taken).collect(),
             namespaces: self.watched.clone(),
@@ -197,29 +169,8 @@ impl World {
                 self.log.push(format!("delete {}", target.name));
                 self.made.remove(&target.name);
             }
-            ("OpenStackBaremetalSet", write) => self.write_set(write),
+            ("OpenStackBaremetalSet", _) => self.world.write(step),
             _ => panic!("{step:?}"),
-        }
-    }
-
-    fn write_set(&mut self, write: &Write) {
-        let set = self.set.as_mut().unwrap();
-        match write {
-            Write::AddFinalizer { finalizer } => set.finalizers_mut().push(finalizer.clone()),
-            Write::RemoveFinalizer { rest, .. } => {
-                set.finalizers_mut().clone_from(rest);
-                if rest.is_empty() {
-                    self.set = None;
-                }
-            }
-            Write::Status { status, notices, .. } => {
-                assert_eq!(undeclared(&KINDS, "OpenStackBaremetalSet", status), [""; 0]);
-                set.status = Some(serde_json::from_value(status.clone()).unwrap());
-                self.notices.extend(notices.clone());
-            }
-            Write::Apply { .. } | Write::Create { .. } | Write::Delete { .. } => {
-                panic!("{write:?}")
-            }
         }
     }
 
@@ -311,8 +262,23 @@ impl World {
             assert!(secret["data"][key].is_string(), "{key}");
         }
     }
+}
 
-    /// Runs passes and advances time, until nothing changes any more.
+impl Deref for Metal {
+    type Target = World;
+
+    fn deref(&self) -> &World {
+        &self.world
+    }
+}
+
+impl DerefMut for Metal {
+    fn deref_mut(&mut self) -> &mut World {
+        &mut self.world
+    }
+}
+
+impl Provisioned for Metal {
     fn rest(&mut self) -> Result<(), Died> {
         for _ in 0..100 {
             let before = (self.machines.clone(), self.made.clone(), self.set.clone());
@@ -324,12 +290,6 @@ impl World {
             }
         }
         panic!("no end: {:?}", self.log);
-    }
-}
-
-impl Told for World {
-    fn set(&self) -> Option<&BaremetalSet> {
-        self.set.as_ref()
     }
 }
 

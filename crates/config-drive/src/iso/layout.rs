@@ -41,8 +41,7 @@ pub(super) fn directories(files: &Files<'_>) -> Vec<Directory> {
     }
     let mut found = vec![Directory { path: String::new(), parent: 0 }];
     for (_, path) in by_depth {
-        let above = path.rsplit_once('/').map_or("", |it| it.0);
-        let parent = found.iter().position(|it| it.path == above).unwrap_or_default();
+        let parent = found.iter().position(|it| it.path == above(path)).unwrap_or_default();
         found.push(Directory { path: path.to_owned(), parent });
     }
     found

@@ -10,17 +10,12 @@ const FILE_MODE: usize = 0o100_400;
 /// Rock Ridge's identifier, in the version of these entries.
 const EXTENSION: &[u8] = b"RRIP_1991A";
 
-/// A directory entry (ECMA-119, 9.1).
+/// A directory entry (ECMA-119, 9.1) with its POSIX attributes.
 pub(super) struct Record {
     /// The ISO 9660 name; a byte of 0 or 1 for the directory itself and its parent.
     pub(super) identifier: Vec<u8>,
     pub(super) place: Extent,
     pub(super) is_directory: bool,
-    pub(super) rock_ridge: RockRidge,
-}
-
-/// The POSIX attributes of a file, except its size.
-pub(super) struct RockRidge {
     pub(super) n_links: usize,
     /// The real name; `None` for the directory itself and its parent.
     pub(super) name: Option<String>,
@@ -31,13 +26,29 @@ pub(super) struct RockRidge {
 impl Record {
     /// Returns the record, with an even number of bytes.
     pub(super) fn bytes(&self) -> Vec<u8> {
-        let mut rest = bare(&self.identifier, self.place, self.is_directory);
-        rest.extend(self.rock_ridge.bytes(self.is_directory));
-        if !rest.len().is_multiple_of(2) {
-            rest.push(0);
+        let mut bytes = bare(&self.identifier, self.place, self.is_directory);
+        if self.is_start {
+            bytes.extend(entry(*b"SP", &[0xbe, 0xef, 0]));
         }
-        rest[0] = u8::try_from(rest.len()).expect("names as short as those of a config drive");
-        rest
+        // PX is present, and NM if there is a name.
+        let has = 0x01 | u8::from(self.name.is_some()) << 3;
+        bytes.extend(entry(*b"RR", &[has]));
+        let mode = if self.is_directory { DIRECTORY_MODE } else { FILE_MODE };
+        let (user, group) = (0, 0);
+        bytes.extend(entry(*b"PX", &[mode, self.n_links, user, group].map(both32).concat()));
+        if let Some(name) = &self.name {
+            bytes.extend(entry(*b"NM", &[&[0], name.as_bytes()].concat()));
+        }
+        if self.is_start {
+            // The extension's identifier; description and source may be empty.
+            let length = u8::try_from(EXTENSION.len()).expect("ten");
+            bytes.extend(entry(*b"ER", &[&[length, 0, 0, 1], EXTENSION].concat()));
+        }
+        if !bytes.len().is_multiple_of(2) {
+            bytes.push(0);
+        }
+        bytes[0] = u8::try_from(bytes.len()).expect("names as short as those of a config drive");
+        bytes
     }
 }
 
@@ -58,30 +69,6 @@ pub(super) fn bare(identifier: &[u8], place: Extent, is_directory: bool) -> Vec<
     }
     bytes[0] = u8::try_from(bytes.len()).expect("a short name");
     bytes
-}
-
-impl RockRidge {
-    fn bytes(&self, is_directory: bool) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        if self.is_start {
-            bytes.extend(entry(*b"SP", &[0xbe, 0xef, 0]));
-        }
-        // PX is present, and NM if there is a name.
-        let has = 0x01 | u8::from(self.name.is_some()) << 3;
-        bytes.extend(entry(*b"RR", &[has]));
-        let mode = if is_directory { DIRECTORY_MODE } else { FILE_MODE };
-        let (user, group) = (0, 0);
-        bytes.extend(entry(*b"PX", &[mode, self.n_links, user, group].map(both32).concat()));
-        if let Some(name) = &self.name {
-            bytes.extend(entry(*b"NM", &[&[0], name.as_bytes()].concat()));
-        }
-        if self.is_start {
-            // The extension's identifier; description and source may be empty.
-            let length = u8::try_from(EXTENSION.len()).expect("ten");
-            bytes.extend(entry(*b"ER", &[&[length, 0, 0, 1], EXTENSION].concat()));
-        }
-        bytes
-    }
 }
 
 /// Encodes an entry of the System Use Sharing Protocol: signature, length, version 1, content.

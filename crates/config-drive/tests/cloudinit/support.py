@@ -80,19 +80,18 @@ def host(rng):
     made = {
         "hostName": word(rng, most=60),
         "instanceUuid": str(uuid.UUID(int=rng.getrandbits(128))),
-        "users": [
-            {"name": name, "authorizedKeys": [key(rng) for _ in range(rng.randint(1, 3))]}
-            for name in sorted({rng.choice(["root", word(rng)]) for _ in range(rng.randint(1, 3))})
-        ],
-        "keepRootSize": rng.random() < 0.5,
+        "user": {
+            "name": rng.choice(["root", word(rng)]),
+            "authorizedKeys": [key(rng) for _ in range(rng.randint(1, 3))],
+        },
         "network": network(rng),
         "given": {},
     }
     if len(made["hostName"]) < 50 and rng.random() < 0.7:
         made["fqdn"] = f"{made['hostName']}.{word(rng, most=8)}.org"
     if rng.random() < 0.5:
-        plain = "".join(rng.choices(" !\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~aZ0\u00e4\u20ac\U0001f600", k=12)) + "x"
-        made["rootPassword"] = rng.choice([{"plain": plain}, {"hash": "$6$salt$" + word(rng)}])
+        plain = "x" + "".join(rng.choices(" !\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~aZ0\u00e4\u20ac\U0001f600", k=12))
+        made["rootPassword"] = rng.choice([plain, "$6$salt$" + word(rng)])
     if rng.random() < 0.3:
         made["given"]["metaData"] = json.dumps({"meta": {"role": word(rng)}, "availability_zone": word(rng)})
     if rng.random() < 0.3:
@@ -107,60 +106,28 @@ def key(rng):
 
 
 def network(rng):
-    """Cards, bonds on some, VLANs on what is left, and addresses on all but members."""
-    links, free = [], []
-    for idx in range(rng.randint(1, 6)):
-        kind = rng.choice([{"mac": f"52:54:00:aa:{rng.randrange(256):02X}:{idx:02x}"}, {"name": f"eno{idx}"}])
-        links.append({"id": rng.choice(["nic", "card-", "p."]) + str(idx), "mtu": rng.choice([9000, 9216]), "kind": kind})
-    cards = list(links)
-    rng.shuffle(cards)
-    for idx in range(2):
-        if len(cards) < 2 or rng.random() < 0.4:
-            break
-        members = [cards.pop() for _ in range(rng.randint(2, min(3, len(cards))))]
-        bond = {"members": [it["id"] for it in members], "mode": rng.choice(MODES), "options": options(rng)}
-        free.append({"id": f"bond{idx}", "mtu": rng.choice([1500, 9000]), "kind": {"bond": bond}})
-    links += free
-    free += cards
-    for below in list(free):
-        for number in rng.sample(range(1, 4095), rng.randint(0, 2)):
-            vlan = {"parent": below["id"], "vlanId": number}
-            free.append({"id": f"v{len(free)}", "mtu": rng.choice([1280, 1500]), "kind": {"vlan": vlan}})
-            links.append(free[-1])
-    # A reader may meet a VLAN before what it lies on.
-    bonds = [it for it in links if "bond" in it["kind"]]
-    others = [it for it in links if it not in bonds]
-    rng.shuffle(others)
-    at = rng.randint(0, len(others))
-    return {"links": others[:at] + bonds + others[at:], "networks": subnets(rng, free)}
+    """A card or a bond, a VLAN on it or none, and an address."""
+    cards = [f"eno{idx}" for idx in rng.sample(range(9), rng.randint(1, 4))]
+    uplink = {"card": cards[0]}
+    if len(cards) > 1:
+        bond = {"bondInterfaces": cards, "bondMode": rng.choice(MODES), "bondOptions": options(rng)}
+        uplink = {"bond": bond}
+    start, prefix = 10 << 24, rng.choice([20, 24, 28, 30])
+    if rng.random() < 0.5:
+        start, prefix = 0x20010DB8 << 96, rng.choice([48, 64, 120, 126])
+    net = ipaddress.ip_network((start, prefix))
+    it = {"uplink": uplink, "mtu": rng.choice([1280, 1500, 9000]), "address": f"{net[-2]}/{prefix}"}
+    if rng.random() < 0.5:
+        it["vlanId"] = rng.randrange(1, 4095)
+    if rng.random() < 0.5:
+        it["gateway"] = str(net[1])
+    if rng.random() < 0.5:
+        it["dnsServers"] = rng.sample(["192.0.2.53", "2001:db8::53", "10.1.1.1", "9.9.9.9"], rng.randint(1, 3))
+        it["dnsSearch"] = rng.sample(["example.org", "a.b"], rng.randint(0, 2))
+    return it
 
 
 def options(rng):
     """Options of a bond."""
     known = {"miimon": "200", "lacp_rate": "fast", "xmit_hash_policy": "layer3+4", "updelay": "0", "arp_interval": "9"}
     return {name: known[name] for name in rng.sample(sorted(known), rng.randint(0, 3))}
-
-
-def subnets(rng, links):
-    """Addresses on the links, each in a subnet of its own; one gateway for each family at most."""
-    found, gateways = [], set()
-    for link in links:
-        for version in rng.choice([[4], [6], [4, 6], [4, 4]]):
-            n = len(found)
-            start, prefix = (10 << 24) + (n << 12), rng.choice([20, 24, 28, 30])
-            if version == 6:
-                start, prefix = (0x20010DB8 << 96) + (n << 80), rng.choice([48, 64, 120, 126])
-            net = ipaddress.ip_network((start, prefix))
-            address, router = net[-2], net[1]
-            it = {"link": link["id"], "address": f"{address}/{prefix}", "routes": []}
-            if version not in gateways and rng.random() < 0.5:
-                it["gateway"] = str(router)
-                gateways.add(version)
-            if rng.random() < 0.3:
-                to = "198.51.100.0/25" if version == 4 else "2001:db8:ffff::/50"
-                it["routes"].append({"destination": to, "gateway": str(router)})
-            if rng.random() < 0.5:
-                it["dnsServers"] = rng.sample(["192.0.2.53", "2001:db8::53", "10.1.1.1", "9.9.9.9"], rng.randint(1, 3))
-                it["dnsSearch"] = rng.sample(["example.org", "a.b"], rng.randint(0, 2))
-            found.append(it)
-    return found

@@ -109,7 +109,7 @@ class Drives(unittest.TestCase):
         for host, drive in zip(self.hosts, self.drives):
             found = config(drive)
             users, _ = ug_util.normalize_users_groups(found, distro)
-            keys = {it["name"]: it["authorizedKeys"] for it in host["users"]}
+            keys = {host["user"]["name"]: host["user"]["authorizedKeys"]}
             self.assertEqual({name: it["ssh_authorized_keys"] for name, it in users.items()}, keys)
             for name, it in users.items():
                 self.assertEqual(it.get("sudo"), None if name == "root" else "ALL=(ALL) NOPASSWD:ALL")
@@ -117,8 +117,8 @@ class Drives(unittest.TestCase):
             names = util.get_hostname_fqdn(found, Cloud(host["hostName"]))
             self.assertEqual(names[:2], (host["hostName"], host.get("fqdn", host["hostName"])))
             passwords = [it["password"] for it in found.get("chpasswd", {}).get("users", [])]
-            self.assertEqual(passwords, list(host.get("rootPassword", {}).values()))
-            self.assertEqual(found["growpart"]["mode"], "off" if host["keepRootSize"] else "auto")
+            self.assertEqual(passwords, [host["rootPassword"]] if "rootPassword" in host else [])
+            self.assertEqual(found["growpart"]["mode"], "auto")
 
     def test_a_host_finds_its_whole_name_without_dns(self):
         distro = distros.fetch("debian")("debian", {}, helpers.Paths({}))

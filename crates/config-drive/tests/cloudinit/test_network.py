@@ -16,69 +16,44 @@ import support
 N_HOSTS = 80
 
 
-def known_macs(host):
-    """The cards of a machine, which are named by the kernel."""
-    links = host["network"]["links"]
-    return {it["kind"]["mac"].lower(): f"ens{idx}" for idx, it in enumerate(links) if "mac" in it["kind"]}
+def converted(drive):
+    """What cloud-init makes of the drive."""
+    return openstack.convert_net_json(json.loads(drive["files"]["network_data.json"]), known_macs={})
 
 
-def converted(host, drive):
-    """What cloud-init makes of the drive on that machine."""
-    data = json.loads(drive["files"]["network_data.json"])
-    return openstack.convert_net_json(data, known_macs=known_macs(host))
-
-
-def state(host, drive):
+def state(drive):
     """The same, as its renderers get it."""
-    return network_state.parse_net_config_data(converted(host, drive), skip_broken=False)
+    return network_state.parse_net_config_data(converted(drive), skip_broken=False)
 
 
-def expected(host):
+def expected(network):
     """Interfaces by their names on the host."""
-    links = {it["id"]: it for it in host["network"]["links"]}
-    macs = known_macs(host)
-    found = {}
-    for link in links.values():
-        kind = link["kind"]
-        it = {"mtu": link["mtu"], "mac": None, "bond": None, "master": None, "vlan": None}
-        it["subnets"] = [subnet(net) for net in host["network"]["networks"] if net["link"] == link["id"]]
-        if "mac" in kind:
-            it["mac"] = kind["mac"].lower()
-        if "bond" in kind:
-            given = {"miimon": "100"} if not {"miimon", "arp_interval"} & set(kind["bond"]["options"]) else {}
-            it["bond"] = {"mode": kind["bond"]["mode"], **given, **kind["bond"]["options"]}
-        if "vlan" in kind:
-            below = links[kind["vlan"]["parent"]]
-            it["vlan"] = (name(below, links, macs), kind["vlan"]["vlanId"])
-            it["mac"] = below["kind"].get("mac", "").lower() or None
-        for bond in links.values():
-            if link["id"] in bond["kind"].get("bond", {}).get("members", []):
-                it["master"] = bond["id"]
-        found[name(link, links, macs)] = it
+    bond = network["uplink"].get("bond")
+    cards = bond["bondInterfaces"] if bond else [network["uplink"]["card"]]
+    plain = {"mtu": network["mtu"], "mac": None, "bond": None, "master": None, "vlan": None, "subnets": []}
+    found = {name: {**plain, "master": "bond0" if bond else None} for name in cards}
+    top = cards[0]
+    if bond:
+        given = {"miimon": "100"} if not {"miimon", "arp_interval"} & set(bond["bondOptions"]) else {}
+        top = "bond0"
+        found[top] = {**plain, "bond": {"mode": bond["bondMode"], **given, **bond["bondOptions"]}}
+    if "vlanId" in network:
+        vlan = (top, network["vlanId"])
+        top = f"{top}.{network['vlanId']}"
+        found[top] = {**plain, "vlan": vlan}
+    found[top]["subnets"] = [subnet(network)]
     return found
 
 
-def name(link, links, macs):
-    """How the host calls a link."""
-    kind = link["kind"]
-    if "mac" in kind:
-        return macs[kind["mac"].lower()]
-    if "vlan" in kind:
-        return f"{name(links[kind['vlan']['parent']], links, macs)}.{kind['vlan']['vlanId']}"
-    return kind.get("name", link["id"])
-
-
-def subnet(net):
-    """An address with what goes with it."""
-    at = ipaddress.ip_interface(net["address"])
-    default = ["0.0.0.0/0" if at.version == 4 else "::/0"] if "gateway" in net else []
-    routes = [(to, net["gateway"]) for to in default]
-    routes += [(it["destination"], it["gateway"]) for it in net["routes"]]
+def subnet(network):
+    """The address with what goes with it."""
+    at = ipaddress.ip_interface(network["address"])
+    to = "0.0.0.0/0" if at.version == 4 else "::/0"
     return {
         "address": (str(at.ip), at.network.prefixlen),
-        "routes": sorted(routes),
-        "dns": net.get("dnsServers", []),
-        "search": net.get("dnsSearch", []),
+        "routes": [(to, network["gateway"])] if "gateway" in network else [],
+        "dns": network.get("dnsServers", []),
+        "search": network.get("dnsSearch", []),
     }
 
 
@@ -122,8 +97,8 @@ class Network(unittest.TestCase):
 
     def test_cloud_init_understands_the_network_that_the_host_says(self):
         for host, drive in zip(self.hosts, self.drives):
-            found = {it["name"]: seen(it) for it in state(host, drive).iter_interfaces()}
-            self.assertEqual(found, expected(host), json.dumps(host["network"], indent=1))
+            found = {it["name"]: seen(it) for it in state(drive).iter_interfaces()}
+            self.assertEqual(found, expected(host["network"]), json.dumps(host["network"], indent=1))
 
     def test_every_link_has_an_mtu(self):
         for drive in self.drives:
@@ -140,16 +115,12 @@ class Network(unittest.TestCase):
         for host, drive in list(zip(self.hosts, self.drives))[:6]:
             for which, new in made.items():
                 with self.subTest(which), tempfile.TemporaryDirectory() as folder:
-                    new().render_network_state(state(host, drive), target=folder)
+                    new().render_network_state(state(drive), target=folder)
                     files = [it for it in pathlib.Path(folder).rglob("*") if it.is_file()]
                     text = "\n".join(it.read_text() for it in files)
-                    for net in host["network"]["networks"]:
-                        # Of name servers, sysconfig keeps no more than resolv.conf may have.
-                        found = [net["address"].split("/")[0]]
-                        found += [net["gateway"]] if "gateway" in net else []
-                        found += [it["gateway"] for it in net["routes"]]
-                        for word in found:
-                            self.assertIn(word, text, json.dumps(host["network"], indent=1))
+                    net = host["network"]
+                    for word in [net["address"].split("/")[0], net.get("gateway", "")]:
+                        self.assertIn(word, text, json.dumps(net, indent=1))
 
     def test_given_network_data_is_read_with_an_mtu_on_each_link(self):
         data = """
@@ -161,6 +132,5 @@ networks:
   - {id: a, link: eno2.7, type: ipv4, ip_address: 192.0.2.10, netmask: 255.255.255.0}
 """
         host = {**self.hosts[0], "given": {"networkData": data}}
-        host["network"] = {"links": [], "networks": []}
-        found = {it["name"]: it["mtu"] for it in state(host, support.drives([host])[0]).iter_interfaces()}
+        found = {it["name"]: it["mtu"] for it in state(support.drives([host])[0]).iter_interfaces()}
         self.assertEqual(found, {"eno1": 1500, "eno2": 9000, "eno2.7": 9000})

@@ -5,7 +5,7 @@ use operator_core::condition_catalog::{ConditionSpec, condition};
 
 use crate::node_set::last_looks::MACHINES_GIVEN_BACK;
 use crate::reasons::{machines::catalog as machines, node_set::catalog as node_set};
-use crate::role::provisioning::PROVISION_READY as OF_ROLE;
+use crate::role::status::PROVISION_READY as OF_ROLE;
 
 /// The condition of a node.
 pub(super) const NODE: ConditionSpec =

@@ -4,7 +4,7 @@ use api::dataplane::condition_types::{
     DEPLOYMENT_READY, INPUT_READY, NODES_ACCEPTED, SERVICE_INPUTS_READY, SETUP_READY, UP_TO_DATE,
 };
 use operator_core::condition_catalog::{ConditionSpec, Repeats, WRITES, condition, summary};
-use operator_core::run_engine::host_key_checking;
+use operator_core::host_key_checking;
 use operator_core::run_engine::outcome::FailureReason;
 
 use super::external::{CERTIFICATES, DNS_DATA, IP_RESERVATION};

@@ -7,13 +7,11 @@ use kube::ResourceExt;
 use operator_core::applied::APPLIED;
 use operator_core::plan::Step;
 
+use crate::annotations::ADOPT;
 use crate::controller_ref::controller;
 use crate::data_plane::desired::{DesiredChild, Found};
 use crate::data_plane::map::Map;
 use crate::data_plane::observed::Observed;
-
-/// Annotation by which a user hands a role or node over to the data plane of that name.
-pub const ADOPT: &str = "dataplane.openstack.org/adopt";
 
 /// State of the object that has an entry's name.
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -94,21 +94,14 @@ impl DesiredChild {
     ) -> Step {
         let namespace = data_plane.namespace().unwrap_or_default();
         let target = Target { kind: map.kind(), namespace, name: name.to_owned(), uid };
-        let mut metadata = json!({
+        let metadata = json!({
             "annotations": { APPLIED: self.hash },
             "labels": self.labels,
             "ownerReferences": [owner(&Target::of(data_plane))],
         });
-        // Force ownership of fields only for the observed object, not for another one that was
-        // created under its name meanwhile.
-        let force = target.uid.is_some();
-        if let Some(uid) = &target.uid {
-            metadata["uid"] = json!(uid);
-        }
         let fields = json!({ "metadata": metadata, "spec": self.spec });
-        let mut step = Step::apply(target, fields, because);
-        if let Write::Apply { force: forced, manager, .. } = &mut step.write {
-            *forced = force;
+        let mut step = Step::apply_observed(target, fields, because);
+        if let Write::Apply { manager, .. } = &mut step.write {
             *manager = Some(MANAGER.to_owned());
         }
         step

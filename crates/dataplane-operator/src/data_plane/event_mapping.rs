@@ -15,7 +15,7 @@ use crate::caches::Caches;
 use crate::controller_ref::controller;
 use crate::data_plane::map::Map;
 
-use crate::indexes::{BY_NAMESPACE, BY_OWNER, BY_PLANE};
+use crate::indexes::{BY_OWNER, BY_PLANE, namespace};
 use crate::role::NodeGroup;
 
 /// Registers the event handlers that enqueue data planes in `queue`, and in `groups` the roles
@@ -52,8 +52,7 @@ pub fn map_events(queue: &Arc<WorkQueue>, groups: &Arc<WorkQueue>, caches: &Arc<
 }
 
 fn planes_beside<K: Resource>(caches: &Caches, object: &K) -> Vec<Arc<DataPlane>> {
-    let namespace = object.meta().namespace.clone().unwrap_or_default();
-    caches.data_planes.indexed(BY_NAMESPACE, &Key::new(namespace, ""))
+    caches.data_planes.in_namespace(&namespace(object))
 }
 
 fn role_of(caches: &Caches, node: &Node) -> Option<Arc<Role>> {
@@ -87,13 +86,7 @@ mod tests {
     use super::*;
 
     fn plane(name: &str, spec: &Value) -> Arc<DataPlane> {
-        let object = json!({
-            "apiVersion": "dataplane.openstack.org/v1beta1",
-            "kind": "OpenStackDataPlane",
-            "metadata": { "name": name, "namespace": "ns" },
-            "spec": spec,
-        });
-        Arc::new(serde_json::from_value(object).unwrap())
+        Arc::new(testkit::objects::new("ns", name, spec))
     }
 
     fn meta(name: &str, owner: Option<(&str, &str)>) -> ObjectMeta {

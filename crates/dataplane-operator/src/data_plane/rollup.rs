@@ -3,7 +3,6 @@
 use api::conditions::{self, Condition, ConditionDraft, ConditionStatus, READY};
 use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY, UP_TO_DATE};
 use api::dataplane::{Node, ObservedRole, Role};
-use kube::ResourceExt;
 
 use crate::conditions::{NAMED, first_texts, rank};
 use crate::data_plane::children::{ChildState, Entry, title};
@@ -85,11 +84,7 @@ fn node_conditions<'a>(seen: &Observed, node: Option<&'a Node>) -> &'a [Conditio
     let Some(node) = node else { return &[] };
     let Some(status) = &node.status else { return &[] };
     let role = node.spec.role.as_ref().and_then(|it| seen.roles.get(it));
-    let present = role.map(|it| ObservedRole {
-        name: it.name_any(),
-        uid: it.uid().unwrap_or_default(),
-        generation: it.metadata.generation.unwrap_or_default(),
-    });
+    let present = role.map(|it| ObservedRole::of(it));
     let is_present =
         status.observed_generation == node.metadata.generation && status.observed_role == present;
     if is_present { &status.conditions } else { &[] }

@@ -9,8 +9,9 @@ use operator_core::plan::{Step, Target, status_step};
 use operator_core::rejected_write::{RejectedWrite, WRITES_ACCEPTED};
 use operator_core::run_engine::host_progress::count;
 
+use crate::annotations::ADOPT;
 use crate::conditions::{NAMED, first_texts};
-use crate::data_plane::children::{ADOPT, ChildState, Entry, title};
+use crate::data_plane::children::{ChildState, Entry, title};
 use crate::data_plane::map::Map;
 use crate::data_plane::rollup::{Rollup, Seen, deployment};
 use crate::reasons;

@@ -12,10 +12,11 @@ use operator_core::rejected_write::RejectedWrite;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use testkit::golden::recorded;
+use testkit::passes::to_rest;
 
-use super::children::ADOPT;
 use super::desired::MANAGER;
 use super::{Observed, decide};
+use crate::annotations::ADOPT;
 use crate::condition_catalog::KINDS;
 use crate::reasons;
 
@@ -132,11 +133,13 @@ impl World {
     }
 
     fn decide(&self) -> Plan {
-        recorded(decide::decide(
-            &self.observed(),
-            None,
-            "2026-01-01T00:00:00Z".parse::<Timestamp>().unwrap(),
-        ))
+        self.decide_after(None)
+    }
+
+    fn decide_after(&self, rejected: Option<&RejectedWrite>) -> Plan {
+        let now = "2026-01-01T00:00:00Z".parse::<Timestamp>().unwrap();
+        let plan = decide::decide(&self.observed(), rejected, now);
+        recorded(if rejected.is_some() { plan.only_statuses() } else { plan })
     }
 
     /// Runs one pass.
@@ -191,14 +194,8 @@ impl World {
 
     /// Runs passes until nothing is written any more.
     fn settle(&mut self) -> Vec<String> {
-        for _ in 0..40 {
-            let before = self.writes.len();
-            self.pass();
-            if self.writes.len() == before {
-                return std::mem::take(&mut self.writes);
-            }
-        }
-        panic!("no rest: {:?}", self.writes);
+        to_rest(self, |it| it.writes.clone(), Self::pass);
+        std::mem::take(&mut self.writes)
     }
 
     /// Sets the status that the group controller would report of a node or role.
@@ -256,8 +253,8 @@ impl World {
     fn says(&self, type_: &str, status: &str, reason: &str, words: &[&str]) {
         let (found, because, message) = self.condition(type_);
         assert_eq!((found.as_str(), because.as_str()), (status, reason), "{message}");
-        for word in words {
-            assert!(message.contains(word), "{word:?} is not in {message:?}");
+        for it in words {
+            assert!(message.contains(it), "{it:?} is not in {message:?}");
         }
     }
 }
@@ -547,14 +544,13 @@ fn fields_are_taken_over_only_of_an_object_that_was_seen() {
 fn a_refusal_is_told_with_its_cause_and_does_not_flap() {
     let mut world = World::two().at_rest();
     world.edit(|it| it["nodes"]["n0"]["role"] = json!("other"));
-    let now = "2026-01-01T00:00:00Z".parse::<Timestamp>().unwrap();
     // Of two failures that are retried, Ready reports the first one.
     world.report(&node("n1"), ("False", "HostUnreachable", "x"));
     let object = world.objects.get_mut(&node("n1")).unwrap();
     object["status"]["conditions"][0]["severity"] = json!("Warning");
     let refusal =
         RejectedWrite::of(&world.decide().independent[0], &reasons::INVALID, "a policy says no");
-    let plan = recorded(decide::decide(&world.observed(), Some(&refusal), now).only_statuses());
+    let plan = world.decide_after(Some(&refusal));
     let Write::Status { status, notices, .. } = &plan.steps[0].write else { panic!("{plan:?}") };
     assert!(notices.iter().any(|it| it.warning && it.reason == "Invalid"), "{notices:?}");
     world.plane["status"] = status.clone();
@@ -564,10 +560,7 @@ fn a_refusal_is_told_with_its_cause_and_does_not_flap() {
     world.says("Ready", "False", "Invalid", &words);
     // The next attempt writes only the entry, and another rejection writes nothing.
     assert_eq!(world.decide().steps, []);
-    assert_eq!(
-        recorded(decide::decide(&world.observed(), Some(&refusal), now).only_statuses()).steps,
-        []
-    );
+    assert_eq!(world.decide_after(Some(&refusal)).steps, []);
     // Accepted at last, the condition goes.
     world.settle();
     let conditions = world.plane["status"]["conditions"].as_array().unwrap();

@@ -10,17 +10,17 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 use operator_core::finalizers::is_terminating;
 use operator_core::node_set_host::{Host as Described, taken_out};
-use operator_core::run_engine::host_progress::{HostProgress, current};
+use operator_core::run_engine::host_progress::HostProgress;
 use operator_core::run_engine::outcome::FailureReason;
 use operator_core::run_engine::retry::Retries;
-use operator_core::run_engine::{DesiredService, Host, Run, SequenceState};
+use operator_core::run_engine::{DesiredService, Host, Run};
 
 use crate::deployment::disruption;
 use crate::deployment::faults::missing_inputs;
 use crate::deployment::hosts::{
     by_name, has_machine, hosts_of, in_service, is_ours, made_at, ssh_digests, takes_part,
 };
-use crate::deployment::node_set_part::{EvaluatedHost, NodeSetPart, at_rest};
+use crate::deployment::node_set_part::{EvaluatedHost, NodeSetPart, progress};
 use crate::deployment::observed::Observed;
 use crate::deployment::order::goes_first;
 use crate::deployment::service_schedule::ServiceSchedule;
@@ -110,7 +110,7 @@ fn lacking(seen: &Observed, part: &NodeSetPart) -> ServiceFaults {
     let open = part.hosts.iter().filter(|it| !it.is_ended());
     let Some(front) = open.map(|it| it.live.done).min() else { return ServiceFaults::default() };
     let services = part.begun.services.get(front..).unwrap_or_default();
-    missing_inputs(seen, &part.name, &part.begun, services)
+    missing_inputs(seen, part, services)
 }
 
 /// Returns the hosts in the inventory of a node set that no run of the deployment is for: they go, or
@@ -164,15 +164,10 @@ impl OfSet<'_> {
             namespace: Some(&seen.namespace),
             retries: Retries::Limited { attempts, way_on: WAY_ON },
         };
-        let (sequence, runs) = schedule.evaluate(&host, *now);
+        let sequence = schedule.evaluate(&host, *now);
         let is_held = self.holds(name, node, has_begun);
         let sequence = if is_held { sequence.held() } else { sequence };
-        let rests = sequence.state == SequenceState::OutOfDate;
-        let live = if rests {
-            at_rest(has_begun, &recorded, &sequence)
-        } else {
-            current(name, &schedule.desired, &sequence, runs)
-        };
+        let live = progress(has_begun, &recorded, &sequence);
         EvaluatedHost {
             name: name.to_owned(),
             address: found.map(|it| it.address()),

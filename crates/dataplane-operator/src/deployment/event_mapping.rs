@@ -12,7 +12,7 @@ use crate::caches::Caches;
 use crate::controller_names::DEPLOYMENT;
 use crate::controller_ref::owner_keys;
 use crate::deployment::finalizer::is_open;
-use crate::indexes::{BY_NODE_SET, node_set_of_node, node_sets_of};
+use crate::indexes::{BY_NODE_SET, namespace, node_set_of_node, node_sets_of};
 
 /// Registers the event handlers that enqueue deployments in `queue`.
 pub fn map_events(queue: &Arc<WorkQueue>, caches: &Arc<Caches>) {
@@ -23,17 +23,14 @@ pub fn map_events(queue: &Arc<WorkQueue>, caches: &Arc<Caches>) {
         Key::of_each(naming.into_iter().filter(|it| is_open(it)))
     });
     deployments.watches(&caches.services, |caches, service| {
-        let all = caches.deployments.all();
-        Key::of_each(
-            all.into_iter().filter(|it| it.namespace() == service.namespace() && is_open(it)),
-        )
+        let here = caches.deployments.in_namespace(&namespace(service));
+        Key::of_each(here.into_iter().filter(|it| is_open(it)))
     });
     deployments.watches(&caches.runs, |_, run| owner_keys::<Deployment>(run));
     caches.sources.on_change(DEPLOYMENT, deployments.handler(|_, reader| [reader]));
     caches.attachments.on_change(deployments.handler(|caches, attachment| {
-        let is_here = |it: &Deployment| it.namespace().as_ref() == Some(&attachment.namespace);
-        let all = caches.deployments.all();
-        Key::of_each(all.into_iter().filter(|it| is_here(it) && !it.has_ended()))
+        let here = caches.deployments.in_namespace(&attachment.namespace);
+        Key::of_each(here.into_iter().filter(|it| !it.has_ended()))
     }));
     let debounced = deployments.debounced();
     debounced.watches(&caches.deployments, others);

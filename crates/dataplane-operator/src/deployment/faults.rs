@@ -17,6 +17,7 @@ use operator_core::run_engine::mounts::node_sets;
 
 use crate::conditions::NAMED;
 use crate::deployment::hosts::{by_name, has_machine, hosts_of, ssh_digests, within_limit};
+use crate::deployment::node_set_part::NodeSetPart;
 use crate::deployment::observed::Observed;
 use crate::deployment::services::{List, is_global};
 use crate::deployment::{order, tls};
@@ -40,13 +41,9 @@ const RUN_SIZE: usize = 330;
 
 /// Returns the missing inputs of the next runs of a node set that has begun, of which some host has not
 /// completed the `open` services yet.
-pub fn missing_inputs(
-    seen: &Observed,
-    node_set: &str,
-    begun: &DeploymentNodeSet,
-    open: &[String],
-) -> ServiceFaults {
-    if let Some(fault) = of_replaced(seen, node_set, begun) {
+pub fn missing_inputs(seen: &Observed, part: &NodeSetPart, open: &[String]) -> ServiceFaults {
+    let node_set = part.name.as_str();
+    if let Some(fault) = of_replaced(seen, node_set, &part.begun) {
         return ServiceFaults { of_all: vec![fault], ..ServiceFaults::default() };
     }
     let of_service = |name: &String| {

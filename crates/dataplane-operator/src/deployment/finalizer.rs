@@ -7,14 +7,13 @@ use operator_core::finalizers::{has_finalizer, is_terminating, remove_finalizer}
 use operator_core::plan::Step;
 use operator_core::run_engine::Run;
 
+use crate::annotations::CONFIRM;
 use crate::deployment::observed::Observed;
 use crate::deployment::status::DEPLOYMENT_READY;
 use crate::reasons;
 
 /// The finalizer on a deployment from its first run until its node sets have recorded its end.
 pub const RUNNING: &str = "dataplane.openstack.org/deployment";
-/// Annotation with which a user confirms the deletion of a running deployment.
-pub const CONFIRM: &str = "dataplane.openstack.org/confirm-delete";
 
 /// Returns whether a deployment has not ended, or its node sets have not recorded its end yet.
 pub fn is_open(deployment: &Deployment) -> bool {

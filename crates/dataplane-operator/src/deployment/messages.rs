@@ -49,9 +49,10 @@ fn failure(part: &NodeSetPart, host: &EvaluatedHost) -> DeploymentFailure {
 }
 
 /// Joins the failures into one text, with the number of those that are left out.
-pub fn together(failures: &[&DeploymentFailure], n_all: usize) -> String {
-    let texts = failures.iter().map(|it| it.message.clone()).collect();
-    first_texts(texts, n_all.saturating_sub(failures.len()))
+pub fn together<'a>(failures: impl Iterator<Item = &'a DeploymentFailure>, n_all: usize) -> String {
+    let texts: Vec<String> = failures.map(|it| it.message.clone()).collect();
+    let n_more = n_all.saturating_sub(texts.len());
+    first_texts(texts, n_more)
 }
 
 /// Returns the text about hosts that take part no more although their node sets still list them.

@@ -56,7 +56,7 @@ impl EvaluatedHost {
     #[must_use]
     pub fn stopped(self) -> Self {
         let sequence = self.sequence.held();
-        let live = at_rest(self.has_begun, &self.recorded, &sequence);
+        let live = progress(self.has_begun, &self.recorded, &sequence);
         Self { sequence, live, ..self }
     }
 
@@ -67,14 +67,15 @@ impl EvaluatedHost {
     }
 }
 
-/// Returns the progress of a host that is in no run and gets none.
-pub fn at_rest(
+/// Returns how far a host is: as its node records it where another deployment has begun there since, and
+/// this one gets no run now.
+pub fn progress(
     has_begun: bool,
     recorded: &[ServiceRun],
     sequence: &ServiceSequence,
 ) -> HostProgress {
     let is_known = has_begun || sequence.state != SequenceState::OutOfDate;
-    HostProgress::of(if is_known { &sequence.services } else { recorded }, recorded.len())
+    HostProgress::of(if is_known { sequence.standing() } else { recorded }, recorded.len())
 }
 
 /// A node set's part of a deployment that has begun.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use api::dataplane::{Deployment, Node, NodeSet, Service};
 use kube::ResourceExt;
 use operator_core::certificates::certificate_source;
-use operator_core::data_sources::{SourceRef, sources_of};
+use operator_core::data_sources::SourceRef;
 use operator_core::object_key::Key;
 use operator_core::run_engine::mounts::node_sets::inventory_name;
 use operator_runtime::cache::Cache;
@@ -20,17 +20,20 @@ use crate::deployment::decide::decide;
 use crate::deployment::finalizer::is_open;
 use crate::deployment::observed::{Observed, listed, named};
 use crate::deployment::tls::certificate_secrets;
-use crate::host::services::ca_bundle;
+use crate::host::services::{ca_bundle, sources_and_bundles};
 use crate::host::tls::brings_certificates;
 use crate::host::vars::sources_of_vars;
 use crate::indexes::{BY_NODE_SET, BY_OWNER};
+
+/// Node sets by name.
+type NodeSets = BTreeMap<String, Arc<NodeSet>>;
 
 /// Returns the services of a deployment, and the ConfigMaps and Secrets that its runs mount.
 fn services_and_sources(
     caches: &Caches,
     namespace: &str,
     deployment: &Deployment,
-    node_sets: &BTreeMap<String, Arc<NodeSet>>,
+    node_sets: &NodeSets,
 ) -> (Found, BTreeSet<SourceRef>) {
     let mut found =
         Found::of(caches.known_services(), namespace, service_names(deployment, node_sets));
@@ -115,7 +118,7 @@ fn lookup(
     node_sets: &Cache<NodeSet>,
     namespace: &str,
     names: Vec<&str>,
-) -> (BTreeMap<String, Arc<NodeSet>>, BTreeMap<String, String>) {
+) -> (NodeSets, BTreeMap<String, String>) {
     let (mut found, mut unreadable) = (BTreeMap::new(), BTreeMap::new());
     for name in names {
         match node_sets.try_get(&Key::new(namespace, name)) {
@@ -133,11 +136,7 @@ fn nodes_of(caches: &Caches, set: &NodeSet) -> BTreeMap<String, Arc<Node>> {
 }
 
 /// Returns the other deployments of these node sets that have not ended, each once.
-fn others(
-    caches: &Caches,
-    ours: &Deployment,
-    node_sets: &BTreeMap<String, Arc<NodeSet>>,
-) -> Vec<Arc<Deployment>> {
+fn others(caches: &Caches, ours: &Deployment, node_sets: &NodeSets) -> Vec<Arc<Deployment>> {
     let of_set = |it: &Arc<NodeSet>| caches.deployments.indexed(BY_NODE_SET, &Key::of(&**it));
     let all = node_sets.values().flat_map(of_set);
     let open = all.filter(|it| it.uid() != ours.uid() && !it.has_ended());
@@ -146,10 +145,7 @@ fn others(
 }
 
 /// Returns the names of all listed services, and of those that were listed at the beginning.
-fn service_names(
-    deployment: &Deployment,
-    node_sets: &BTreeMap<String, Arc<NodeSet>>,
-) -> BTreeSet<String> {
+fn service_names(deployment: &Deployment, node_sets: &NodeSets) -> BTreeSet<String> {
     let node_sets_of = deployment.status.iter().flat_map(|it| it.node_sets.values());
     let began = node_sets_of.flat_map(|it| it.services.clone());
     let listed = node_sets.values().flat_map(|it| listed(deployment, Some(it)).to_vec());
@@ -158,15 +154,12 @@ fn service_names(
 
 fn wanted_sources(
     namespace: &str,
-    node_sets: &BTreeMap<String, Arc<NodeSet>>,
+    node_sets: &NodeSets,
     services: &BTreeMap<String, Arc<Service>>,
 ) -> BTreeSet<SourceRef> {
     let ssh = node_sets.values().map(|it| &it.spec.node_template.ansible_ssh_private_key_secret);
     let ssh = ssh.map(|it| SourceRef::secret(namespace, it));
-    let data = services.values().flat_map(|it| sources_of(&it.spec)).map(|it| it.source(namespace));
-    let bundles = services.values().filter_map(|it| Some(ca_bundle(it)?.0));
-    let bundles = bundles.map(|it| SourceRef::secret(namespace, it));
     let vars = node_sets.values().flat_map(|it| sources_of_vars(it));
     let vars = vars.map(|it| it.source(namespace));
-    ssh.chain(data).chain(bundles).chain(vars).collect()
+    ssh.chain(sources_and_bundles(namespace, services.values(), true)).chain(vars).collect()
 }

@@ -59,7 +59,7 @@ impl<'a> ServiceSchedule<'a> {
     ///
     /// A run that hosts of another node set reached earlier belongs to this host as soon as the
     /// host has reached that service itself.
-    pub fn evaluate(&self, host: &Host<'_>, now: Timestamp) -> (ServiceSequence, &[Run<'a>]) {
+    pub fn evaluate(&self, host: &Host<'_>, now: Timestamp) -> ServiceSequence {
         let is_done = |it: &&ServiceRun| it.state == RunState::Succeeded;
         let done = host.recorded.iter().take_while(is_done).count();
         let n_before = self.desired.len() - self.joined.len();
@@ -68,7 +68,7 @@ impl<'a> ServiceSchedule<'a> {
             let sequence = service_sequence::evaluate(host, &self.runs[n_reached], now);
             let next = self.joined.get(n_reached);
             if sequence.needed_run().is_none_or(|it| Some(&it.service) != next) {
-                return (sequence, &self.runs[n_reached]);
+                return sequence;
             }
             n_reached += 1;
         }

@@ -186,9 +186,8 @@ impl Evaluation<'_> {
             }
             End::Failed => {
                 let n_failed = self.hosts().filter(|it| it.is_given_up).count();
-                let first: Vec<&DeploymentFailure> = failures.iter().collect();
                 let lost: Vec<&str> = self.lost().collect();
-                let texts = [messages::together(&first, n_failed), messages::lost(&lost)];
+                let texts = [messages::together(failures.iter(), n_failed), messages::lost(&lost)];
                 let texts: Vec<String> = texts.into_iter().filter(|it| !it.is_empty()).collect();
                 let text = format!(
                     "{} of {} hosts have failed for good. {}",
@@ -203,8 +202,7 @@ impl Evaluation<'_> {
         }
         if let Some(first) = failures.first() {
             let n_failing = self.hosts().filter(|it| it.live.is_failing()).count();
-            let all: Vec<&DeploymentFailure> = failures.iter().collect();
-            let text = self.with_held(messages::together(&all, n_failing));
+            let text = self.with_held(messages::together(failures.iter(), n_failing));
             return failing(DEPLOYMENT_READY, &first.reason, text);
         }
         if let Some(what) = messages::blocked(self.parts) {
@@ -282,8 +280,7 @@ fn of_service(part: &NodeSetPart, idx: usize, failures: &[DeploymentFailure]) ->
     }
     let here = || part.hosts.iter().filter(|it| it.live.done == idx && it.live.is_failing());
     let is_its = |it: &&DeploymentFailure| it.node_set == part.name && it.service == name;
-    let reported: Vec<&DeploymentFailure> = failures.iter().filter(is_its).collect();
-    let text = messages::together(&reported, here().count());
+    let text = messages::together(failures.iter().filter(is_its), here().count());
     let first = here().next().and_then(|it| it.live.reason.clone());
     match first {
         Some(_) if here().any(|it| it.is_given_up) => {

@@ -5,7 +5,7 @@ use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::ansibleee::{AnsibleEe, JobStatus};
+use api::ansibleee::AnsibleEe;
 use api::conditions::find;
 use api::dataplane::{
     Deployment, DeploymentStatus, HostState, Node, NodeSet, NodeStatus, RunState, Service,
@@ -21,10 +21,13 @@ use operator_core::plan::{Plan, Step, Write};
 use operator_core::rejected_write::RejectedWrite;
 use operator_core::run_engine::Run;
 use operator_runtime::source_cache::Digests;
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use testkit::golden::recorded;
+use testkit::objects;
+use testkit::passes::{refused, to_rest};
+use testkit::played_runs::{created, end_all, is_open};
 use testkit::set_nodes;
+use testkit::told::{self, is, runs, stated};
 
 use super::finalizer::RUNNING;
 use super::{Observed, decide};
@@ -80,17 +83,6 @@ struct World {
     without_nodes: Vec<&'static str>,
 }
 
-fn object<K: DeserializeOwned>(kind: &str, name: &str, spec: &Value, status: &Value) -> K {
-    serde_json::from_value(json!({
-        "apiVersion": "dataplane.openstack.org/v1beta1",
-        "kind": kind,
-        "metadata": { "name": name, "namespace": NAMESPACE, "uid": name, "generation": 1 },
-        "spec": spec,
-        "status": status,
-    }))
-    .unwrap()
-}
-
 /// A node set that is set up, whose hosts have addresses of their own.
 fn node_set(name: &str, hosts: &[&str], services: &[&str]) -> Arc<NodeSet> {
     let address = |host: &str| {
@@ -106,23 +98,19 @@ fn node_set(name: &str, hosts: &[&str], services: &[&str]) -> Arc<NodeSet> {
         "nodes": nodes,
         "services": services,
     });
-    let good = |type_: &str| {
-        json!({
-            "type": type_, "status": "True", "reason": "Ready", "message": "",
-            "lastTransitionTime": "2026-01-01T00:00:00Z",
-        })
-    };
+    let good = |type_: &str| stated(type_, "True", "Ready", "");
     let status = json!({
         "observedGeneration": 1,
         "configHash": format!("hash-of-{name}"),
         "conditions": [good("InputReady"), good("SetupReady")],
     });
-    Arc::new(object("OpenStackDataPlaneNodeSet", name, &spec, &status))
+    let mut set: NodeSet = objects::new(NAMESPACE, name, &spec);
+    set.status = Some(serde_json::from_value(status).unwrap());
+    Arc::new(set)
 }
 
 fn service(name: &str, spec: &Value) -> (String, Arc<Service>) {
-    let service = object("OpenStackDataPlaneService", name, spec, &Value::Null);
-    (name.to_owned(), Arc::new(service))
+    (name.to_owned(), Arc::new(objects::new(NAMESPACE, name, spec)))
 }
 
 fn digests(version: &str, keys: &[&str]) -> Digests {
@@ -156,7 +144,7 @@ impl World {
         let for_all = json!({ "playbook": "a.b.everywhere", "deployOnAllNodeSets": true });
         services.extend([service("everywhere", &for_all)]);
         let seen = Observed {
-            deployment: Arc::new(object(DEPLOYMENT, "edpm", &spec, &Value::Null)),
+            deployment: Arc::new(objects::new(NAMESPACE, "edpm", &spec)),
             namespace: NAMESPACE.into(),
             inventories: names.iter().cloned().collect(),
             node_sets: names.into_iter().zip(node_sets).collect(),
@@ -288,12 +276,9 @@ impl World {
     /// Runs one pass in which the API server rejects the writes that `refuses` picks.
     fn refused_pass(&mut self, refuses: impl Fn(&Step) -> bool) {
         let plan = self.plan();
-        let at = plan.steps.iter().position(refuses).unwrap();
-        let refusal = RejectedWrite::of(&plan.steps[at], &reasons::FORBIDDEN, "exceeded quota: q");
-        let mut telling = self.plan_after(Some(&refusal)).only_statuses();
-        telling.steps.retain(|it| !plan.steps[..at].contains(it));
-        self.take(&plan.steps[..at]);
-        self.take(&telling.steps);
+        let tell = |it: &RejectedWrite| self.plan_after(Some(it)).only_statuses();
+        let steps = refused(&plan, refuses, &reasons::FORBIDDEN, tell);
+        self.take(&steps);
     }
 
     /// Carries out steps up to the first one that meets another version of its object; returns
@@ -341,19 +326,13 @@ impl World {
 
     /// Writes the status of a node; what other operators say there stays.
     fn describe(&mut self, host: &str, status: &Value) {
-        let mut next: NodeStatus = serde_json::from_value(status.clone()).unwrap();
+        let next: NodeStatus = serde_json::from_value(status.clone()).unwrap();
         assert_eq!(own(&next), next, "{host}");
-        let is_foreign = |it: &str| it.contains('/');
-        assert!(!next.conditions.iter().any(|it| is_foreign(&it.type_)), "{host}");
+        assert!(!next.conditions.iter().any(|it| it.type_.contains('/')), "{host}");
         let before = self.node(host).clone();
         let attempt = |it: &NodeStatus| it.deployment.as_ref().map_or(0, |it| it.attempt);
         assert!(attempt(&next) >= attempt(&before), "{host}: {next:?}");
-        next.conditions.extend(before.conditions.into_iter().filter(|it| is_foreign(&it.type_)));
-        next.host_vars = before.host_vars;
-        let holders = before.disruption.map(|it| it.holders).filter(|it| !it.is_empty());
-        if let Some(holders) = holders {
-            next.disruption.get_or_insert_default().holders = holders;
-        }
+        let next = set_nodes::merged(next, Some(before));
         let node_set = self.stored(host).node_set().unwrap().to_owned();
         self.with_node(&node_set, host, |it| it.status = Some(next));
         self.node_writes += 1;
@@ -376,7 +355,7 @@ impl World {
     }
 
     fn create(&mut self, object: &Value) {
-        let mut run: AnsibleEe = serde_json::from_value(object.clone()).unwrap();
+        let mut run = created(object, self.is_queueing);
         let known = Run::of(&run).unwrap();
         // A creation that finds its own object counts as done.
         if self.seen.runs.iter().any(|it| it.name_any() == known.name()) {
@@ -401,9 +380,6 @@ impl World {
         self.writes.push(format!("run {service} on {}", hosts.join(",")));
         run.metadata.uid = Some(run.name_any());
         run.metadata.creation_timestamp = Some(Time(self.now));
-        if !self.is_queueing {
-            run.status = Some(serde_json::from_value(json!({ "JobStatus": "Running" })).unwrap());
-        }
         self.seen.runs.push(Arc::new(run));
     }
 
@@ -425,34 +401,15 @@ impl World {
 
     /// Runs passes until nothing is written any more.
     fn settle(&mut self) -> Vec<String> {
-        for _ in 0..10 {
-            let before = (self.writes.len(), self.node_writes);
-            self.pass();
-            if (self.writes.len(), self.node_writes) == before {
-                return mem::take(&mut self.writes);
-            }
-        }
-        panic!("no rest: {:?}", self.writes);
+        to_rest(self, |it| it.writes.clone(), |it| drop(it.pass()));
+        mem::take(&mut self.writes)
     }
 
     /// Ends every open run; `outcome` returns the outcome of a service on a host.
     fn finish_with(&mut self, outcome: impl Fn(&str, &str) -> &'static str) -> &mut Self {
-        for run in &mut self.seen.runs {
-            let run = Arc::make_mut(run);
-            if !is_open(run) {
-                continue;
-            }
-            let service = run.labels()["openstackdataplaneservice"].clone();
-            let result = |name: &str| json!({ "name": name, "result": outcome(&service, name) });
-            let hosts: Vec<Value> = run.spec.hosts.iter().map(|it| result(&it.name)).collect();
-            let all_good = hosts.iter().all(|it| it["result"] == "Ok");
-            let status = json!({
-                "JobStatus": if all_good { "Succeeded" } else { "Failed" },
-                "hosts": hosts,
-                "completionTime": self.now.to_string(),
-            });
-            run.status = Some(serde_json::from_value(status).unwrap());
-        }
+        end_all(&mut self.seen.runs, self.now, |run, host| {
+            outcome(&run.labels()["openstackdataplaneservice"], host)
+        });
         self
     }
 
@@ -502,24 +459,21 @@ impl World {
     }
 
     fn condition(&self, type_: &str) -> (String, String) {
-        let found = find(&self.status().conditions, type_).unwrap();
-        (format!("{:?}", found.status), found.reason.clone())
+        told::condition(&self.status().conditions, type_)
     }
 
     fn message(&self, type_: &str) -> String {
-        find(&self.status().conditions, type_).unwrap().message.clone()
+        told::message(&self.status().conditions, type_)
     }
 
     fn set_message(&self, node_set: &str, type_: &str) -> String {
-        find(&self.status().node_set_conditions[node_set], type_).unwrap().message.clone()
+        told::message(&self.status().node_set_conditions[node_set], type_)
     }
 
     /// Checks that the message of a condition has all of these words.
+    #[track_caller]
     fn says(&self, type_: &str, words: &[&str]) {
-        let message = self.message(type_);
-        for it in words {
-            assert!(message.contains(it), "{message}\nlacks {it}");
-        }
+        told::says(&self.status().conditions, type_, words);
     }
 
     /// Returns status and reason of a condition of a node set; nothing where it has none.
@@ -539,15 +493,6 @@ impl World {
     }
 }
 
-fn is_open(run: &AnsibleEe) -> bool {
-    let status = run.status.as_ref().and_then(|it| it.job_status);
-    !matches!(status, Some(JobStatus::Succeeded | JobStatus::Failed))
-}
-
-fn is(status: &str, reason: &str) -> (String, String) {
-    (status.into(), reason.into())
-}
-
 /// The names of the hosts of [`World::deployed`].
 fn names(count: usize) -> Vec<String> {
     (0..count).map(|it| format!("n{it:03}")).collect()
@@ -555,10 +500,6 @@ fn names(count: usize) -> Vec<String> {
 
 fn strs(names: &[String]) -> Vec<&str> {
     names.iter().map(String::as_str).collect()
-}
-
-fn runs(writes: &[String]) -> Vec<&str> {
-    writes.iter().map(String::as_str).filter(|it| it.starts_with("run ")).collect()
 }
 
 /// Two deployments of one node set of fifty hosts in service; the first is the older one.

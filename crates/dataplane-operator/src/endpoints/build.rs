@@ -16,6 +16,7 @@ use operator_core::run_engine::build::owner;
 use serde_json::{Value, json};
 
 use crate::host::conflicts::has_reached_host;
+use crate::labels::PORTS;
 
 /// Maximum number of addresses in one slice.
 pub const SLICE_LIMIT: usize = 100;
@@ -182,7 +183,7 @@ fn port_name(port: &ServicePort) -> String {
 }
 
 fn object(service: &Service, hash: &str, mut labels: Value) -> Value {
-    labels[LABEL] = json!("true");
+    labels[PORTS] = json!("true");
     json!({
         "metadata": {
             "labels": labels,
@@ -195,6 +196,3 @@ fn object(service: &Service, hash: &str, mut labels: Value) -> Value {
 fn target(service: &Service, kind: Kind, name: String) -> Target {
     Target { kind, namespace: service.namespace().unwrap_or_default(), name, uid: None }
 }
-
-/// Label of all objects that expose ports; the watches select by it.
-pub const LABEL: &str = "edpm.openstack.org/ports";

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::conditions::{ConditionDraft, first_names};
+use kube::core::NamespaceResourceScope;
 use kube::{Resource, ResourceExt};
+use operator_core::finalizers::is_terminating;
 use operator_core::plan::{Step, Target};
 
 use crate::endpoints::build::{exposed, slice, slices_of};
@@ -41,20 +43,19 @@ pub fn writes(seen: &Observed) -> Vec<Step> {
             slices.insert(name);
         }
     }
-    let because = "nothing is exposed by it any more";
-    let gone = seen.slices.iter().filter(|it| !slices.contains(&it.name_any()));
-    steps.extend(
-        gone.filter(|it| is_there(&***it)).map(|it| Step::delete(Target::of(&**it), because)),
-    );
-    let gone = seen.exposed.iter().filter(|it| !services.contains(&it.name_any()));
-    steps.extend(
-        gone.filter(|it| is_there(&***it)).map(|it| Step::delete(Target::of(&**it), because)),
-    );
+    steps.extend(removals(&seen.slices, &slices));
+    steps.extend(removals(&seen.exposed, &services));
     steps
 }
 
-fn is_there<K: Resource>(object: &K) -> bool {
-    object.meta().deletion_timestamp.is_none()
+/// Returns the deletions of the objects that have other names than these.
+fn removals<K: Resource<DynamicType = (), Scope = NamespaceResourceScope>>(
+    objects: &[Arc<K>],
+    needed: &BTreeSet<String>,
+) -> impl Iterator<Item = Step> {
+    let gone = objects.iter().filter(|it| !needed.contains(&it.name_any()));
+    let gone = gone.filter(|it| !is_terminating(&***it));
+    gone.map(|it| Step::delete(Target::of(&**it), "nothing is exposed by it any more"))
 }
 
 /// Reports on the exposed ports; `None` if the service lists none.

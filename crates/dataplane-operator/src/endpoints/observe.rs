@@ -7,6 +7,7 @@ use api::dataplane::{Node, Service};
 use kube::{Resource, ResourceExt};
 use operator_core::object_key::Key;
 use operator_runtime::api::Api;
+use operator_runtime::cache::Watchable;
 use operator_runtime::error::Result;
 
 use crate::caches::Caches;
@@ -40,13 +41,12 @@ pub async fn observe(caches: &Caches, service: &Arc<Service>) -> Result<Option<O
 }
 
 /// Returns whether another owner's object has that name: one read, before the object is created.
-async fn is_others<K>(api: &Api, beside: &Key, name: &str, ours: &[Arc<K>]) -> Result<bool>
-where
-    K: Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope>
-        + Clone
-        + std::fmt::Debug
-        + serde::de::DeserializeOwned,
-{
+async fn is_others<K: Watchable>(
+    api: &Api,
+    beside: &Key,
+    name: &str,
+    ours: &[Arc<K>],
+) -> Result<bool> {
     if ours.iter().any(|it| it.name_any() == name) {
         return Ok(false);
     }
@@ -60,15 +60,11 @@ where
 /// Returns the nodes that run a service.
 fn nodes(caches: &Caches, service: &Key) -> Vec<Arc<Node>> {
     let lists = |names: &[String]| names.contains(&service.name);
-    let here = |namespace: Option<String>| namespace.as_ref() == Some(&service.namespace);
-    let mut nodes: Vec<Arc<Node>> = Vec::new();
-    for role in caches.hosts.roles.all() {
-        if here(role.namespace()) && lists(&role.spec.services) {
-            nodes.extend(caches.hosts.nodes.indexed(BY_ROLE, &Key::of(&*role)));
-        }
-    }
-    let alone =
-        |it: &Arc<Node>| here(it.namespace()) && it.spec.role.is_none() && lists(&it.spec.services);
-    nodes.extend(caches.hosts.nodes.all().into_iter().filter(alone));
-    nodes
+    let hosts = &caches.hosts;
+    let roles = hosts.roles.in_namespace(&service.namespace).into_iter();
+    let roles = roles.filter(|it| lists(&it.spec.services));
+    let of_roles = roles.flat_map(|it| hosts.nodes.indexed(BY_ROLE, &Key::of(&*it)));
+    let alone = |it: &Arc<Node>| it.spec.role.is_none() && lists(&it.spec.services);
+    let alone = hosts.nodes.in_namespace(&service.namespace).into_iter().filter(alone);
+    of_roles.chain(alone).collect()
 }

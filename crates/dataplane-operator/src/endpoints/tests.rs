@@ -15,6 +15,7 @@ use operator_core::plan::{Step, Write};
 use operator_core::rejected_write::RejectedWrite;
 use serde_json::{Value, json};
 use testkit::golden::recorded;
+use testkit::objects::named;
 
 use super::build::ExposedAddresses;
 use super::observed::Observed;
@@ -40,9 +41,6 @@ fn node_of(name: &str, address: Option<&str>, deployed: Option<&str>) -> Arc<Nod
         })
     });
     let object = json!({
-        "apiVersion": "dataplane.openstack.org/v1beta1",
-        "kind": "OpenStackDataPlaneNode",
-        "metadata": { "name": name, "namespace": "ns" },
         "spec": {},
         "status": {
             "address": address,
@@ -53,17 +51,13 @@ fn node_of(name: &str, address: Option<&str>, deployed: Option<&str>) -> Arc<Nod
             "deployedInputs": inputs.unwrap_or_else(|| json!({})),
         },
     });
-    Arc::new(serde_json::from_value(object).unwrap())
+    Arc::new(named("ns", name, object))
 }
 
 fn service(ports: &Value) -> Arc<Service> {
-    let object = json!({
-        "apiVersion": "dataplane.openstack.org/v1beta1",
-        "kind": "OpenStackDataPlaneService",
-        "metadata": { "name": "exporter", "namespace": "ns", "uid": "u", "generation": 1 },
-        "spec": { "playbook": "a.b.c", "services": ports },
-    });
-    Arc::new(serde_json::from_value(object).unwrap())
+    let spec = json!({ "playbook": "a.b.c", "services": ports });
+    let metadata = json!({ "uid": "u", "generation": 1 });
+    Arc::new(named("ns", "exporter", json!({ "metadata": metadata, "spec": spec })))
 }
 
 /// The objects as the API server would hold them.

@@ -9,10 +9,8 @@ pub mod host_keys;
 pub mod shared_keys;
 
 pub use caches::ClaimCaches;
-pub use host_claim::{
-    AddressTaken, Claim, Contested, NETWORK_SCOPE, has_reached, has_reached_host, keys_of_node,
-};
-pub use host_keys::{ACCEPT_SHARED, key_of};
+pub use host_claim::{AddressTaken, Claim, Contested, has_reached, has_reached_host, keys_of_node};
+pub use host_keys::key_of;
 
 #[cfg(test)]
 mod tests;

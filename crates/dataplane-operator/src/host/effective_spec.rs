@@ -352,12 +352,13 @@ pub fn has_own_options(vars: &AnyMap) -> bool {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use testkit::objects::new;
 
     use super::*;
 
     fn effective(role: &Value, node: &Value) -> EffectiveSpec {
-        let role: Role = object("OpenStackDataPlaneRole", role);
-        let node: Node = object("OpenStackDataPlaneNode", node);
+        let role: Role = new("ns", "x", role);
+        let node: Node = new("ns", "x", node);
         EffectiveSpec::of(None, Some(&role), &node, &Objects::new())
     }
 
@@ -367,20 +368,10 @@ mod tests {
             if it.is_null() { json!({}) } else { json!({ "deployStrategy": it }) }
         };
         let [data_plane, role, node] = levels.map(spec);
-        let data_plane: DataPlane = object("OpenStackDataPlane", &data_plane);
-        let role: Role = object("OpenStackDataPlaneRole", &role);
-        let node: Node = object("OpenStackDataPlaneNode", &node);
+        let data_plane: DataPlane = new("ns", "x", &data_plane);
+        let role: Role = new("ns", "x", &role);
+        let node: Node = new("ns", "x", &node);
         EffectiveSpec::of(Some(&data_plane), Some(&role), &node, &Objects::new())
-    }
-
-    fn object<K: serde::de::DeserializeOwned>(kind: &str, spec: &Value) -> K {
-        serde_json::from_value(json!({
-            "apiVersion": "dataplane.openstack.org/v1beta1",
-            "kind": kind,
-            "metadata": { "name": "x", "namespace": "ns" },
-            "spec": spec,
-        }))
-        .unwrap()
     }
 
     #[test]
@@ -454,10 +445,10 @@ mod tests {
 
     #[test]
     fn the_size_of_shards_is_the_roles_else_the_data_planes() {
-        let data_plane: DataPlane =
-            object("OpenStackDataPlane", &json!({ "deployStrategy": { "batchSize": 7 } }));
+        let strategy = json!({ "deployStrategy": { "batchSize": 7 } });
+        let data_plane: DataPlane = new("ns", "x", &strategy);
         let of = |spec: &Value| {
-            let role: Role = object("OpenStackDataPlaneRole", spec);
+            let role: Role = new("ns", "x", spec);
             role_strategy(Some(&data_plane), Some(&role)).batch_size()
         };
         assert_eq!(of(&json!({})), 7);

@@ -104,14 +104,12 @@ fn unreported_gate(
     let deadline = since + REPORTED_WITHIN;
     let is_overdue =
         now >= deadline || with(reasons::readiness_gates::GATE_NOT_REPORTED.word).is_some();
-    let (reason, text) = if is_overdue {
-        (
-            &reasons::readiness_gates::GATE_NOT_REPORTED,
-            format!("{gate} is not reported by any operator: {cause}"),
-        )
+    let (reason, by) = if is_overdue {
+        (&reasons::readiness_gates::GATE_NOT_REPORTED, "by any operator")
     } else {
-        (&reasons::readiness_gates::GATE_AWAITED, format!("{gate} is not reported yet: {cause}"))
+        (&reasons::readiness_gates::GATE_AWAITED, "yet")
     };
+    let text = format!("{gate} is not reported {by}: {cause}");
     let texts: Vec<&str> = std::iter::once(text.as_str()).chain(waiting.iter().copied()).collect();
     let condition = reason.condition(READINESS_GATES_READY, texts.join(" "));
     Gates { condition, deadline: (!is_overdue).then_some(deadline) }

@@ -30,3 +30,14 @@ impl Inventory {
         })
     }
 }
+
+#[cfg(test)]
+impl Inventory {
+    /// Returns the metadata of an inventory object that was just written.
+    pub(crate) fn written(object: &serde_json::Value) -> Self {
+        assert!(object["metadata"]["ownerReferences"].is_null());
+        let hash = object["metadata"]["annotations"][INVENTORY_HASH].as_str();
+        let managed_fields = ManagedFields::applied(object);
+        Self { hash: hash.unwrap().to_owned(), managed_fields, has_owner: false }
+    }
+}

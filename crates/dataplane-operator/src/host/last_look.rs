@@ -1,6 +1,5 @@
 //! The last look at a host before its machine is given back: a run looks for guests there.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::ansibleee::AnsibleEe;
@@ -20,20 +19,17 @@ use operator_core::run_engine::last_run::{
 use operator_core::run_engine::layout::Layout;
 use operator_core::run_engine::outcome::FailureReason;
 use operator_core::run_engine::run_template::{
-    AnsibleOptions, DeploymentOptions, HostConnection, Play, RunTemplate,
+    DeploymentOptions, HostConnection, Play, RunTemplate,
 };
 use operator_core::run_engine::service_sequence::NeededRun;
 use operator_core::run_engine::ssh_secret::SshSecret;
 use operator_runtime::source_cache::Digests;
 
+use crate::annotations::SKIP_CLEANUP;
 use crate::host::machines::provisioning_state::answers;
+use crate::labels::LAST_LOOK;
 use crate::reasons;
 
-/// Annotation on a node, or on a role or node set for all its hosts: their machines are given back
-/// without this look.
-pub const SKIP_CLEANUP: &str = "dataplane.openstack.org/skip-cleanup";
-/// Label of these runs, with the UID of the object that describes the host.
-pub const LAST_LOOK: &str = "dataplane.openstack.org/last-look";
 /// The service name and the service type of these runs.
 const SERVICE: &str = "last-look";
 
@@ -69,25 +65,10 @@ pub struct Held {
 /// Returns the template of a run of the look at the host of a node, which needs no collection. The
 /// caller adds what runs of the host's services start with.
 pub fn template(node: &Node, layout: Layout) -> RunTemplate {
+    let labels = node.uid().map(|it| (LAST_LOOK.to_owned(), it)).into_iter().collect();
     RunTemplate {
-        parent: Target::of(node),
-        play: Play::Contents(with_look(PLAY)),
-        service_type: SERVICE.to_owned(),
-        image: None,
-        env: Vec::new(),
-        extra_mounts: Vec::new(),
-        network_attachments: Vec::new(),
-        dns_config: None,
-        layout,
-        sources: Vec::new(),
-        options: AnsibleOptions::default(),
-        fact_variables: Vec::new(),
-        extra_vars: BTreeMap::new(),
-        template_vars: BTreeMap::new(),
-        deployed: DeploymentOptions {
-            labels: node.uid().map(|it| (LAST_LOOK.to_owned(), it)).into_iter().collect(),
-            ..DeploymentOptions::default()
-        },
+        deployed: DeploymentOptions { labels, ..DeploymentOptions::default() },
+        ..RunTemplate::of(Target::of(node), Play::Contents(with_look(PLAY)), SERVICE, layout)
     }
 }
 

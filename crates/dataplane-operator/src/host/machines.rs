@@ -14,6 +14,8 @@ pub mod template;
 
 #[cfg(test)]
 pub(crate) mod test_model;
+#[cfg(test)]
+pub(crate) mod test_story;
 
 pub use provisioning_state::ProvisioningState;
 pub use set::Seen;

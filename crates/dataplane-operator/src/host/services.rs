@@ -1,7 +1,7 @@
 //! What runs of a service need, whichever way its hosts are brought into service: what it executes,
 //! its data sources, and their faults.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use api::dataplane::{Service, service};
@@ -53,6 +53,21 @@ pub fn ca_bundle(service: &Service) -> Option<(&str, bool)> {
     }
     let is_default = default_services::is_default(&service.name_any());
     (!is_default).then_some((CA_BUNDLE, false))
+}
+
+/// Returns the data sources of services, with their CA bundles where these are mounted.
+pub fn sources_and_bundles<'a>(
+    namespace: &str,
+    services: impl IntoIterator<Item = &'a Arc<Service>>,
+    are_mounted: bool,
+) -> BTreeSet<SourceRef> {
+    let mut found = BTreeSet::new();
+    for service in services {
+        found.extend(sources_of(&service.spec).iter().map(|it| it.source(namespace)));
+        let bundle = ca_bundle(service).filter(|_| are_mounted);
+        found.extend(bundle.map(|it| SourceRef::secret(namespace, it.0)));
+    }
+    found
 }
 
 /// Returns what a service runs: the inline playbook, else the named one, as upstream does; a role

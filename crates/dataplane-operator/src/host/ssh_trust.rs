@@ -103,9 +103,9 @@ impl<'a> SshHost<'a> {
         Self::of_node(set, node, ssh, &host.name, address, vars.any(has_own_options))
     }
 
-    /// Returns a host of a node set, as its node records it.
+    /// Returns a host as its node records it; `owner` is the object that lists it.
     pub fn of_node(
-        set: &NodeSet,
+        owner: &impl ResourceExt,
         node: Option<&'a Node>,
         ssh: Option<&'a Digests>,
         name: &'a str,
@@ -120,7 +120,7 @@ impl<'a> SshHost<'a> {
             ssh,
             recorded: status.and_then(|it| it.host_key.as_ref()),
             machine: status.and_then(|it| it.machine.as_ref()),
-            created: set.creation_timestamp().map(|it| it.0),
+            created: owner.creation_timestamp().map(|it| it.0),
             accepted: node.and_then(|it| it.annotations().get(ACCEPT)),
         }
     }

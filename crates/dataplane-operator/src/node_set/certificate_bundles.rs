@@ -9,15 +9,12 @@ use std::collections::BTreeMap;
 use api::dataplane::NodeSet;
 use api::names;
 use k8s_openapi::ByteString;
-use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
-use kube::core::PartialObjectMeta;
 use operator_core::certificates::{
     CertificateOwner, CertificateRequest, HOST, Hosts, Issued, name_of, secret_of,
 };
 use operator_core::hash;
 use operator_core::node_set_host::CTLPLANE;
-use operator_core::object_key::Key;
 use operator_core::plan::{Step, Target};
 use operator_core::run_engine::build::owner;
 use operator_core::run_engine::layout::CERTIFICATE_FILES;
@@ -25,8 +22,8 @@ use operator_runtime::managed_fields::ManagedFields;
 use operator_runtime::source_cache::Content;
 use serde_json::json;
 
-/// Label of certificates and of their Secrets with the node set.
-pub const SET: &str = "osdpns";
+use crate::labels::OF_NODE_SET;
+
 /// Annotation with the number of Secrets and a digest of what they were made from.
 pub const MADE_FROM: &str = "dataplane.openstack.org/certificates";
 /// Label with the number of Secrets of a certificate, as upstream sets it.
@@ -60,13 +57,7 @@ pub struct CertificateBundle {
 
 /// Returns the node set as the owner of its hosts' certificates.
 pub fn owner_of(set: &NodeSet) -> CertificateOwner {
-    CertificateOwner { object: Target::of(set), label: SET, place: "the node set" }
-}
-
-/// Returns the keys of the index [`BY_LABEL`](crate::indexes::BY_LABEL).
-pub fn node_set_of(secret: &PartialObjectMeta<Secret>) -> Vec<Key> {
-    let set = secret.labels().get(SET).into_iter();
-    set.map(|it| Key::new(secret.namespace().unwrap_or_default(), it)).collect()
+    CertificateOwner { object: Target::of(set), label: OF_NODE_SET, place: "the node set" }
 }
 
 /// Returns the Secrets of one certificate and the steps that write them, if they differ. Returns

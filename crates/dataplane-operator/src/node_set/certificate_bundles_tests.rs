@@ -19,7 +19,7 @@ use crate::node_set::tls::tests;
 fn service() -> Service {
     let cert = json!({ "contents": ["dnsnames"] });
     let spec = json!({ "playbook": "a.b.c", "tlsCerts": { "default": cert } });
-    object("OpenStackDataPlaneService", "agent", &json!({ "spec": spec }))
+    object("agent", &json!({ "spec": spec }))
 }
 
 fn names() -> HostNetworkValues {
@@ -40,7 +40,7 @@ fn issued(versions: [&str; 2]) -> Read {
         let status = json!({ "conditions": [{ "type": "Ready", "status": "True" }] });
         let spec = json!({ "secretName": "", "issuerRef": { "name": "" } });
         let body = json!({ "spec": spec, "status": status });
-        let certificate: Certificate = object("Certificate", &name, &body);
+        let certificate: Certificate = object(&name, &body);
         issued.certificates.insert(name.clone(), Arc::new(certificate));
         issued.secrets.insert(format!("cert-{name}"), version.to_owned());
     }

@@ -13,10 +13,9 @@ use crate::finalizers::INVENTORY_FINALIZER;
 use crate::host::machines::{request, set};
 use crate::host::networks;
 use crate::node_set::certificate_bundles::owner_of;
-use crate::node_set::nodes::{self, acceptance};
 use crate::node_set::observed::{Observed, own_set};
 use crate::node_set::resolve::resolve;
-use crate::node_set::{build, last_looks, status, terminating, tls};
+use crate::node_set::{build, last_looks, node_acceptance, nodes, status, terminating, tls};
 
 /// Decides what to write for a node set.
 ///
@@ -58,7 +57,7 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     }
     plan.steps.extend(inventory);
     let rejected = rejected_write::condition(rejected, seen.set.conditions(), false);
-    let of_nodes = acceptance::condition(seen, refused_node);
+    let of_nodes = node_acceptance::condition(seen, refused_node);
     plan.steps.extend(status::step(seen, &resolved, rejected, of_nodes, now));
     last_looks::add(&mut plan, seen, now);
     if let Some(at) = resolved.gates.as_ref().and_then(|it| it.deadline) {

@@ -1,16 +1,18 @@
 //! DNS names of a node set's hosts, when the cluster has a `DNSMasq` of the control plane.
 
-use crate::node_set::ipam::problem_condition;
 use api::conditions::ConditionDraft;
 use api::dataplane::NodeSet;
 use api::infra::{DnsData, DnsDataSpec, DnsHost, DnsMasq, is_ready};
 use api::problem::Problem;
 use kube::ResourceExt;
+use operator_core::node_set_host::{CTLPLANE, Host};
 use operator_core::plan::{Step, Target};
 use operator_core::run_engine::build::owner;
 use serde_json::json;
 
-use crate::node_set::ipam::{Asked, Infra, Member, is_fqdn, is_standing, labels, short_name};
+use crate::node_set::ipam::{
+    Asked, Infra, is_fqdn, is_standing, labels, problem_condition, short_name,
+};
 use crate::node_set::kept_hosts::KeptHosts;
 use crate::reasons;
 
@@ -22,7 +24,7 @@ pub const DNS_DATA_READY: &str = "NodeSetDNSDataReady";
 /// Returns no step while the DNS server is not ready or a host has no address yet. When the node
 /// set uses no networks, returns the step that deletes the names, unless any host is `kept`. Fails
 /// when the namespace has several `DNSMasq`.
-pub fn desired(set: &NodeSet, members: &[Member<'_>], infra: &Infra, kept: KeptHosts<'_>) -> Asked {
+pub fn desired(set: &NodeSet, hosts: &[Host<'_>], infra: &Infra, kept: KeptHosts<'_>) -> Asked {
     if !infra.is_used {
         let left = infra.dns_data.iter();
         let left = left.filter(|it| !kept.are_any() && is_standing(&***it, set));
@@ -32,9 +34,9 @@ pub fn desired(set: &NodeSet, members: &[Member<'_>], infra: &Infra, kept: KeptH
     if infra.dns_masqs.len() > 1 {
         return Err(vec![several(infra)]);
     }
-    let has_all = members.iter().all(|it| infra.reservations(it).is_some());
+    let has_all = hosts.iter().all(|it| infra.reservations(it).is_some());
     let Some(server) = server(infra).filter(|_| has_all) else { return Ok(Vec::new()) };
-    let mut hosts = hosts(members, infra);
+    let mut hosts = entries(hosts, infra);
     let terminating = written_names(infra, kept).filter(|it| !hosts.contains(it));
     let terminating: Vec<DnsHost> = terminating.cloned().collect();
     hosts.extend(terminating);
@@ -81,23 +83,24 @@ fn server(infra: &Infra) -> Option<&DnsMasq> {
 }
 
 /// Returns one entry per reservation, sorted by node key. Reservations without a name are omitted.
-fn hosts(members: &[Member<'_>], infra: &Infra) -> Vec<DnsHost> {
-    let mut sorted: Vec<&Member<'_>> = members.iter().collect();
+fn entries(hosts: &[Host<'_>], infra: &Infra) -> Vec<DnsHost> {
+    let mut sorted: Vec<&Host<'_>> = hosts.iter().collect();
     sorted.sort_by_key(|it| it.key);
-    let mut hosts = Vec::new();
-    for member in sorted {
-        for it in infra.reservations(member).unwrap_or_default() {
-            let on_network = short_name(member.host_name, it);
-            let is_own = on_network == member.host_name;
-            let is_first = it.service_network() == "ctlplane" && is_fqdn(member.host_name);
+    let mut entries = Vec::new();
+    for host in sorted {
+        let name = &host.host_name;
+        for it in infra.reservations(host).unwrap_or_default() {
+            let on_network = short_name(name, it);
+            let is_own = on_network == *name;
+            let is_first = it.service_network() == CTLPLANE && is_fqdn(name);
             let mut hostnames: Vec<String> = (!is_own).then_some(on_network).into_iter().collect();
-            hostnames.extend(is_first.then(|| member.host_name.to_owned()));
+            hostnames.extend(is_first.then(|| name.clone()));
             if !hostnames.is_empty() {
-                hosts.push(DnsHost { ip: it.address.clone(), hostnames });
+                entries.push(DnsHost { ip: it.address.clone(), hostnames });
             }
         }
     }
-    hosts
+    entries
 }
 
 /// Returns the addresses of the DNS server inside the cluster.

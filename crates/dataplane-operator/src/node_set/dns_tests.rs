@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use api::conditions::ConditionStatus;
+use operator_core::node_set_host::hosts;
 use operator_core::plan::Write;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::node_set::ipam::tests::{NONE_KEPT, answer, infra, members, two};
+use crate::node_set::ipam::tests::{NONE_KEPT, answer, infra, two};
 
 /// Returns the written object, if any.
 fn written(set: &NodeSet, infra: &Infra) -> Option<Value> {
-    let steps = desired(set, &members(set), infra, NONE_KEPT).unwrap();
+    let steps = desired(set, &hosts(set), infra, NONE_KEPT).unwrap();
     let object = |step: Step| {
         let Write::Apply { object, .. } = step.write else { panic!("{:?}", step.write) };
         object
@@ -86,7 +87,7 @@ fn a_dns_server_that_is_not_ready_or_absent_is_waited_for_and_several_are_a_faul
     infra.dns_masqs = vec![];
     assert_eq!((written(&set, &infra), reason(&infra).as_str()), (None, "DnsServerNotReady"));
     infra.dns_masqs = vec![server.clone(), server];
-    let asked = desired(&set, &members(&set), &infra, NONE_KEPT);
+    let asked = desired(&set, &hosts(&set), &infra, NONE_KEPT);
     let found = condition(&infra, &asked);
     assert_eq!(
         (found.status, found.reason.as_str()),

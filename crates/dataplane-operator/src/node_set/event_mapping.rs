@@ -16,8 +16,7 @@ use crate::controller_names::NODE_SET;
 use crate::controller_ref::owner_keys;
 use crate::host::conflicts::Claim;
 use crate::host::conflicts::host_claim::keys_of_node;
-use crate::indexes::{BY_NODE_SET, node_set_of_node, node_sets_of};
-use crate::node_set::certificate_bundles::node_set_of;
+use crate::indexes::{BY_NODE_SET, namespace, node_set_of_node, node_set_of_secret, node_sets_of};
 
 /// Registers the event handlers that enqueue node sets in `queue`.
 pub fn map_events(queue: &Arc<WorkQueue>, caches: &Arc<Caches>) {
@@ -32,29 +31,24 @@ pub fn map_events(queue: &Arc<WorkQueue>, caches: &Arc<Caches>) {
     node_sets.watches(&caches.services, with_service);
     caches.attachments.on_change(node_sets.handler(|caches, attachment| {
         let names = |set: &NodeSet| set.spec.network_attachments.contains(&attachment.name);
-        keys_of(caches, Some(&attachment.namespace), names)
+        keys_of(caches, &attachment.namespace, names)
     }));
     caches.sources.on_change(NODE_SET, node_sets.handler(|_, reader| [reader]));
     // These change host by host, or for each run.
     let debounced = node_sets.debounced();
     debounced.watches(&hosts.nodes, with_node);
     debounced.watches(&caches.deployments, |_, deployment| node_sets_of(deployment));
-    debounced.watches(&caches.secrets, |_, secret| node_set_of(secret));
+    debounced.watches(&caches.secrets, |_, secret| node_set_of_secret(secret));
     caches.machines.on_change(debounced.handler(|_, set| [set]));
     caches.external_apis.on_change(
-        &debounced.handler(|caches, object| keys_of(caches, Some(&object.namespace), |_| true)),
+        &debounced.handler(|caches, object| keys_of(caches, &object.namespace, |_| true)),
     );
 }
 
 /// Returns the node sets of a namespace that are concerned.
-fn keys_of(
-    caches: &Caches,
-    namespace: Option<&str>,
-    is_concerned: impl Fn(&NodeSet) -> bool,
-) -> Vec<Key> {
-    let is_here = |set: &NodeSet| set.namespace().as_deref() == namespace;
-    let all = caches.hosts.node_sets.all();
-    Key::of_each(all.into_iter().filter(|it| is_here(it) && is_concerned(it)))
+fn keys_of(caches: &Caches, namespace: &str, is_concerned: impl Fn(&NodeSet) -> bool) -> Vec<Key> {
+    let here = caches.hosts.node_sets.in_namespace(namespace);
+    Key::of_each(here.into_iter().filter(|it| is_concerned(it)))
 }
 
 /// Returns the node sets that describe a host of a claim.
@@ -85,7 +79,7 @@ fn with_reported_hosts(caches: &Caches, run: &AnsibleEe) -> Vec<Key> {
     let is_reported = |name: &str| reports.iter().any(|it| it.name == name);
     let hosts = run.spec.hosts.iter().filter(|it| is_reported(&it.name));
     let addresses: Vec<&str> = hosts.map(|it| it.address.as_str()).collect();
-    keys_of(caches, run.namespace().as_deref(), |set| {
+    keys_of(caches, &namespace(run), |set| {
         let nodes = caches.hosts.nodes.indexed(BY_NODE_SET, &Key::of(set));
         let all = node_set_host::addresses(set, nodes.iter().map(|it| &**it));
         all.iter().any(|it| addresses.contains(&it.as_str()))
@@ -95,12 +89,12 @@ fn with_reported_hosts(caches: &Caches, run: &AnsibleEe) -> Vec<Key> {
 /// Returns the node sets that list a service, those whose deployments bring it, and those where such
 /// a service uses its certificates.
 fn with_service(caches: &Caches, service: &Service) -> Vec<Key> {
-    let (name, namespace) = (service.name_any(), service.namespace().unwrap_or_default());
+    let (name, namespace) = (service.name_any(), namespace(service));
     let is_concerned = |listed: &String| {
         let other = || caches.services.get(&Key::new(&namespace, listed));
         *listed == name || other().is_some_and(|it| certificate_source(&it) == Some(name.as_str()))
     };
-    keys_of(caches, Some(&namespace), |set| {
+    keys_of(caches, &namespace, |set| {
         let deployments = caches.deployments.indexed(BY_NODE_SET, &Key::of(set));
         let mut brought = deployments.iter().flat_map(|it| &it.spec.services_override);
         set.spec.services.iter().any(is_concerned) || brought.any(is_concerned)

@@ -18,7 +18,7 @@ use operator_core::run_engine::host_progress::count;
 use serde_json::{Value, json};
 
 use crate::host::inputs::{Inputs, insert_unless_empty};
-use crate::node_set::ipam::{self, Asked, Member, networks_of};
+use crate::node_set::ipam::{self, Asked};
 use crate::node_set::kept_hosts::KeptHosts;
 use crate::node_set::observed::Observed;
 use crate::node_set::{certificate_bundles, dns, tls};
@@ -73,7 +73,7 @@ impl ExternalResources {
 /// Returns the hosts, at their reserved addresses where the user gives none.
 pub fn hosts(seen: &Observed) -> Vec<Host<'_>> {
     let plain = node_set_host::hosts(&seen.set);
-    let reserved = addresses(seen, &members(seen, &plain));
+    let reserved = addresses(seen, &plain);
     node_set_host::hosts_at(&seen.set, &reserved)
 }
 
@@ -84,9 +84,8 @@ pub fn needed_secrets(seen: &Observed) -> Vec<String> {
     }
     let requested = requested(seen);
     let plain = node_set_host::hosts(&seen.set);
-    let members = members(seen, &plain);
-    let (names, addresses) = (names(seen, &members), addresses(seen, &members));
-    let hosts = certified(seen, &members, &names, &addresses);
+    let (names, addresses) = (names(seen, &plain), addresses(seen, &plain));
+    let hosts = certified(seen, &plain, &names, &addresses);
     if !tls::is_enabled(&seen.set, &hosts, &seen.issued) {
         return Vec::new();
     }
@@ -105,17 +104,16 @@ pub fn evaluate(
 ) -> ExternalResources {
     let (set, infra, issued) = (&*seen.set, &seen.infra, &seen.issued);
     let is_frozen = kept.is_frozen;
-    let members = members(seen, hosts);
     let recorded = recorded(seen);
-    let mut served = reserved(seen, &members, &recorded);
+    let mut served = reserved(seen, hosts, &recorded);
     let may_ask = |it: Asked| if problems.is_empty() { it } else { Ok(Vec::new()) };
     let on_networks =
-        [ipam::desired(set, &members, infra, kept), dns::desired(set, &members, infra, kept)];
+        [ipam::desired(set, hosts, infra, kept), dns::desired(set, hosts, infra, kept)];
     let [for_addresses, for_names] = on_networks.map(may_ask);
     let requested = requested(seen);
     // The certificates of a service that cannot be read are unknown.
     let may_remove = !is_frozen && seen.unreadable.is_empty();
-    let mut certified = certified(seen, &members, &served.names, &served.addresses);
+    let mut certified = certified(seen, hosts, &served.names, &served.addresses);
     certified.terminating = kept.host_names();
     let for_certificates = if problems.is_empty() {
         tls::desired(set, &requested, &certified, issued, may_remove)
@@ -126,7 +124,7 @@ pub fn evaluate(
     let granted = if is_on && problems.is_empty() { requested.as_slice() } else { &[] };
     let (certificates, steps, are_bundled) = bundled(seen, granted, &certified, &for_certificates);
     let conditions = [
-        ipam::condition(&members, infra, &for_addresses),
+        ipam::condition(hosts, infra, &for_addresses),
         dns::condition(infra, &for_names),
         tls::condition(set, &requested, &certified, issued, &for_certificates, are_bundled),
     ];
@@ -159,20 +157,16 @@ pub fn evaluate(
 }
 
 /// What infra-operator has reserved for the hosts: names, addresses, DNS, and their variables.
-fn reserved(
-    seen: &Observed,
-    members: &[Member<'_>],
-    recorded: &NodeSetStatus,
-) -> ExternalResources {
+fn reserved(seen: &Observed, hosts: &[Host<'_>], recorded: &NodeSetStatus) -> ExternalResources {
     let infra = &seen.infra;
     let mut served = ExternalResources {
-        names: names(seen, members),
-        addresses: addresses(seen, members),
-        vars: vars(members, seen),
+        names: names(seen, hosts),
+        addresses: addresses(seen, hosts),
+        vars: vars(hosts, seen),
         ..ExternalResources::default()
     };
     if infra.is_used {
-        served.search_domain = ipam::search_domain(members, infra);
+        served.search_domain = ipam::search_domain(hosts, infra);
         let recorded_domain = || recorded.ctlplane_search_domain.clone();
         served.search_domain = served.search_domain.or_else(recorded_domain);
         served.dns_servers = dns::cluster_addresses(infra);
@@ -199,49 +193,38 @@ fn recorded(seen: &Observed) -> NodeSetStatus {
     seen.set.status.clone().unwrap_or_default()
 }
 
-fn members<'a>(seen: &'a Observed, hosts: &'a [Host<'a>]) -> Vec<Member<'a>> {
-    let member = |it: &'a Host<'a>| Member {
-        key: it.key,
-        host_name: &it.host_name,
-        ansible_host: it.node.ansible.as_ref().and_then(|it| it.ansible_host.as_deref()),
-        networks: networks_of(&seen.set, it.node),
-    };
-    hosts.iter().map(member).collect()
-}
-
-fn names(seen: &Observed, members: &[Member<'_>]) -> HostNetworkValues {
+fn names(seen: &Observed, hosts: &[Host<'_>]) -> HostNetworkValues {
     let recorded = seen.set.status.as_ref().map(|it| &it.all_hostnames);
-    kept(seen, members, recorded, ipam::all_hostnames(members, &seen.infra))
+    kept(seen, hosts, recorded, ipam::all_hostnames(hosts, &seen.infra))
 }
 
-fn addresses(seen: &Observed, members: &[Member<'_>]) -> HostNetworkValues {
+fn addresses(seen: &Observed, hosts: &[Host<'_>]) -> HostNetworkValues {
     let recorded = seen.set.status.as_ref().map(|it| &it.all_ips);
-    kept(seen, members, recorded, ipam::all_ips(members, &seen.infra))
+    kept(seen, hosts, recorded, ipam::all_ips(hosts, &seen.infra))
 }
 
 /// Merges fresh values into the recorded ones. A host keeps its recorded values until it has
 /// another reservation, so that recreating an `IPSet` does not move the host.
 fn kept(
     seen: &Observed,
-    members: &[Member<'_>],
+    hosts: &[Host<'_>],
     recorded: Option<&HostNetworkValues>,
     fresh: HostNetworkValues,
 ) -> HostNetworkValues {
     if !seen.infra.is_used {
         return HostNetworkValues::new();
     }
-    let known =
-        |it: &Member<'_>| Some((it.host_name.to_owned(), recorded?.get(it.host_name)?.clone()));
-    members.iter().filter_map(known).chain(fresh).collect()
+    let known = |it: &Host<'_>| Some((it.host_name.clone(), recorded?.get(&it.host_name)?.clone()));
+    hosts.iter().filter_map(known).chain(fresh).collect()
 }
 
 fn certified<'a>(
     seen: &Observed,
-    members: &[Member<'a>],
+    hosts: &'a [Host<'_>],
     names: &'a HostNetworkValues,
     addresses: &'a HostNetworkValues,
 ) -> Hosts<'a> {
-    let all: BTreeSet<&str> = members.iter().map(|it| it.host_name).collect();
+    let all: BTreeSet<&str> = hosts.iter().map(|it| it.host_name.as_str()).collect();
     let terminating = BTreeSet::new();
     Hosts { all, terminating, are_reserved: seen.infra.is_used, names, addresses }
 }
@@ -294,9 +277,9 @@ fn bundled(
 }
 
 /// Returns the variables from each host's reservations, by host name.
-fn vars(members: &[Member<'_>], seen: &Observed) -> BTreeMap<String, BTreeMap<String, Value>> {
-    let of = |it: &Member<'_>| (it.host_name.to_owned(), ipam::host_vars(it, &seen.infra));
-    if seen.infra.is_used { members.iter().map(of).collect() } else { BTreeMap::new() }
+fn vars(hosts: &[Host<'_>], seen: &Observed) -> BTreeMap<String, BTreeMap<String, Value>> {
+    let of = |it: &Host<'_>| (it.host_name.clone(), ipam::host_vars(it, &seen.infra));
+    if seen.infra.is_used { hosts.iter().map(of).collect() } else { BTreeMap::new() }
 }
 
 /// Returns the inputs of a deployment: `IPSet x` → digest of the variables from it. An object that

@@ -12,7 +12,7 @@ use crate::host::effective_spec::{OWN_OPTIONS, has_own_options};
 use crate::host::ssh_trust::{Offers, SshHost};
 use crate::node_set::inventory_entries::has_variable;
 use crate::node_set::kept_hosts::TerminatingHosts;
-use crate::node_set::nodes::memory::Memories;
+use crate::node_set::node_memory::Memories;
 use crate::node_set::observed::Observed;
 
 /// Trust by the host's name in the inventory.
@@ -25,7 +25,7 @@ pub fn ssh_hosts<'a>(
     terminating: &'a TerminatingHosts,
     memories: &'a Memories,
 ) -> Vec<SshHost<'a>> {
-    let (set, template) = (&seen.set, &seen.set.spec.node_template);
+    let (set, template) = (&*seen.set, &seen.set.spec.node_template);
     let secret = SourceRef::secret(&seen.namespace, &template.ansible_ssh_private_key_secret);
     let ssh = seen.sources.get(&secret);
     let own = hosts.iter().map(|it| SshHost::of_entry(set, memories.get(&it.name), ssh, it));

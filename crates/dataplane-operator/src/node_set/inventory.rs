@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 
 use crate::host::vars::{self, Objects};
 use crate::node_set::external_resources::ExternalResources;
-use crate::node_set::ipam::{Infra, networks_of};
+use crate::node_set::ipam::Infra;
 use crate::node_set::observed::Observed;
 
 /// Ansible variables by name.
@@ -86,7 +86,7 @@ fn follow_with_ours(set: &NodeSet, vars: &mut Vars) {
 /// Returns the variables of one host.
 fn host_vars(seen: &Observed, host: &Host<'_>, node: &Node, served: &ExternalResources) -> Vars {
     let opts = host.node.ansible.clone().unwrap_or_default();
-    let mut vars = if seen.infra.is_used { Vars::new() } else { addresses(&seen.set, host) };
+    let mut vars = if seen.infra.is_used { Vars::new() } else { addresses(host) };
     vars.extend(given(&seen.namespace, &opts, &seen.objects));
     vars.extend(data([("ansible_host", json!(host.ansible_host))]));
     vars.extend(fields(&opts, host.node.management_network.as_ref()));
@@ -124,8 +124,8 @@ fn is_word(name: &str) -> bool {
 
 /// Returns the variables that plays need from every host when no operator manages addresses. A
 /// user's variables override them.
-fn addresses(set: &NodeSet, host: &Host<'_>) -> Vars {
-    let fixed = networks_of(set, host.node).iter().filter_map(|it| {
+fn addresses(host: &Host<'_>) -> Vars {
+    let fixed = host.networks.iter().filter_map(|it| {
         let name = format!("{}_ip", it.name.to_lowercase());
         Some((name, Var::Data(json!(it.fixed_ip.as_ref()?))))
     });

@@ -6,13 +6,13 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use api::conditions::ConditionDraft;
+use api::dataplane::NodeSet;
 use api::dataplane::node_section::Network;
-use api::dataplane::{NodeSet, NodeSetNode};
 use api::infra::{DnsData, DnsMasq, IpSet, IpSetNetwork, NetConfig, Reservation, is_ready, ready};
 use api::problem::Problem;
 use kube::{Resource, ResourceExt};
 use operator_core::finalizers::is_terminating;
-use operator_core::node_set_host::HostNetworkValues;
+use operator_core::node_set_host::{CTLPLANE, Host, HostNetworkValues};
 use operator_core::plan::{Step, Target};
 use operator_core::run_engine::build::owner;
 use serde_json::{Value, json};
@@ -22,8 +22,6 @@ use crate::reasons;
 
 /// Condition type: every host has its addresses, or no operator manages addresses.
 pub const IP_RESERVATION_READY: &str = "NodeSetIPReservationReady";
-/// The control plane network, over which hosts are managed, as variables and statuses name it.
-const CTLPLANE: &str = "ctlplane";
 const KIND: &str = "OpenStackDataPlaneNodeSet";
 /// The variable with the DNS servers of the control plane network.
 pub const DNS_SERVERS: &str = "ctlplane_dns_nameservers";
@@ -46,29 +44,10 @@ pub struct Infra {
     pub dns_data: Option<Arc<DnsData>>,
 }
 
-/// A host, with what its addresses and names depend on.
-#[derive(Clone, Debug)]
-pub struct Member<'a> {
-    /// Its key in `spec.nodes`.
-    pub key: &'a str,
-    /// Its host name, with its domain if it has one.
-    pub host_name: &'a str,
-    /// The address that the user gave.
-    pub ansible_host: Option<&'a str>,
-    /// The networks that it belongs to.
-    pub networks: &'a [Network],
-}
-
 /// Returns whether a node set names any network. Otherwise no addresses are requested.
 pub fn names_networks(set: &NodeSet) -> bool {
     !set.spec.node_template.networks.is_empty()
         || set.spec.nodes.values().any(|it| !it.networks.is_empty())
-}
-
-/// Returns the networks of a node: its own list, else the template's.
-pub fn networks_of<'a>(set: &'a NodeSet, node: &'a NodeSetNode) -> &'a [Network] {
-    let own = Some(&node.networks).filter(|it| !it.is_empty());
-    own.unwrap_or(&set.spec.node_template.networks)
 }
 
 impl Infra {
@@ -90,8 +69,8 @@ impl Infra {
     }
 
     /// Returns the reservations of a host, once each of its networks has one.
-    pub fn reservations(&self, member: &Member<'_>) -> Option<&[Reservation]> {
-        let ip_set = self.ip_set(member.host_name)?;
+    pub fn reservations(&self, host: &Host<'_>) -> Option<&[Reservation]> {
+        let ip_set = self.ip_set(&host.host_name)?;
         let status = ip_set.status.as_ref()?;
         if status.observed_generation.is_some_and(|it| Some(it) != ip_set.metadata.generation) {
             return None;
@@ -99,9 +78,8 @@ impl Infra {
         let has = |it: &Network| {
             status.reservations.iter().any(|found| found.network.eq_ignore_ascii_case(&it.name))
         };
-        (is_ready(&status.conditions, ip_set.metadata.generation)
-            && member.networks.iter().all(has))
-        .then_some(status.reservations.as_slice())
+        (is_ready(&status.conditions, ip_set.metadata.generation) && host.networks.iter().all(has))
+            .then_some(status.reservations.as_slice())
     }
 
     /// Returns the addresses of the DNS server that hosts can reach.
@@ -118,13 +96,13 @@ impl Infra {
 
 /// Returns the steps that reserve the addresses of all hosts, and release those of removed hosts
 /// except for the `kept` ones.
-pub fn desired(set: &NodeSet, members: &[Member<'_>], infra: &Infra, kept: KeptHosts<'_>) -> Asked {
-    let problems = faults(set, members, infra);
+pub fn desired(set: &NodeSet, hosts: &[Host<'_>], infra: &Infra, kept: KeptHosts<'_>) -> Asked {
+    let problems = faults(set, hosts, infra);
     if !problems.is_empty() {
         return Err(problems);
     }
-    let members = if infra.is_used { members } else { &[] };
-    let names: BTreeSet<&str> = members.iter().map(|it| it.host_name).collect();
+    let hosts = if infra.is_used { hosts } else { &[] };
+    let names: BTreeSet<&str> = hosts.iter().map(|it| it.host_name.as_str()).collect();
     let is_left = |it: &&Arc<IpSet>| {
         let name = it.name_any();
         is_standing(&***it, set) && !names.contains(name.as_str()) && !kept.has(&name)
@@ -132,7 +110,7 @@ pub fn desired(set: &NodeSet, members: &[Member<'_>], infra: &Infra, kept: KeptH
     let because = "its host is not in the node set any more, or on no network";
     let left = infra.ip_sets.iter().filter(is_left);
     let mut steps: Vec<Step> = left.map(|it| Step::delete(Target::of(&**it), because)).collect();
-    steps.extend(members.iter().filter_map(|it| request(set, it, infra)));
+    steps.extend(hosts.iter().filter_map(|it| request(set, it, infra)));
     Ok(steps)
 }
 
@@ -152,9 +130,9 @@ fn is_others<K: Resource>(object: &K, set: &NodeSet) -> bool {
     owners.any(|it| it.controller == Some(true) && Some(&it.uid) != set.metadata.uid.as_ref())
 }
 
-fn request(set: &NodeSet, member: &Member<'_>, infra: &Infra) -> Option<Step> {
-    let networks = requested(set, member, infra);
-    let seen = infra.ip_set(member.host_name);
+fn request(set: &NodeSet, host: &Host<'_>, infra: &Infra) -> Option<Step> {
+    let networks = requested(set, host, infra);
+    let seen = infra.ip_set(&host.host_name);
     if seen.is_some_and(|it| it.spec.networks == networks && is_of(it, set)) {
         return None;
     }
@@ -165,7 +143,7 @@ fn request(set: &NodeSet, member: &Member<'_>, infra: &Infra) -> Option<Step> {
         },
         "spec": { "networks": networks },
     });
-    let target = Target::named::<IpSet>(set.namespace().unwrap_or_default(), member.host_name);
+    let target = Target::named::<IpSet>(set.namespace().unwrap_or_default(), &host.host_name);
     Some(Step::apply(target, object, "a host needs addresses on its networks"))
 }
 
@@ -181,9 +159,9 @@ pub fn labels(set: &NodeSet) -> BTreeMap<String, String> {
 
 /// Returns the networks to request for one host. The address that the user gave becomes the fixed
 /// IP on the control plane network of pre-provisioned hosts, unless a fixed IP is set.
-fn requested(set: &NodeSet, member: &Member<'_>, infra: &Infra) -> Vec<IpSetNetwork> {
-    let given =
-        member.ansible_host.filter(|it| set.spec.pre_provisioned && it.parse::<IpAddr>().is_ok());
+fn requested(set: &NodeSet, host: &Host<'_>, infra: &Infra) -> Vec<IpSetNetwork> {
+    let given = host.node.ansible.as_ref().and_then(|it| it.ansible_host.as_deref());
+    let given = given.filter(|it| set.spec.pre_provisioned && it.parse::<IpAddr>().is_ok());
     let network = |it: &Network| {
         let given = given.filter(|_| is_ctlplane(&it.name, infra)).map(str::to_owned);
         IpSetNetwork {
@@ -193,7 +171,7 @@ fn requested(set: &NodeSet, member: &Member<'_>, infra: &Infra) -> Vec<IpSetNetw
             default_route: it.default_route,
         }
     };
-    member.networks.iter().map(network).collect()
+    host.networks.iter().map(network).collect()
 }
 
 fn is_ctlplane(network: &str, infra: &Infra) -> bool {
@@ -201,7 +179,7 @@ fn is_ctlplane(network: &str, infra: &Infra) -> bool {
         || infra.service_networks().get(&network.to_lowercase()).is_some_and(|it| it == CTLPLANE)
 }
 
-fn faults(set: &NodeSet, members: &[Member<'_>], infra: &Infra) -> Vec<Problem> {
+fn faults(set: &NodeSet, hosts: &[Host<'_>], infra: &Infra) -> Vec<Problem> {
     if !infra.is_used {
         return Vec::new();
     }
@@ -213,17 +191,12 @@ fn faults(set: &NodeSet, members: &[Member<'_>], infra: &Infra) -> Vec<Problem> 
         );
         return vec![Problem::new(&reasons::external::NET_CONFIG_NOT_FOUND, text)];
     };
-    members.iter().flat_map(|it| of_member(set, it, config, infra)).collect()
+    hosts.iter().flat_map(|it| of_host(set, it, config, infra)).collect()
 }
 
-fn of_member(
-    set: &NodeSet,
-    member: &Member<'_>,
-    config: &NetConfig,
-    infra: &Infra,
-) -> Vec<Problem> {
-    let (name, key) = (set.name_any(), member.key);
-    if member.networks.is_empty() {
+fn of_host(set: &NodeSet, host: &Host<'_>, config: &NetConfig, infra: &Infra) -> Vec<Problem> {
+    let (name, key) = (set.name_any(), host.key);
+    if host.networks.is_empty() {
         let text = format!(
             "Node {key} of {KIND} {name} has no networks, and neither has the template, while other \
              nodes have: list them in spec.nodes[{key}].networks or spec.nodeTemplate.networks."
@@ -232,7 +205,7 @@ fn of_member(
     }
     let known: BTreeSet<String> =
         config.spec.networks.iter().map(|it| it.name.to_lowercase()).collect();
-    let unknown = member.networks.iter().filter(|it| !known.contains(&it.name.to_lowercase()));
+    let unknown = host.networks.iter().filter(|it| !known.contains(&it.name.to_lowercase()));
     let unknown = unknown.map(|it| {
         let text = format!(
             "Node {key} of {KIND} {name} is part of network {}, which NetConfig {} does not have: \
@@ -243,18 +216,18 @@ fn of_member(
         Problem::new(&reasons::external::NETWORK_UNKNOWN, text)
     });
     let mut problems: Vec<Problem> = unknown.collect();
-    if !member.networks.iter().any(|it| is_ctlplane(&it.name, infra)) {
+    if !host.networks.iter().any(|it| is_ctlplane(&it.name, infra)) {
         let text = format!(
             "Node {key} of {KIND} {name} is not part of the network {CTLPLANE}, over which hosts are \
              managed: add it to its networks."
         );
         problems.push(Problem::new(&reasons::external::NETWORK_MISSING, text));
     }
-    if infra.ip_set(member.host_name).is_some_and(|it| is_others(it, set)) {
+    if infra.ip_set(&host.host_name).is_some_and(|it| is_others(it, set)) {
         let text = format!(
             "IPSet {} for node {key} of {KIND} {name} belongs to another object: take the host out \
              there, or give it another name here.",
-            member.host_name
+            host.host_name
         );
         problems.push(Problem::new(&reasons::external::NAME_TAKEN, text));
     }
@@ -272,7 +245,7 @@ pub fn problem_condition(type_: &str, problems: &[Problem]) -> Option<ConditionD
 }
 
 /// Reports the progress of the address reservations.
-pub fn condition(members: &[Member<'_>], infra: &Infra, asked: &Asked) -> ConditionDraft {
+pub fn condition(hosts: &[Host<'_>], infra: &Infra, asked: &Asked) -> ConditionDraft {
     if !infra.is_used {
         let why = if infra.is_missed {
             "The cluster has no operator that reserves addresses"
@@ -289,27 +262,28 @@ pub fn condition(members: &[Member<'_>], infra: &Infra, asked: &Asked) -> Condit
     }
     let asks: BTreeSet<&str> = asked.iter().flatten().map(|it| it.target.name.as_str()).collect();
     let is_open =
-        |it: &&Member<'_>| asks.contains(it.host_name) || infra.reservations(it).is_none();
-    let open: Vec<&Member<'_>> = members.iter().filter(is_open).collect();
+        |it: &&Host<'_>| asks.contains(&*it.host_name) || infra.reservations(it).is_none();
+    let open: Vec<&Host<'_>> = hosts.iter().filter(is_open).collect();
     let Some(first) = open.first() else {
         let text = "Every host has an address on each of its networks.";
         return reasons::external::RESERVED.condition(IP_RESERVATION_READY, text);
     };
-    let status = infra.ip_set(first.host_name).and_then(|it| it.status.as_ref());
+    let status = infra.ip_set(&first.host_name).and_then(|it| it.status.as_ref());
     let reported = status.and_then(|it| ready(&it.conditions)).filter(|it| !it.message.is_empty());
     let reported = reported.map(|it| format!(": {}", it.message)).unwrap_or_default();
     let text = format!(
         "{} of {} hosts wait for their addresses, the first one for IPSet {}{reported}.",
         open.len(),
-        members.len(),
+        hosts.len(),
         first.host_name
     );
     reasons::external::RESERVING.condition(IP_RESERVATION_READY, text)
 }
 
 /// Returns the variables that plays get from a host's reservations. They override the user's.
-pub fn host_vars(member: &Member<'_>, infra: &Infra) -> BTreeMap<String, Value> {
-    let reservations = infra.reservations(member).unwrap_or_default();
+pub fn host_vars(host: &Host<'_>, infra: &Infra) -> BTreeMap<String, Value> {
+    let reservations = infra.reservations(host).unwrap_or_default();
+    let host_name = &host.host_name;
     let mut vars = BTreeMap::new();
     let mut domains: Vec<&str> = Vec::new();
     for it in reservations {
@@ -325,9 +299,9 @@ pub fn host_vars(member: &Member<'_>, infra: &Infra) -> BTreeMap<String, Value> 
         }
         if network == CTLPLANE {
             vars.insert(DNS_SERVERS.to_owned(), json!(infra.dns_addresses()));
-            let own = member.host_name.split_once('.').map(|it| it.1);
-            domains.extend(own.filter(|own| is_fqdn(member.host_name) && *own != it.dns_domain));
-            vars.insert("canonical_hostname".into(), json!(full_name(member.host_name, it)));
+            let own = host_name.split_once('.').map(|it| it.1);
+            domains.extend(own.filter(|own| is_fqdn(host_name) && *own != it.dns_domain));
+            vars.insert("canonical_hostname".into(), json!(full_name(host_name, it)));
         }
         domains.push(&it.dns_domain);
     }
@@ -359,35 +333,35 @@ pub fn is_fqdn(name: &str) -> bool {
 }
 
 /// Maps host → network → address, for the hosts that have all of their addresses.
-pub fn all_ips(members: &[Member<'_>], infra: &Infra) -> HostNetworkValues {
-    on_networks(members, infra, |_, it| it.address.clone())
+pub fn all_ips(hosts: &[Host<'_>], infra: &Infra) -> HostNetworkValues {
+    on_networks(hosts, infra, |_, it| it.address.clone())
 }
 
 /// Maps host → network → name, for the hosts that have all of their addresses.
-pub fn all_hostnames(members: &[Member<'_>], infra: &Infra) -> HostNetworkValues {
-    on_networks(members, infra, |member, it| {
-        if it.service_network() == CTLPLANE && is_fqdn(member.host_name) {
-            return member.host_name.to_owned();
+pub fn all_hostnames(hosts: &[Host<'_>], infra: &Infra) -> HostNetworkValues {
+    on_networks(hosts, infra, |host, it| {
+        if it.service_network() == CTLPLANE && is_fqdn(&host.host_name) {
+            return host.host_name.clone();
         }
-        short_name(member.host_name, it)
+        short_name(&host.host_name, it)
     })
 }
 
 fn on_networks(
-    members: &[Member<'_>],
+    hosts: &[Host<'_>],
     infra: &Infra,
-    value: impl Fn(&Member<'_>, &Reservation) -> String,
+    value: impl Fn(&Host<'_>, &Reservation) -> String,
 ) -> HostNetworkValues {
-    let of = |member: &Member<'_>| {
-        let found = infra.reservations(member)?;
-        let named = found.iter().map(|it| (it.network.to_lowercase(), value(member, it)));
+    let of = |host: &Host<'_>| {
+        let found = infra.reservations(host)?;
+        let named = found.iter().map(|it| (it.network.to_lowercase(), value(host, it)));
         let mut all: BTreeMap<String, String> = named.collect();
         if let Some(it) = found.iter().find(|it| it.service_network() == CTLPLANE) {
-            all.entry(CTLPLANE.to_owned()).or_insert_with(|| value(member, it));
+            all.entry(CTLPLANE.to_owned()).or_insert_with(|| value(host, it));
         }
-        Some((member.host_name.to_owned(), all))
+        Some((host.host_name.clone(), all))
     };
-    members.iter().filter_map(of).collect()
+    hosts.iter().filter_map(of).collect()
 }
 
 /// Returns the name of a host on a network: the host name up to the first dot, with the network's
@@ -398,8 +372,8 @@ pub fn short_name(host_name: &str, reservation: &Reservation) -> String {
 }
 
 /// Returns the domain of the control plane network, from the first host that has one.
-pub fn search_domain(members: &[Member<'_>], infra: &Infra) -> Option<String> {
-    let all = members.iter().filter_map(|it| infra.reservations(it)).flatten();
+pub fn search_domain(hosts: &[Host<'_>], infra: &Infra) -> Option<String> {
+    let all = hosts.iter().filter_map(|it| infra.reservations(it)).flatten();
     let mut domains = all.filter(|it| it.service_network() == CTLPLANE).map(|it| &it.dns_domain);
     domains.find(|it| !it.is_empty()).cloned()
 }

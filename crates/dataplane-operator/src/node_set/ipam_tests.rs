@@ -1,8 +1,11 @@
 //! Tests: what is requested for each host, what is awaited, and the variables of plays.
 
 use api::conditions::ConditionStatus;
+use kube::Resource;
+use operator_core::node_set_host::hosts;
 use operator_core::plan::Write;
 use serde::de::DeserializeOwned;
+use testkit::objects::named;
 
 use super::*;
 use crate::node_set::kept_hosts::TerminatingHosts;
@@ -12,13 +15,11 @@ static NO_HOSTS: TerminatingHosts = TerminatingHosts::new();
 pub(in crate::node_set) const NONE_KEPT: KeptHosts<'static> =
     KeptHosts { is_frozen: false, terminating: &NO_HOSTS };
 
-pub(in crate::node_set) fn object<K: DeserializeOwned>(kind: &str, name: &str, body: &Value) -> K {
-    let mut object = body.clone();
-    object["apiVersion"] = json!("network.openstack.org/v1beta1");
-    object["kind"] = json!(kind);
-    object["metadata"]["name"] = json!(name);
-    object["metadata"]["namespace"] = json!("openstack");
-    serde_json::from_value(object).unwrap()
+pub(in crate::node_set) fn object<K>(name: &str, body: &Value) -> K
+where
+    K: Resource<DynamicType = ()> + DeserializeOwned,
+{
+    named("openstack", name, body.clone())
 }
 
 /// A node set of two hosts on the template's networks; `nodes` has further fields of them.
@@ -37,20 +38,7 @@ pub(in crate::node_set) fn node_set(nodes: &Value) -> NodeSet {
             "nodes": nodes,
         },
     });
-    object("OpenStackDataPlaneNodeSet", "edpm", &body)
-}
-
-pub(in crate::node_set) fn members(set: &NodeSet) -> Vec<Member<'_>> {
-    set.spec
-        .nodes
-        .iter()
-        .map(|(key, node)| Member {
-            key,
-            host_name: node.host_name.as_deref().unwrap_or(key),
-            ansible_host: node.ansible.as_ref().and_then(|it| it.ansible_host.as_deref()),
-            networks: networks_of(set, node),
-        })
-        .collect()
+    object("edpm", &body)
 }
 
 pub(in crate::node_set) fn two() -> NodeSet {
@@ -63,7 +51,7 @@ pub(in crate::node_set) fn two() -> NodeSet {
 fn net_config() -> Arc<NetConfig> {
     let networks = json!([{ "name": "ctlplane" }, { "name": "InternalApi" }, { "name": "mgmt",
         "serviceNetwork": "ctlplane" }]);
-    Arc::new(object("NetConfig", "netconfig", &json!({ "spec": { "networks": networks } })))
+    Arc::new(object("netconfig", &json!({ "spec": { "networks": networks } })))
 }
 
 pub(in crate::node_set) fn infra() -> Infra {
@@ -73,7 +61,7 @@ pub(in crate::node_set) fn infra() -> Infra {
         "conditions": [{ "type": "Ready", "status": "True" }],
     });
     let spec = json!({ "dnsDataLabelSelectorValue": "dnsdata" });
-    let server = object("DNSMasq", "dnsmasq", &json!({ "spec": spec, "status": status }));
+    let server = object("dnsmasq", &json!({ "spec": spec, "status": status }));
     Infra {
         is_used: true,
         net_configs: vec![net_config()],
@@ -89,7 +77,7 @@ fn object_of(step: &Step) -> Value {
 
 /// Applies the requests, and reports reservations as the address operator does.
 pub(in crate::node_set) fn answer(set: &NodeSet, infra: &mut Infra) {
-    let steps = desired(set, &members(set), infra, NONE_KEPT).unwrap();
+    let steps = desired(set, &hosts(set), infra, NONE_KEPT).unwrap();
     for step in &steps {
         let (name, n) = (step.target.name.clone(), infra.ip_sets.len());
         infra.ip_sets.retain(|it| it.name_any() != name);
@@ -118,7 +106,7 @@ pub(in crate::node_set) fn answer(set: &NodeSet, infra: &mut Infra) {
 #[test]
 fn each_host_asks_for_its_own_address_although_the_networks_are_the_templates() {
     let set = two();
-    let steps = desired(&set, &members(&set), &infra(), NONE_KEPT).unwrap();
+    let steps = desired(&set, &hosts(&set), &infra(), NONE_KEPT).unwrap();
     let asked: Vec<(String, Value)> = steps
         .iter()
         .map(|it| (it.target.name.clone(), object_of(it)["spec"]["networks"].clone()))
@@ -145,13 +133,13 @@ fn an_address_that_the_human_fixed_on_the_network_stays_and_one_that_is_no_addre
         "n0": { "ansible": { "ansibleHost": "192.0.2.10" }, "networks": networks },
         "n1": { "ansible": { "ansibleHost": "n1.example.org" } },
     }));
-    let steps = desired(&set, &members(&set), &infra(), NONE_KEPT).unwrap();
+    let steps = desired(&set, &hosts(&set), &infra(), NONE_KEPT).unwrap();
     let of = |at: usize| object_of(&steps[at])["spec"]["networks"][0].clone();
     assert_eq!(of(0)["fixedIP"], "192.0.2.99");
     assert_eq!(of(1).get("fixedIP"), None);
     let mut provisioned = two();
     provisioned.spec.pre_provisioned = false;
-    let steps = desired(&provisioned, &members(&provisioned), &infra(), NONE_KEPT).unwrap();
+    let steps = desired(&provisioned, &hosts(&provisioned), &infra(), NONE_KEPT).unwrap();
     assert_eq!(object_of(&steps[0])["spec"]["networks"][0].get("fixedIP"), None);
 }
 
@@ -159,13 +147,13 @@ fn an_address_that_the_human_fixed_on_the_network_stays_and_one_that_is_no_addre
 fn nothing_is_asked_twice_and_what_a_host_had_is_given_back_when_it_goes() {
     let (mut set, mut infra) = (two(), infra());
     answer(&set, &mut infra);
-    assert_eq!(desired(&set, &members(&set), &infra, NONE_KEPT), Ok(vec![]));
+    assert_eq!(desired(&set, &hosts(&set), &infra, NONE_KEPT), Ok(vec![]));
     let mut foreign = (*infra.ip_sets[0]).clone();
     foreign.metadata.name = Some("others".into());
     foreign.metadata.owner_references = None;
     infra.ip_sets.push(Arc::new(foreign));
     set.spec.nodes.remove("n0");
-    let steps = desired(&set, &members(&set), &infra, NONE_KEPT).unwrap();
+    let steps = desired(&set, &hosts(&set), &infra, NONE_KEPT).unwrap();
     assert!(matches!(&steps[..], [it] if it.target.name == "n0"), "{steps:?}");
     assert!(matches!(steps[0].write, Write::Delete { .. }));
 }
@@ -174,7 +162,7 @@ fn nothing_is_asked_twice_and_what_a_host_had_is_given_back_when_it_goes() {
 fn addresses_are_waited_for_until_every_network_of_every_host_has_one() {
     let (set, mut infra) = (two(), infra());
     let state = |infra: &Infra| {
-        let found = condition(&members(&set), infra, &Ok(vec![]));
+        let found = condition(&hosts(&set), infra, &Ok(vec![]));
         (found.status, found.reason, found.message)
     };
     answer(&set, &mut infra);
@@ -184,7 +172,7 @@ fn addresses_are_waited_for_until_every_network_of_every_host_has_one() {
         change(Arc::make_mut(&mut infra.ip_sets[1]));
         let found = state(&infra);
         assert_eq!((found.0, found.1.as_str()), (ConditionStatus::False, "Reserving"));
-        assert_eq!(all_ips(&members(&set), &infra).len(), 1);
+        assert_eq!(all_ips(&hosts(&set), &infra).len(), 1);
         found.2
     };
     // Just created: upstream would treat it as ready without any address.
@@ -204,14 +192,14 @@ fn what_cannot_be_asked_for_is_told_with_the_next_step() {
     let check = |nodes: &Value, change: fn(&mut NodeSet, &mut Infra), expected: &[&str]| {
         let (mut set, mut infra) = (node_set(nodes), infra());
         change(&mut set, &mut infra);
-        let asked = desired(&set, &members(&set), &infra, NONE_KEPT);
+        let asked = desired(&set, &hosts(&set), &infra, NONE_KEPT);
         let problems = asked.clone().unwrap_err();
         assert_eq!(
             problems.iter().map(|it| it.reason.word).collect::<Vec<_>>(),
             expected,
             "{problems:?}"
         );
-        let found = condition(&members(&set), &infra, &asked);
+        let found = condition(&hosts(&set), &infra, &asked);
         assert_eq!((found.status, found.reason.as_str()), (ConditionStatus::False, expected[0]));
         assert!(problems.iter().all(|it| it.message.contains(": ")), "{problems:?}");
     };
@@ -233,10 +221,10 @@ fn what_cannot_be_asked_for_is_told_with_the_next_step() {
 #[test]
 fn without_the_operator_of_addresses_nothing_is_asked_and_nothing_is_missing() {
     let (set, infra) = (two(), Infra::default());
-    assert_eq!(desired(&set, &members(&set), &infra, NONE_KEPT), Ok(vec![]));
-    let found = condition(&members(&set), &infra, &Ok(vec![]));
+    assert_eq!(desired(&set, &hosts(&set), &infra, NONE_KEPT), Ok(vec![]));
+    let found = condition(&hosts(&set), &infra, &Ok(vec![]));
     assert_eq!((found.status, found.reason.as_str()), (ConditionStatus::True, "NotRequired"));
-    assert_eq!(host_vars(&members(&set)[0], &infra), BTreeMap::new());
+    assert_eq!(host_vars(&hosts(&set)[0], &infra), BTreeMap::new());
     assert!(names_networks(&set));
     let mut plain = set;
     plain.spec.node_template.networks.clear();
@@ -247,7 +235,7 @@ fn without_the_operator_of_addresses_nothing_is_asked_and_nothing_is_missing() {
 fn plays_get_upstreams_variables_of_each_reservation() {
     let (set, mut infra) = (two(), infra());
     answer(&set, &mut infra);
-    let vars = |at: usize| json!(host_vars(&members(&set)[at], &infra));
+    let vars = |at: usize| json!(host_vars(&hosts(&set)[at], &infra));
     assert_eq!(
         vars(0),
         json!({
@@ -271,13 +259,13 @@ fn plays_get_upstreams_variables_of_each_reservation() {
     assert_eq!(vars(1)["canonical_hostname"], "n1.example.org");
     let domains = json!(["example.org", "ctl.example.com", "int.example.com"]);
     assert_eq!(vars(1)["dns_search_domains"], domains);
-    assert_eq!(search_domain(&members(&set), &infra).as_deref(), Some("ctl.example.com"));
+    assert_eq!(search_domain(&hosts(&set), &infra).as_deref(), Some("ctl.example.com"));
     let names = json!({
         "n0": { "ctlplane": "n0.ctl.example.com", "internalapi": "n0.int.example.com" },
         "n1.example.org": { "ctlplane": "n1.example.org", "internalapi": "n1.int.example.com" },
     });
-    assert_eq!(json!(all_hostnames(&members(&set), &infra)), names);
-    assert_eq!(all_ips(&members(&set), &infra)["n0"]["ctlplane"], "192.0.2.10");
+    assert_eq!(json!(all_hostnames(&hosts(&set), &infra)), names);
+    assert_eq!(all_ips(&hosts(&set), &infra)["n0"]["ctlplane"], "192.0.2.10");
 }
 
 #[test]
@@ -286,7 +274,7 @@ fn a_network_that_serves_as_another_gives_its_variables() {
     answer(&set, &mut infra);
     let status = Arc::make_mut(&mut infra.ip_sets[0]).status.as_mut().unwrap();
     status.reservations[1].service_network = "storage".into();
-    let vars = host_vars(&members(&set)[0], &infra);
+    let vars = host_vars(&hosts(&set)[0], &infra);
     assert_eq!(vars["storage_ip"], "198.51.100.0");
     assert!(!vars.contains_key("internalapi_ip"));
     assert_eq!(infra.service_networks()["mgmt"], "ctlplane");

@@ -13,11 +13,8 @@ use operator_core::plan::{Plan, Step};
 use crate::node_set::observed::Observed;
 use crate::node_set::resolve::Resolved;
 
-pub mod acceptance;
 pub mod conditions;
 pub mod description;
-pub mod memory;
-pub mod observed;
 pub mod steps;
 
 /// Limit of writes to nodes per pass, which stand before those of the node set; a pass has a deadline.

@@ -23,7 +23,7 @@ use crate::host::networks::Networks;
 use crate::host::vars::Objects;
 use crate::node_set::certificate_bundles::Bundles;
 use crate::node_set::ipam::Infra;
-use crate::node_set::nodes::observed::SetNodes;
+use crate::node_set::observed_nodes::SetNodes;
 
 /// Plain copies of everything that was observed.
 #[derive(Clone, Debug, Default)]

@@ -21,8 +21,8 @@ use crate::node_set::external_resources::{self, ExternalResources};
 use crate::node_set::host_key_trust::{self, Trusts};
 use crate::node_set::kept_hosts::{self, KeptHosts, TerminatingHosts};
 use crate::node_set::machine_request::{self, Machines};
-use crate::node_set::nodes::acceptance;
-use crate::node_set::nodes::memory::{Memories, memories};
+use crate::node_set::node_acceptance;
+use crate::node_set::node_memory::{Memories, memories};
 use crate::node_set::observed::{Observed, deployment_at};
 use crate::node_set::{faults, inputs, inventory, inventory_entries, last_looks, terminating};
 use crate::reasons;
@@ -93,11 +93,14 @@ pub fn resolve(seen: &Observed, now: Timestamp) -> Resolved<'_> {
     let shared_keys = host_key_trust::shared(seen, &trusts);
     let waits = shared_keys.clone().filter(|_| !is_frozen && !outcome.is_in_service());
     problems.extend(waits.map(|it| Problem::new(&reasons::inputs::HOST_KEY_SHARED, it)));
-    let lacks_nodes = acceptance::are_awaited(seen, &hosts);
+    let lacks_nodes = node_acceptance::are_awaited(seen, &hosts);
     let gates = gates(seen, &outcome, now);
     let content = if problems.is_empty() && served.missing().is_none() && !lacks_nodes {
         let known_hosts = host_key_trust::known_hosts(&ssh_hosts, &trusts);
-        let content = content(seen, &hosts, &terminating, &served, known_hosts);
+        let inventory = inventory::inventory(seen, &hosts, &served);
+        let further = kept_hosts::entries(&terminating);
+        let inventory = inventory_entries::with_entries(inventory, further);
+        let content = build::content(seen, &hosts, inventory, known_hosts);
         let size = content.values().map(String::len).sum();
         problems.extend(faults::of_inventory(&seen.set.name_any(), size));
         problems.is_empty().then_some(content)
@@ -122,19 +125,6 @@ pub fn resolve(seen: &Observed, now: Timestamp) -> Resolved<'_> {
         lacks_nodes,
         content,
     }
-}
-
-fn content(
-    seen: &Observed,
-    hosts: &[Host<'_>],
-    terminating: &TerminatingHosts,
-    served: &ExternalResources,
-    known_hosts: String,
-) -> Content {
-    let inventory = inventory::inventory(seen, hosts, served);
-    let further = kept_hosts::entries(terminating);
-    let inventory = inventory_entries::with_entries(inventory, further);
-    build::content(seen, hosts, inventory, known_hosts)
 }
 
 fn outcome(

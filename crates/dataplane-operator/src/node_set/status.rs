@@ -15,17 +15,18 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::data_sources::{NamedSource, sources_of};
 use operator_core::finalizers::{is_only_finalizer, is_terminating};
+use operator_core::host_key_checking;
 use operator_core::keyed::{Renewal, kept};
 use operator_core::node_set_host::HostNetworkValues;
 use operator_core::plan::{Step, Target};
+use operator_core::run_engine::changed_text;
 use operator_core::run_engine::host_progress::count;
 use operator_core::run_engine::mounts::node_sets::inventory_name;
 use operator_core::run_engine::outcome::FailureReason;
-use operator_core::run_engine::{changed_text, host_key_checking};
 use operator_runtime::source_cache::Digests;
 
 use crate::conditions::{NAMED, input, service_inputs};
-use crate::finalizers::INVENTORY_FINALIZER;
+use crate::finalizers::{INVENTORY_FINALIZER, of_others};
 use crate::host::conflicts::shared_keys::HOST_KEY_UNIQUE;
 use crate::host::inputs::changed_inputs;
 use crate::host::tls::brings_certificates;
@@ -231,23 +232,17 @@ fn blocked(seen: &Observed, resolved: &Resolved<'_>) -> String {
         if !last_looks::held_names(seen).is_empty() {
             return format!("its machines are not given back yet: see {MACHINES_GIVEN_BACK}.");
         }
-        if let Some(set) =
-            own_set(seen).filter(|_| is_only_finalizer(&*seen.set, INVENTORY_FINALIZER))
-        {
-            let name = set.name_any();
-            return format!(
-                "waits until OpenStackBaremetalSet {name} has given back its machines."
-            );
-        }
-        if is_only_finalizer(&*seen.set, INVENTORY_FINALIZER) {
-            return "waits until the OpenStackDataPlaneNodes of its hosts are gone.".to_owned();
-        }
-        let others = seen.set.finalizers().iter().filter(|it| *it != INVENTORY_FINALIZER);
-        let others: Vec<&str> = others.map(String::as_str).collect();
-        return format!(
-            "waits until the controllers of its finalizers remove them: {}.",
-            others.join(", ")
-        );
+        let others = of_others(&*seen.set).join(", ");
+        return match own_set(seen) {
+            _ if !is_only_finalizer(&*seen.set, INVENTORY_FINALIZER) => {
+                format!("waits until the controllers of its finalizers remove them: {others}.")
+            }
+            Some(set) => {
+                let name = set.name_any();
+                format!("waits until OpenStackBaremetalSet {name} has given back its machines.")
+            }
+            None => "waits until the OpenStackDataPlaneNodes of its hosts are gone.".to_owned(),
+        };
     };
     format!(
         "waits for OpenStackDataPlaneDeployment {first}, which is under way and needs its inventory: \
@@ -261,13 +256,11 @@ fn blocked(seen: &Observed, resolved: &Resolved<'_>) -> String {
 fn cleanup(seen: &Observed) -> Option<String> {
     let names: Vec<String> = terminating::names(seen).into_iter().collect();
     let first = seen.nodes.get(names.first()?)?;
-    let holders = first.finalizers().iter().filter(|it| *it != INVENTORY_FINALIZER);
-    let holders: Vec<&str> = holders.map(String::as_str).collect();
     Some(format!(
         "waits until others have cleaned up after its hosts and removed their finalizers from \
          OpenStackDataPlaneNode {}, whose conditions say what they wait for ({}): see docs/removal.md.",
         first_names(&names, NAMED),
-        holders.join(", ")
+        of_others(&**first).join(", ")
     ))
 }
 

@@ -3,15 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use api::ansibleee::AnsibleEe;
-use api::conditions::find;
+use api::conditions::{Severity, find};
 use api::dataplane::{
     Deployment, DisruptionHolder, HostState, NODE_SET_UID, Node, NodeSet, NodeStatus, Service,
 };
 use api::yaml;
 use jiff::Timestamp;
 use k8s_openapi::ByteString;
-use kube::ResourceExt;
+use kube::{Resource, ResourceExt};
 use operator_core::condition_catalog::undeclared;
 use operator_core::data_sources::SourceRef;
 use operator_core::node_set_host::hosts;
@@ -22,17 +21,21 @@ use operator_runtime::source_cache::{Digests, Values};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use testkit::golden::recorded;
+use testkit::objects;
+use testkit::passes::to_rest;
+use testkit::played_runs::created;
+use testkit::told::{self, fault, is, stated};
 
 use super::{decide, last_looks as looks};
 use crate::condition_catalog::KINDS;
 use crate::finalizers::{INVENTORY_FINALIZER, is_used};
 use crate::host::conflicts::Claim;
 use crate::host::inventory_metadata::Inventory;
-use crate::host::last_look::LAST_LOOK;
 use crate::host::networks::Networks;
 use crate::host::vars::Objects;
-use crate::node_set::nodes::observed::{SetNodes, describes};
+use crate::labels::LAST_LOOK;
 use crate::node_set::observed::{Observed, UnreadableDeployment};
+use crate::node_set::observed_nodes::{SetNodes, describes};
 
 mod crashes;
 mod deployments;
@@ -73,17 +76,12 @@ struct World {
     others: Vec<Arc<NodeSet>>,
 }
 
-fn object<K: DeserializeOwned>(kind: &str, name: &str, spec: &Value) -> K {
-    serde_json::from_value(json!({
-        "apiVersion": "dataplane.openstack.org/v1beta1",
-        "kind": kind,
-        "metadata": {
-            "name": name, "namespace": NAMESPACE, "uid": name, "generation": 1,
-            "creationTimestamp": "2026-01-01T00:00:00Z",
-        },
-        "spec": spec,
-    }))
-    .unwrap()
+fn object<K: Resource<DynamicType = ()> + DeserializeOwned>(name: &str, spec: &Value) -> K {
+    let metadata = json!({
+        "name": name, "namespace": NAMESPACE, "uid": name, "generation": 1,
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+    });
+    objects::object(json!({ "metadata": metadata, "spec": spec }))
 }
 
 fn two_hosts() -> Value {
@@ -99,7 +97,7 @@ fn two_hosts() -> Value {
 }
 
 fn service(name: &str, spec: &Value) -> Arc<Service> {
-    Arc::new(object("OpenStackDataPlaneService", name, spec))
+    Arc::new(object(name, spec))
 }
 
 /// Digests whose published hash is `published`.
@@ -130,8 +128,7 @@ impl World {
         let mut world = Self::bare(spec);
         let names: Vec<String> = hosts(&world.seen.set).into_iter().map(|it| it.name).collect();
         for name in names {
-            let mut node: Node =
-                object("OpenStackDataPlaneNode", &name, &json!({ "nodeSet": SET }));
+            let mut node: Node = object(&name, &json!({ "nodeSet": SET }));
             node.metadata.uid = Some(format!("uid-{name}"));
             node.metadata.resource_version = Some("1".into());
             node.metadata.finalizers = Some(vec![INVENTORY_FINALIZER.into()]);
@@ -143,7 +140,7 @@ impl World {
 
     /// A node set whose hosts have no nodes.
     fn bare(spec: &Value) -> Self {
-        let set: NodeSet = object("OpenStackDataPlaneNodeSet", SET, spec);
+        let set: NodeSet = object(SET, spec);
         let sources = json!([
             { "configMapRef": { "name": "web-config" } },
             { "secretRef": { "name": "web-secret", "optional": true } },
@@ -242,15 +239,10 @@ impl World {
     fn take(&mut self, step: &Step) {
         let (kind, name) = (&step.target.kind.kind, &step.target.name);
         let kind = kind.trim_start_matches("OpenStackDataPlane");
+        if let Some(verb) = self.seen.machines.take(step, self.now) {
+            return self.writes.push(format!("{verb} {kind} {name}"));
+        }
         let verb = match &step.write {
-            Write::Apply { object, .. } if kind == "OpenStackBaremetalSet" => {
-                self.seen.machines.applied(object);
-                "apply"
-            }
-            Write::Delete { .. } if kind == "OpenStackBaremetalSet" => {
-                self.seen.machines.deleted(self.now);
-                "delete"
-            }
             Write::Apply { object, .. } if name == SECRET => {
                 self.store(object);
                 "apply"
@@ -276,19 +268,13 @@ impl World {
                 self.seen.inventory = None;
                 "delete"
             }
-            Write::RemoveFinalizer { rest, .. } if kind == "OpenStackBaremetalSet" => {
-                self.seen.machines.released(rest);
-                "release"
-            }
             Write::RemoveFinalizer { rest, .. } => {
                 Arc::make_mut(&mut self.seen.set).finalizers_mut().clone_from(rest);
                 "release"
             }
             Write::Create { object, .. } => {
-                let mut run: AnsibleEe = serde_json::from_value(object.clone()).unwrap();
+                let run = created(object, false);
                 assert!(run.labels().contains_key(LAST_LOOK), "deployments make the others");
-                run.status =
-                    Some(serde_json::from_value(json!({ "JobStatus": "Running" })).unwrap());
                 self.seen.looks.push(Arc::new(run));
                 "create"
             }
@@ -297,16 +283,7 @@ impl World {
     }
 
     fn store(&mut self, object: &Value) {
-        assert!(object["metadata"]["ownerReferences"].is_null());
-        let hash = object["metadata"]["annotations"]
-            [crate::host::inventory_metadata::INVENTORY_HASH]
-            .as_str();
-        let owned = ManagedFields::applied(object);
-        self.seen.inventory = Some(Inventory {
-            hash: hash.unwrap().to_owned(),
-            managed_fields: owned,
-            has_owner: false,
-        });
+        self.seen.inventory = Some(Inventory::written(object));
         let data: BTreeMap<String, ByteString> =
             serde_json::from_value(object["data"].clone()).unwrap();
         let text = |it: ByteString| String::from_utf8(it.0).unwrap();
@@ -324,14 +301,9 @@ impl World {
     fn settle(&mut self) -> Vec<String> {
         self.writes.clear();
         self.node_writes.clear();
-        for _ in 0..20 {
-            let before = (self.writes.len(), self.node_writes.len());
-            self.pass();
-            if (self.writes.len(), self.node_writes.len()) == before {
-                return self.writes.clone();
-            }
-        }
-        panic!("it goes on and on: {:?} {:?}", self.writes, self.node_writes);
+        let writes = |it: &Self| (it.writes.clone(), it.node_writes.clone());
+        to_rest(self, writes, |it| drop(it.pass()));
+        self.writes.clone()
     }
 
     /// Changes a node, which has another resource version then.
@@ -379,9 +351,7 @@ impl World {
 
     /// Returns status and reason of a condition.
     fn condition(&self, type_: &str) -> (String, String) {
-        let status = self.seen.set.status.as_ref().unwrap();
-        let found = find(&status.conditions, type_).unwrap();
-        (format!("{:?}", found.status), found.reason.clone())
+        told::condition(self.seen.set.conditions(), type_)
     }
 
     /// These conditions have these statuses and reasons.
@@ -399,16 +369,13 @@ impl World {
     }
 
     fn message(&self, type_: &str) -> String {
-        let status = self.seen.set.status.as_ref().unwrap();
-        find(&status.conditions, type_).unwrap().message.clone()
+        told::message(self.seen.set.conditions(), type_)
     }
 
     /// The message of a condition has these words.
+    #[track_caller]
     fn says(&self, type_: &str, words: &[&str]) {
-        let message = self.message(type_);
-        for it in words {
-            assert!(message.contains(it), "{message}\nlacks {it}");
-        }
+        told::says(self.seen.set.conditions(), type_, words);
     }
 
     fn states(&self) -> Vec<HostState> {
@@ -430,8 +397,4 @@ fn deployed() -> World {
     let mut world = World::set_up();
     world.deployed("d").settle();
     world
-}
-
-fn is(status: &str, reason: &str) -> (String, String) {
-    (status.to_owned(), reason.to_owned())
 }

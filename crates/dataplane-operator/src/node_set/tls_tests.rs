@@ -19,7 +19,7 @@ use crate::node_set::ipam::tests::{object, two};
 fn service(spec: &Value) -> Service {
     let mut spec = spec.clone();
     spec["playbook"] = json!("a.b.c");
-    object("OpenStackDataPlaneService", "agent", &json!({ "spec": spec }))
+    object("agent", &json!({ "spec": spec }))
 }
 
 /// A service with one certificate.
@@ -34,7 +34,7 @@ fn both() -> Value {
 fn issuer(name: &str, label: &str) -> Arc<Issuer> {
     let annotations = json!({ "osp-rootca-issuer-duration": "43800h" });
     let metadata = json!({ "labels": { label: "" }, "annotations": annotations });
-    Arc::new(object("Issuer", name, &json!({ "metadata": metadata, "spec": {} })))
+    Arc::new(object(name, &json!({ "metadata": metadata, "spec": {} })))
 }
 
 fn issued() -> Issued {
@@ -158,7 +158,14 @@ fn nothing_is_asked_twice_and_those_of_a_host_that_went_are_taken_back() {
         add(&mut issued, it);
     }
     assert_eq!(written(&service, &issued), Ok(vec![]));
+    // The Secrets are not there yet, or a user has deleted them to have them issued again.
+    assert_eq!(said(&two(), &service, &issued), (ConditionStatus::False, "Issuing".into()));
+    for name in issued.certificates.keys() {
+        issued.secrets.insert(format!("cert-{name}"), "1".into());
+    }
     assert_eq!(said(&two(), &service, &issued), (ConditionStatus::True, "Issued".into()));
+    issued.secrets.pop_first();
+    assert_eq!(said(&two(), &service, &issued), (ConditionStatus::False, "Issuing".into()));
     let mut gone = found[0].clone();
     gone["metadata"]["name"] = json!("agent-default-n9");
     gone["metadata"]["labels"]["hostname"] = json!("n9");

@@ -1,20 +1,20 @@
 //! RBAC rules of the operator: its part of the chart's roles.
 
 use baremetal::metal3;
-use operator_core::rbac::{EVENTS, Rule, definitions};
+use operator_core::rbac::{EVENTS, READ, Rule, WRITE, definitions};
 use operator_runtime::cert_manager;
 
-use crate::node_set::external_apis;
+use crate::external_apis;
 
 /// RBAC rules in the watched namespaces.
 pub const RULES: &[Rule] = &[
-    Rule::of(&["dataplane.openstack.org"], &["openstackdataplanes"], &["get", "list", "watch"]),
+    Rule::of(&["dataplane.openstack.org"], &["openstackdataplanes"], READ),
     // The objects of a data plane's maps, the nodes of node sets, and the finalizer on objects with an
     // inventory.
     Rule::of(
         &["dataplane.openstack.org"],
         &["openstackdataplaneroles", "openstackdataplanenodes"],
-        &["create", "delete", "get", "list", "patch", "watch"],
+        WRITE,
     ),
     // The finalizer on objects with an inventory, and on deployments that run.
     Rule::of(
@@ -55,29 +55,21 @@ pub const RULES: &[Rule] = &[
     ),
     // The machines that roles, nodes and node sets request. Namespaces are read because machines
     // cannot be given back once a terminating namespace has lost its credentials.
-    Rule::of(
-        &["baremetal.openstack.org"],
-        &["openstackbaremetalsets"],
-        &["create", "delete", "get", "list", "patch", "watch"],
-    ),
+    Rule::of(&["baremetal.openstack.org"], &["openstackbaremetalsets"], WRITE),
     Rule::of(&["baremetal.openstack.org"], &["openstackbaremetalsets/status"], &["patch"]),
     Rule::of(&[""], &["namespaces"], &["get"]),
     // Ports of the hosts, as Kubernetes Services.
-    Rule::of(&[""], &["services"], &["create", "delete", "get", "list", "patch", "watch"]),
-    Rule::of(
-        &["discovery.k8s.io"],
-        &["endpointslices"],
-        &["create", "delete", "get", "list", "patch", "watch"],
-    ),
+    Rule::of(&[""], &["services"], WRITE),
+    Rule::of(&["discovery.k8s.io"], &["endpointslices"], WRITE),
     Rule::of(
         &["ansibleee.openstack.org"],
         &["openstackansibleees"],
         &["create", "delete", "get", "list", "watch"],
     ),
-    Rule::of(&[""], &["configmaps"], &["create", "delete", "get", "list", "patch", "watch"]),
+    Rule::of(&[""], &["configmaps"], WRITE),
     // Variables from Secrets are written into Secrets beside the inventories.
-    Rule::of(&[""], &["secrets"], &["create", "delete", "get", "list", "patch", "watch"]),
-    Rule::of(&["k8s.cni.cncf.io"], &["network-attachment-definitions"], &["get", "list", "watch"]),
+    Rule::of(&[""], &["secrets"], WRITE),
+    Rule::of(&["k8s.cni.cncf.io"], &["network-attachment-definitions"], READ),
     // Addresses and names of node sets, if the cluster has operators for them.
     external_apis::RULES[0],
     external_apis::RULES[1],

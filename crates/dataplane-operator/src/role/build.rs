@@ -14,7 +14,7 @@ use operator_core::run_engine::inventory::{
 };
 use operator_core::run_engine::known_hosts::line;
 use operator_core::run_engine::layout::{Layout, Tls};
-use operator_core::run_engine::run_template::{DeploymentOptions, HostConnection, RunTemplate};
+use operator_core::run_engine::run_template::{HostConnection, RunTemplate};
 use operator_runtime::source_cache::Digests;
 use serde_json::json;
 
@@ -179,26 +179,21 @@ pub fn run_template(
     let inventory = inventory_name(seen, host.shard);
     let beside: Vec<&ResolvedHost<'_>> =
         all.iter().filter(|it| it.shard == host.shard).copied().collect();
+    let layout = Layout::Parent {
+        beside: secret_vars::is_mounted(&beside).then(|| inventory.clone()),
+        inventory,
+        tls,
+    };
+    let type_ = service_type(&service.spec, name);
     Some(RunTemplate {
-        parent: seen.parent()?,
-        play: play(service),
-        service_type: service_type(&service.spec, name),
         image: service.spec.open_stack_ansible_ee_runner_image.clone(),
         env: effective.env.clone(),
         extra_mounts: effective.extra_mounts.clone(),
         network_attachments: effective.network_attachments.clone(),
-        dns_config: None,
-        layout: Layout::Parent {
-            beside: secret_vars::is_mounted(&beside).then(|| inventory.clone()),
-            inventory,
-            tls,
-        },
         sources: sources(&seen.sources, &seen.namespace, service),
         options: effective.options.clone(),
         fact_variables: service.spec.fact_variables.clone(),
-        extra_vars: BTreeMap::new(),
-        template_vars: BTreeMap::new(),
-        deployed: DeploymentOptions::default(),
+        ..RunTemplate::of(seen.parent()?, play(service), &type_, layout)
     })
 }
 

@@ -6,32 +6,28 @@ use std::sync::Arc;
 
 use api::dataplane::{HostTls, Node, Role, Service};
 use api::problem::Problem;
-use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
-use kube::core::PartialObjectMeta;
 use operator_core::certificates::{
-    CertificateOwner, CertificateRequest, DesiredCertificates, Hosts, desired, label_value,
-    name_of, requested, secret_name, secret_of,
+    CertificateOwner, CertificateRequest, DesiredCertificates, Hosts, desired, name_of, requested,
+    secret_name, secret_of,
 };
 use operator_core::data_sources::{NamedSource, SourceRef};
 use operator_core::finalizers::is_terminating;
 use operator_core::hash;
 use operator_core::keyed::short;
 use operator_core::node_set_host::{CTLPLANE, HostNetworkValues};
-use operator_core::object_key::Key;
 use operator_core::plan::{Step, Target};
 use operator_core::run_engine::layout::Tls;
 
 use crate::host::inputs::Inputs;
 use crate::host::tls::{self, brings_certificates};
+use crate::labels::OF_ROLE;
 use crate::reasons;
 use crate::role::observed::Observed;
 
 /// Limit of certificates that are written per pass. The events that they cause enqueue the next
 /// pass, which continues.
 const ONE_PASS: usize = 500;
-/// Label of certificates and of their Secrets with the role.
-const ROLE: &str = "osdp-role";
 
 /// The certificates of a role's hosts in one pass; empty without `tlsEnabled: true`.
 #[derive(Clone, Debug, Default)]
@@ -49,19 +45,7 @@ pub fn is_enabled(role: Option<&Role>) -> bool {
 
 /// Returns the role as the owner of its hosts' certificates.
 pub fn owner_of(role: &Role) -> CertificateOwner {
-    CertificateOwner { object: Target::of(role), label: ROLE, place: "the role" }
-}
-
-/// Returns the key of the index [`BY_ROLE_LABEL`](crate::indexes::BY_ROLE_LABEL) for the Secrets of
-/// a role.
-pub fn label_key(namespace: &str, role: &str) -> Key {
-    Key::new(namespace, label_value(role))
-}
-
-/// Returns the keys of that index.
-pub fn role_of_secret(secret: &PartialObjectMeta<Secret>) -> Vec<Key> {
-    let role = secret.labels().get(ROLE).into_iter();
-    role.map(|it| Key::new(secret.namespace().unwrap_or_default(), it)).collect()
+    CertificateOwner { object: Target::of(role), label: OF_ROLE, place: "the role" }
 }
 
 /// Returns the certificates that the listed services of a role request; `sources` has, for services that
@@ -83,20 +67,6 @@ pub fn requests<'a>(
 fn listed(seen: &Observed) -> impl Iterator<Item = (&str, &Service)> {
     let listed = seen.listed().iter();
     listed.filter_map(|name| Some((name.as_str(), &**seen.services.get(name)?)))
-}
-
-/// Returns the Secrets of the certificates that are requested for the hosts of these nodes.
-pub fn wanted_secrets(
-    namespace: &str,
-    nodes: &[Arc<Node>],
-    requests: &[CertificateRequest<'_>],
-) -> BTreeSet<SourceRef> {
-    let of_node = |node: &Arc<Node>| {
-        let name = node.name_any();
-        let secrets = requests.iter().map(|it| SourceRef::secret(namespace, &secret_of(it, &name)));
-        secrets.collect::<Vec<_>>()
-    };
-    nodes.iter().flat_map(of_node).collect()
 }
 
 impl<'a> RoleCertificates<'a> {

@@ -3,23 +3,20 @@
 use std::collections::BTreeMap;
 
 use api::conditions::{Condition, ConditionDraft};
-use api::dataplane::{Role, ServiceRun};
+use api::dataplane::Role;
 use jiff::Timestamp;
 use operator_core::finalizers::is_terminating;
 use operator_core::plan::{Plan, Step};
 use operator_core::rejected_write::{self, RejectedWrite};
 use operator_core::run_engine::batches::Batch;
 use operator_core::run_engine::rollout::{DisruptionBudget, RolloutCounts};
-use operator_core::run_engine::service_sequence::NeededRun;
 use operator_core::run_engine::{Run, run_gc};
 
 use crate::host::effective_spec::role_strategy;
 use crate::host::machines::request;
 use crate::host::{networks, runs};
-use crate::role::blocked_rollout::BlockedRollout;
 use crate::role::build::{connection, inventories, run_template};
-use crate::role::certificates::RoleCertificates;
-use crate::role::evaluate::{EvaluatedHost, counts, evaluate, failing};
+use crate::role::evaluate::{BlockedRollout, EvaluatedHost, counts, evaluate, failing};
 use crate::role::machine_request::MachineRequest;
 use crate::role::node_status::{NodeFindings, node_findings, node_step};
 use crate::role::observed::Observed;
@@ -55,7 +52,7 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     last_looks::add(&mut plan, seen, now);
     // Last, so that a rejected set of machines does not affect hosts that already have theirs.
     plan.steps.extend(set);
-    requeue(&mut plan, &resolved, &findings, now);
+    pass.requeue(&mut plan, &findings);
     plan
 }
 
@@ -108,7 +105,7 @@ impl<'a> Pass<'a> {
         let hosts = admitted(seen, hosts, &counts);
         let withdrawn = withdrawn(seen, &runs, &hosts, counts.is_failing());
         let superseded = superseded(seen, &runs);
-        let new_runs = new_runs(seen, &hosts, &present, &resolved.certificates);
+        let new_runs = self.new_runs(&hosts, &present);
         let rejected = self.rejection(!new_runs.is_empty() || !superseded.is_empty());
         let request = resolved.machine_request.as_ref();
         let is_reportable = seen.parent().is_some() || request.is_some();
@@ -122,6 +119,7 @@ impl<'a> Pass<'a> {
         } else {
             None
         };
+        let shards = secret_vars::mounted_shards(&present);
         plan.independent.extend(resolved.certificates.steps());
         let in_order = [
             withdrawn,
@@ -130,7 +128,7 @@ impl<'a> Pass<'a> {
             inventories(seen, &present),
             self.given_back(rejected.as_ref()),
             // What is recorded of a run is written before it is deleted, and before it is created.
-            node_steps(seen, &present, &findings, now),
+            findings.iter().filter_map(|it| node_step(seen, it, &shards, now)).collect(),
             superseded,
             role.into_iter().collect(),
             new_runs,
@@ -138,47 +136,60 @@ impl<'a> Pass<'a> {
         plan.steps.extend(in_order.into_iter().flatten());
         findings
     }
+
+    /// Returns the creations of the runs that are due.
+    fn new_runs(&self, evaluated: &[EvaluatedHost<'_>], hosts: &[&ResolvedHost<'_>]) -> Vec<Step> {
+        let seen = self.seen;
+        let (mut needs, mut connections) = (BTreeMap::new(), BTreeMap::new());
+        for it in evaluated {
+            let name = &it.host.effective.name;
+            needs.extend(it.sequence.needed_run().map(|run| (name.clone(), run.clone())));
+            connections.insert(name.clone(), connection(it));
+        }
+        let template = |batch: &Batch| {
+            let first = batch.attempts.keys().next()?;
+            let host = hosts.iter().find(|it| it.effective.name == *first)?;
+            let service = (batch.service.as_str(), &**seen.services.get(&batch.service)?);
+            let own = hosts.iter().filter(|it| batch.attempts.contains_key(&it.effective.name));
+            let own = own.filter_map(|it| Some((&*it.effective.name, it.effective.tls.as_ref()?)));
+            let tls = self.resolved.certificates.mounts(seen, service, &own.collect());
+            run_template(seen, &batch.service, host, hosts, tls)
+        };
+        let strategy = role_strategy(seen.data_plane.as_deref(), seen.role.as_deref());
+        let runs = runs::new_runs(needs, &connections, strategy.batch_size(), template);
+        runs.into_iter().map(|it| it.step).collect()
+    }
+
+    /// Requeues the group for changes that no informer reports.
+    fn requeue(&self, plan: &mut Plan, findings: &[NodeFindings<'_>]) {
+        for EvaluatedHost { host, sequence, .. } in findings.iter().map(|it| &it.evaluated) {
+            if let Some(at) = sequence.retry_at() {
+                plan.requeue_at(at, self.now);
+            }
+            request::requeue(plan, &host.machine);
+            if networks::are_unserved(&host.problems) {
+                plan.requeue_in(networks::CRD_POLL_INTERVAL);
+            }
+        }
+        let request = self.resolved.machine_request.as_ref();
+        // No watch reports its arrival.
+        if self.resolved.certificates.are_unserved()
+            || request.is_some_and(MachineRequest::has_migrating_nodes)
+        {
+            plan.requeue_in(request::CRD_POLL_INTERVAL);
+        }
+    }
 }
 
 /// Returns the deletions of runs whose results stand in the status of their parent.
 fn superseded(seen: &Observed, runs: &[Run<'_>]) -> Vec<Step> {
-    let is_reported = seen.parent().is_some();
-    if is_reported { run_gc::superseded(runs, &recorded(seen)) } else { Vec::new() }
-}
-
-fn node_steps(
-    seen: &Observed,
-    present: &[&ResolvedHost<'_>],
-    findings: &[NodeFindings<'_>],
-    now: Timestamp,
-) -> Vec<Step> {
-    let shards = secret_vars::mounted_shards(present);
-    findings.iter().filter_map(|it| node_step(seen, it, &shards, now)).collect()
-}
-
-/// Requeues the group for changes that no informer reports.
-fn requeue(
-    plan: &mut Plan,
-    resolved: &Resolved<'_>,
-    findings: &[NodeFindings<'_>],
-    now: Timestamp,
-) {
-    for EvaluatedHost { host, sequence, .. } in findings.iter().map(|it| &it.evaluated) {
-        if let Some(at) = sequence.retry_at() {
-            plan.requeue_at(at, now);
-        }
-        request::requeue(plan, &host.machine);
-        if networks::are_unserved(&host.problems) {
-            plan.requeue_in(networks::CRD_POLL_INTERVAL);
-        }
+    if seen.parent().is_none() {
+        return Vec::new();
     }
-    if resolved.certificates.are_unserved() {
-        // No watch reports its arrival.
-        plan.requeue_in(request::CRD_POLL_INTERVAL);
-    }
-    if resolved.machine_request.as_ref().is_some_and(MachineRequest::has_migrating_nodes) {
-        plan.requeue_in(request::CRD_POLL_INTERVAL);
-    }
+    let nodes = seen.nodes.iter();
+    let recorded =
+        nodes.filter_map(|it| Some((it.metadata.name.as_deref()?, recorded_services(it))));
+    run_gc::superseded(runs, &recorded.collect())
 }
 
 /// Returns the present conditions of the object that reports a rejected write: the role, or a node
@@ -228,36 +239,4 @@ fn withdrawn(
         })
     };
     run_gc::withdrawn(runs, needs)
-}
-
-fn new_runs(
-    seen: &Observed,
-    evaluated: &[EvaluatedHost<'_>],
-    hosts: &[&ResolvedHost<'_>],
-    certificates: &RoleCertificates<'_>,
-) -> Vec<Step> {
-    let need = |it: &EvaluatedHost<'_>| {
-        Some((it.host.effective.name.clone(), it.sequence.needed_run()?.clone()))
-    };
-    let needs: BTreeMap<String, NeededRun> = evaluated.iter().filter_map(need).collect();
-    let connections =
-        evaluated.iter().map(|it| (it.host.effective.name.clone(), connection(it))).collect();
-    let template = |batch: &Batch| {
-        let first = batch.attempts.keys().next()?;
-        let host = hosts.iter().find(|it| it.effective.name == *first)?;
-        let service = (batch.service.as_str(), &**seen.services.get(&batch.service)?);
-        let own = hosts.iter().filter(|it| batch.attempts.contains_key(&it.effective.name));
-        let own = own.filter_map(|it| Some((&*it.effective.name, it.effective.tls.as_ref()?)));
-        let tls = certificates.mounts(seen, service, &own.collect());
-        run_template(seen, &batch.service, host, hosts, tls)
-    };
-    let strategy = role_strategy(seen.data_plane.as_deref(), seen.role.as_deref());
-    let runs = runs::new_runs(needs, &connections, strategy.batch_size(), template);
-    runs.into_iter().map(|it| it.step).collect()
-}
-
-/// Returns the services that the API server has recorded, by host.
-fn recorded(seen: &Observed) -> BTreeMap<&str, &[ServiceRun]> {
-    let nodes = seen.nodes.iter();
-    nodes.filter_map(|it| Some((it.metadata.name.as_deref()?, recorded_services(it)))).collect()
 }

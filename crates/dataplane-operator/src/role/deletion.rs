@@ -23,10 +23,9 @@ use crate::host::status::own;
 use crate::reasons;
 use crate::role::last_looks;
 use crate::role::machine_request::{MachineRequest, is_leaving};
-use crate::role::node_status::ours;
 use crate::role::observed::{NodeGroup, Observed};
-use crate::role::provisioning::PROVISION_READY;
 use crate::role::resolved::ResolvedHost;
+use crate::role::status::PROVISION_READY;
 
 /// Returns the step that writes the desired set of machines, or that deletes the set, which gives
 /// back all of its machines.
@@ -127,18 +126,14 @@ fn node_step(
         // The request is faulty, so the set cannot even be updated to drop the host.
         (Err(problem), _) => problem.condition(BAREMETAL_READY),
         (Ok(_), Some(rejected)) => rejected.clone().with_type(BAREMETAL_READY),
-        (Ok(provisioning), None) => machine_conditions::leaving(
-            BAREMETAL_READY,
-            &reasons::machines::GIVING_BACK,
-            &machine_request.request.owner,
-            provisioning,
-        ),
+        (Ok(provisioning), None) => {
+            machine_conditions::leaving(&machine_request.request.owner, provisioning)
+        }
     };
     let rejected = rejected.filter(|_| matches!(seen.group, NodeGroup::Node(_)));
     let observed = node.status.as_ref().map(own);
     let observed = observed.as_ref();
-    let conditions =
-        settled(&ours(node.conditions()), draft, rejected, node.metadata.generation, now);
+    let conditions = settled(node.conditions(), draft, rejected, node.metadata.generation, now);
     let rest = observed.cloned().unwrap_or_default();
     let machine = host.record.clone().map(|it| HostMachine { ready: false, ..it });
     let desired = NodeStatus { conditions, machine, ..rest };
@@ -153,12 +148,8 @@ fn role_step(
 ) -> Option<Step> {
     let role: &Role = seen.role.as_ref().filter(|it| is_terminating(&***it))?;
     let name = role.name_any();
-    let users: Vec<String> = seen
-        .nodes
-        .iter()
-        .filter(|it| machine_request.is_at_work(it))
-        .map(|it| it.name_any())
-        .collect();
+    let users = seen.nodes.iter().filter(|it| machine_request.is_at_work(it));
+    let users: Vec<String> = users.map(|it| it.name_any()).collect();
     let text = if users.is_empty() {
         format!(
             "OpenStackDataPlaneRole {name} is to be deleted, and waits until OpenStackBaremetalSet \
@@ -188,7 +179,9 @@ fn settled(
 ) -> Vec<Condition> {
     let ready = draft.clone().with_type(READY);
     let anew = [draft.type_.as_str(), WRITES_ACCEPTED, READY, RECONCILING, STALLED];
-    let stands = previous.iter().filter(|it| !anew.contains(&it.type_.as_str()));
+    // Those of other operators have a domain.
+    let is_ours = |it: &&Condition| !it.type_.contains('/') && !anew.contains(&it.type_.as_str());
+    let stands = previous.iter().filter(is_ours);
     let mut drafts: Vec<ConditionDraft> = stands.map(ConditionDraft::repeated).collect();
     drafts.extend(rejected.cloned());
     drafts.extend([draft, ready]);

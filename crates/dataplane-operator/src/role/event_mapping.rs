@@ -78,11 +78,10 @@ fn keys_of(
     of_role: impl Fn(&RoleSpec) -> bool,
     of_node: impl Fn(&NodeSpec) -> bool,
 ) -> Vec<Key> {
-    let is_here = |it: Option<String>| it.as_deref() == Some(namespace);
-    let roles = caches.hosts.roles.all();
-    let roles = roles.iter().filter(|it| is_here(it.namespace()) && of_role(&it.spec));
-    let nodes = caches.hosts.nodes.all();
-    let nodes = nodes.iter().filter(|it| is_here(it.namespace()) && of_node(&it.spec));
+    let roles = caches.hosts.roles.in_namespace(namespace);
+    let roles = roles.iter().filter(|it| of_role(&it.spec));
+    let nodes = caches.hosts.nodes.in_namespace(namespace);
+    let nodes = nodes.iter().filter(|it| of_node(&it.spec));
     roles.map(|it| key_of_role(it)).chain(nodes.filter_map(|it| key_of_node(it))).collect()
 }
 

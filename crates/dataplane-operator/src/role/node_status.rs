@@ -2,21 +2,25 @@
 
 use std::collections::BTreeSet;
 
-use api::conditions::{self, Condition, ConditionDraft, ConditionStatus, READY, merge_conditions};
-use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY, SETUP_READY, UP_TO_DATE};
+use api::conditions::{self, ConditionDraft, ConditionStatus, READY, merge_conditions};
+use api::dataplane::condition_types::{
+    BAREMETAL_READY, DEPLOYMENT_READY, INPUT_READY, SETUP_READY, UP_TO_DATE,
+};
 use api::dataplane::{Node, NodeStatus, ObservedRole, Role, RunState, ServiceRun};
+use api::problem::Problem;
 use jiff::Timestamp;
 use kube::ResourceExt;
+use operator_core::host_key_checking;
 use operator_core::keyed::{Renewal, kept};
 use operator_core::plan::{Step, Target};
 use operator_core::run_engine::outcome::last_failure;
 use operator_core::run_engine::service_sequence::{is_as_deployed, renew};
-use operator_core::run_engine::{SequenceState, changed_text, host_key_checking};
+use operator_core::run_engine::{SequenceState, changed_text};
 
 use crate::conditions::input;
 use crate::host::conflicts::shared_keys::HOST_KEY_UNIQUE;
 use crate::host::inputs;
-use crate::host::machines::set;
+use crate::host::machines::{ProvisioningState, machine_conditions, set};
 use crate::host::node_conditions::is_ready;
 use crate::host::services::lack_services;
 use crate::host::status::own;
@@ -28,7 +32,7 @@ use crate::role::machine_request::MachineRequest;
 use crate::role::observed::{NodeGroup, Observed};
 use crate::role::redeploy::redeploy_command;
 use crate::role::resolved::{ResolvedHost, may_begin};
-use crate::role::{provisioning, secret_vars};
+use crate::role::secret_vars;
 
 /// The maximum number of characters about one host in a message.
 pub(super) const HOST_TEXT: usize = 300;
@@ -71,7 +75,7 @@ pub fn node_findings<'a>(
     let stands = !host.effective.deploy || has_stood(host.node, role);
     let is_deployed = deployment.holds();
     let keeps_ready = is_deployed && stands;
-    let machine = provisioning::machine_condition(host, machine_request, of_machines);
+    let machine = machine_condition(host, machine_request, of_machines);
     let mut drafts = vec![machine.clone(), input(&host.problems), deployment];
     if role.is_none() {
         // A node without a role reports the rejection itself.
@@ -86,6 +90,44 @@ pub fn node_findings<'a>(
     all.extend(shared.map(|it| reasons::inputs::HOST_KEY_SHARED.condition(HOST_KEY_UNIQUE, it)));
     all.extend(host_key_checking::condition([&host.effective.vars], "variables of the host"));
     NodeFindings { evaluated, ready, up_to_date, machine, is_deployed, all }
+}
+
+/// Returns the condition of one host's machine; `rejected` is the condition of a rejected write of
+/// the set.
+fn machine_condition(
+    host: &ResolvedHost<'_>,
+    machine_request: Option<&MachineRequest<'_>>,
+    rejected: Option<&ConditionDraft>,
+) -> ConditionDraft {
+    let address = host.effective.address().unwrap_or_default();
+    let is_open = |it: &Result<ProvisioningState, Problem>| {
+        it.as_ref().is_ok_and(|it| !it.is_installed && it.error.is_none())
+    };
+    let Some((machine, request)) = host.machine.as_ref().zip(machine_request) else {
+        return not_required(host);
+    };
+    match rejected.filter(|_| is_open(machine)) {
+        Some(rejected) => rejected.clone().with_type(BAREMETAL_READY),
+        None => machine_conditions::condition(
+            BAREMETAL_READY,
+            &request.request.owner,
+            machine,
+            &address,
+        ),
+    }
+}
+
+/// Returns the condition of a host without a machine request; it names a machine that the host had.
+fn not_required(host: &ResolvedHost<'_>) -> ConditionDraft {
+    let machine = host.record.as_ref().and_then(|it| it.machine.as_ref());
+    let text = match machine {
+        None => "The host is provisioned by others.".to_owned(),
+        Some(machine) => format!(
+            "No machine is requested any more. Machine {machine}, which was provisioned for the \
+             host, stays in its OpenStackBaremetalSet until that is deleted."
+        ),
+    };
+    reasons::machines::NOT_REQUIRED.condition(BAREMETAL_READY, text)
 }
 
 /// Returns whether the host is in an inventory that runs can use; `InputReady` reports the cause if
@@ -103,7 +145,7 @@ fn setup(host: &ResolvedHost<'_>) -> ConditionDraft {
 fn has_stood(node: &Node, role: Option<&Role>) -> bool {
     let Some(status) = &node.status else { return false };
     // The deletion of a role is not an edit of its nodes.
-    let is_role_same = role.is_none_or(|it| status.observed_role == Some(observed_role(it)));
+    let is_role_same = role.is_none_or(|it| status.observed_role == Some(ObservedRole::of(it)));
     is_role_same && conditions::has_held(&status.conditions, READY, node.metadata.generation)
 }
 
@@ -260,20 +302,22 @@ pub fn node_step(
     let deployed = observed.map(|it| it.deployed_inputs.clone()).unwrap_or_default();
     let is_complete = findings.up_to_date.status == ConditionStatus::True;
     let (generation, limits) = (node.metadata.generation, seen.limits());
+    let inventory = node_inventory_name(&node.name_any());
+    let shared = seen.role.as_ref().map(|_| inventory_name(seen, host.shard));
+    let with_secret = shared.clone().filter(|_| shards_with_secret.contains(&host.shard));
+    let [secret, shared_secret] = secret_names(host, &inventory, with_secret);
     let desired = NodeStatus {
         observed_generation: generation,
-        group: group(&seen.group),
-        observed_role: seen.role.as_deref().map(observed_role),
-        conditions: merge_conditions(
-            &ours(node.conditions()),
-            findings.all.clone(),
-            generation,
-            now,
-        ),
-        inventory_config_map_name: Some(node_inventory_name(&node.name_any())),
-        inventory_secret_name: inventory_secret_name(host),
-        shared_inventory_config_map_name: shared_inventory_name(seen, host),
-        shared_inventory_secret_name: shared_secret_name(seen, host, shards_with_secret),
+        group: match &seen.group {
+            NodeGroup::Role(name) => Some(format!("Role/{name}")),
+            NodeGroup::Node(_) => None,
+        },
+        observed_role: seen.role.as_deref().map(ObservedRole::of),
+        conditions: merge_conditions(node.conditions(), findings.all.clone(), generation, now),
+        inventory_config_map_name: Some(inventory),
+        inventory_secret_name: secret,
+        shared_inventory_config_map_name: shared,
+        shared_inventory_secret_name: shared_secret,
         ssh_key_secret_name: host.effective.ssh_secret.clone(),
         network_attachments: host.effective.network_attachments.clone(),
         deploy: Some(host.effective.deploy),
@@ -306,12 +350,19 @@ pub fn node_step(
     step(&desired)
 }
 
-/// Returns what the host belongs to, as its status has it.
-fn group(group: &NodeGroup) -> Option<String> {
-    match group {
-        NodeGroup::Role(name) => Some(format!("Role/{name}")),
-        NodeGroup::Node(_) => None,
+/// Returns the Secrets beside the host's own inventory and beside the one that it shares; while variables
+/// are unknown, the recorded ones.
+fn secret_names(
+    host: &ResolvedHost<'_>,
+    inventory: &str,
+    shared: Option<String>,
+) -> [Option<String>; 2] {
+    if host.has_unknown_vars {
+        let recorded = host.node.status.clone().unwrap_or_default();
+        return [recorded.inventory_secret_name, recorded.shared_inventory_secret_name];
     }
+    let own = secret_vars::is_mounted(&[host]).then(|| inventory.to_owned());
+    [own, shared]
 }
 
 /// Returns the instance that others follow.
@@ -323,44 +374,4 @@ fn instance(evaluated: &EvaluatedHost<'_>) -> Option<String> {
         return host.instance.clone();
     }
     host.node.status.as_ref().and_then(|it| it.host_instance.clone())
-}
-
-/// Returns the name of the Secret beside the inventory; while variables are unknown, the recorded
-/// one.
-fn inventory_secret_name(host: &ResolvedHost<'_>) -> Option<String> {
-    if host.has_unknown_vars {
-        return host.node.status.as_ref()?.inventory_secret_name.clone();
-    }
-    secret_vars::is_mounted(&[host]).then(|| node_inventory_name(&host.node.name_any()))
-}
-
-/// Returns the name of the inventory that the host shares with others of its role; `None` without a
-/// role.
-fn shared_inventory_name(seen: &Observed, host: &ResolvedHost<'_>) -> Option<String> {
-    seen.role.as_ref().map(|_| inventory_name(seen, host.shard))
-}
-
-/// Returns the name of the Secret beside that inventory; while variables are unknown, the recorded one.
-fn shared_secret_name(
-    seen: &Observed,
-    host: &ResolvedHost<'_>,
-    shards_with_secret: &BTreeSet<usize>,
-) -> Option<String> {
-    if host.has_unknown_vars {
-        return host.node.status.as_ref()?.shared_inventory_secret_name.clone();
-    }
-    shared_inventory_name(seen, host).filter(|_| shards_with_secret.contains(&host.shard))
-}
-
-/// Returns our own conditions: other operators use types with a domain.
-pub fn ours(conditions: &[Condition]) -> Vec<Condition> {
-    conditions.iter().filter(|it| !it.type_.contains('/')).cloned().collect()
-}
-
-fn observed_role(role: &Role) -> ObservedRole {
-    ObservedRole {
-        name: role.name_any(),
-        uid: role.uid().unwrap_or_default(),
-        generation: role.metadata.generation.unwrap_or_default(),
-    }
 }

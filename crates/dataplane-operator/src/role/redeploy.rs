@@ -71,22 +71,15 @@ pub fn redeploy_command(node: &Node) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use testkit::told::stated;
 
     use super::*;
 
     /// A node whose conditions have these types, statuses and messages.
     fn with_conditions(conditions: &[(&str, &str, &str)], recorded: Option<&str>) -> Node {
-        let condition = |(type_, status, message): &(&str, &str, &str)| -> Value {
-            json!({
-                "type": type_, "status": status, "reason": "Why", "message": message,
-                "lastTransitionTime": "2026-01-01T00:00:00Z",
-            })
-        };
-        let conditions: Vec<Value> = conditions.iter().map(condition).collect();
+        let all = conditions.iter().map(|it| stated(it.0, it.1, "Why", it.2)).collect();
         let mut node = node(None, recorded);
-        node.status.as_mut().unwrap().conditions =
-            serde_json::from_value(Value::from(conditions)).unwrap();
+        node.status.as_mut().unwrap().conditions = all;
         node
     }
 

@@ -9,11 +9,9 @@ use kube::ResourceExt;
 use operator_core::data_sources::{NamedSource, SourceRef, sources_of};
 use operator_core::hash;
 use operator_core::keyed::{Digest, short, texts};
-use operator_core::run_engine::host_key::{ACCEPT, HostKeyTrust};
 use operator_core::run_engine::run_template::AnsibleOptions;
 use operator_core::run_engine::service_sequence::UNKNOWN;
 use operator_core::run_engine::{DesiredService, limit};
-use operator_runtime::source_cache::Digests;
 
 use crate::host::conflicts::Claim;
 use crate::host::effective_spec::{EffectiveSpec, has_own_options};
@@ -85,8 +83,11 @@ fn resolve_host<'a>(common: &Common<'a>, node: &'a Node) -> ResolvedHost<'a> {
     let record = record(seen, machine.as_ref(), node);
     let ssh_secret = effective.ssh_secret.as_deref().unwrap_or_default();
     let ssh = seen.sources.get(&SourceRef::secret(&seen.namespace, ssh_secret));
-    let is_new = matches!(&machine, Some(Ok(it)) if it.is_new);
-    let trust = trust(node, &effective, ssh, record.as_ref(), is_new, &common.offers);
+    let address = (effective.ansible_host.as_str(), effective.ansible_port);
+    let has_own_options = has_own_options(&effective.vars);
+    let host = SshHost::of_node(node, Some(node), ssh, &effective.name, address, has_own_options);
+    let recorded = host.recorded.filter(|_| !matches!(&machine, Some(Ok(it)) if it.is_new));
+    let trust = SshHost { recorded, machine: record.as_ref(), ..host }.trust(&common.offers);
     let claim = Claim::of_node_at(node, seen.role.as_deref(), effective.address().as_deref());
     let claim = claim.showing(|_| trust.key.clone());
     let taken = claim.taken(&seen.claims);
@@ -100,10 +101,8 @@ fn resolve_host<'a>(common: &Common<'a>, node: &'a Node) -> ResolvedHost<'a> {
     let lacking = common.certificates.lacking(seen, &effective.name);
     let uncertified = if lacking.is_empty() { BTreeSet::new() } else { bringing(common) };
     problems.extend(lacking);
-    let may_run = effective.deploy
-        && !is_left_out
-        && (is_ready && (problems.is_empty() || is_first_deployment(node)))
-        && may_begin(machine.as_ref());
+    let is_ready = is_ready && (problems.is_empty() || is_first_deployment(node));
+    let may_run = effective.deploy && !is_left_out && is_ready && may_begin(machine.as_ref());
     let has_unknown_vars = vars::are_unknown(&problems);
     let installation = record.as_ref().and_then(|it| it.own_installation());
     let redeploy = redeploy::redeploy_values(seen.role.as_deref(), node);
@@ -173,30 +172,6 @@ fn record(
     // A host without a machine in any set may be renamed.
     let host = recorded?.host.clone().filter(|it| seen.machines.may_know(it));
     Some(HostMachine { host, ..recorded?.clone() })
-}
-
-/// Returns which ssh host key is trusted. The fingerprint of the key of an earlier installation is
-/// not accepted; `is_new` says whether the present one is new.
-fn trust(
-    node: &Node,
-    effective: &EffectiveSpec,
-    ssh: Option<&Digests>,
-    machine: Option<&HostMachine>,
-    is_new: bool,
-    offers: &Offers<'_>,
-) -> HostKeyTrust {
-    let recorded = node.status.as_ref().and_then(|it| it.host_key.as_ref());
-    let host = SshHost {
-        name: &effective.name,
-        address: (&effective.ansible_host, effective.ansible_port),
-        has_own_options: has_own_options(&effective.vars),
-        ssh,
-        recorded: recorded.filter(|_| !is_new),
-        machine,
-        created: node.creation_timestamp().map(|it| it.0),
-        accepted: node.annotations().get(ACCEPT),
-    };
-    host.trust(offers)
 }
 
 /// Returns whether the host was last evaluated under another role than now, or under none.

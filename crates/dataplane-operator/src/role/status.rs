@@ -18,8 +18,10 @@ use crate::indexes::data_plane_of;
 use crate::reasons;
 use crate::role::node_status::{HOST_TEXT, NodeFindings};
 use crate::role::observed::Observed;
-use crate::role::provisioning;
 use crate::role::resolve::Resolved;
+
+/// The condition type for phase -1 of all nodes of a role; absent when it requests no machines.
+pub const PROVISION_READY: &str = "RoleBaremetalProvisionReady";
 
 /// The condition type for whether the data plane that a role names exists.
 pub const DATA_PLANE_FOUND: &str = "DataPlaneFound";
@@ -73,7 +75,7 @@ pub fn role_step(
     let machines: Vec<(&str, ConditionDraft)> =
         hosts.iter().map(|it| (&*it.evaluated.host.effective.name, it.machine.clone())).collect();
     let asks = resolved.machine_request.is_some();
-    all.extend(asks.then(|| machine_conditions::sum(provisioning::PROVISION_READY, &machines)));
+    all.extend(asks.then(|| machine_conditions::sum(PROVISION_READY, &machines)));
     let count = |holds: fn(&NodeFindings<'_>) -> bool| {
         host_progress::count(hosts.iter().filter(|it| holds(it)).count())
     };

@@ -3,21 +3,24 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use api::ansibleee::{AnsibleEe, JobStatus};
-use api::conditions::{Severity, find};
-use api::dataplane::{Node, NodeStatus, Role};
+use api::ansibleee::AnsibleEe;
+use api::conditions::{Condition, Severity, find};
+use api::dataplane::{DeployStrategy, Node, NodeSection, Role};
 use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt;
 use operator_core::certificates::Issued;
 use operator_core::condition_catalog::undeclared;
 use operator_core::data_sources::SourceRef;
 use operator_core::plan::{Plan, Step, Write};
-use operator_core::rejected_write::RejectedWrite;
 use operator_runtime::managed_fields::ManagedFields;
 use operator_runtime::source_cache::Digests;
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use testkit::golden::recorded;
+use testkit::objects;
+use testkit::passes::{refused, to_rest};
+use testkit::played_runs::{created, end_all, is_open};
+use testkit::set_nodes;
+use testkit::told::{self, fault, is, runs, stated};
 
 use super::{NodeGroup, Observed, decide};
 use crate::collection::RunnerImage;
@@ -25,10 +28,10 @@ use crate::condition_catalog::KINDS;
 use crate::default_services::DefaultServices;
 use crate::finalizers::INVENTORY_FINALIZER;
 use crate::host::inventory_metadata::{INVENTORY_HASH, Inventory};
-use crate::host::last_look::LAST_LOOK;
 use crate::host::machines::Seen;
 use crate::host::networks::Networks;
 use crate::host::vars::Objects;
+use crate::labels::LAST_LOOK;
 use crate::reasons;
 
 mod neighbours;
@@ -50,19 +53,9 @@ struct World {
     secrets: BTreeMap<String, Value>,
 }
 
-fn object<K: DeserializeOwned>(kind: &str, name: &str, spec: &Value) -> K {
-    serde_json::from_value(json!({
-        "apiVersion": "dataplane.openstack.org/v1beta1",
-        "kind": kind,
-        "metadata": { "name": name, "namespace": NAMESPACE, "uid": name, "generation": 1 },
-        "spec": spec,
-    }))
-    .unwrap()
-}
-
 fn node(name: &str, address: &str) -> Arc<Node> {
     let spec = json!({ "ansibleHost": address, "hostName": name, "role": "compute" });
-    let mut node: Node = object("OpenStackDataPlaneNode", name, &spec);
+    let mut node: Node = objects::new(NAMESPACE, name, &spec);
     node.metadata.finalizers = Some(vec![INVENTORY_FINALIZER.to_owned()]);
     Arc::new(node)
 }
@@ -70,16 +63,13 @@ fn node(name: &str, address: &str) -> Arc<Node> {
 impl World {
     /// Two hosts, two services, everything that a deployment needs, and no bound on rollouts.
     fn new() -> Self {
-        let mut role: Role = object(
-            "OpenStackDataPlaneRole",
-            "compute",
-            &json!({
-                "preProvisioned": true,
-                "services": ["install-os", "run-os"],
-                "deployStrategy": { "deploy": true, "maxUnavailable": "100%" },
-                "nodeTemplate": { "ansibleSSHPrivateKeySecret": "key" },
-            }),
-        );
+        let spec = json!({
+            "preProvisioned": true,
+            "services": ["install-os", "run-os"],
+            "deployStrategy": { "deploy": true, "maxUnavailable": "100%" },
+            "nodeTemplate": { "ansibleSSHPrivateKeySecret": "key" },
+        });
+        let mut role: Role = objects::new(NAMESPACE, "compute", &spec);
         role.metadata.finalizers = Some(vec![INVENTORY_FINALIZER.to_owned()]);
         let services = ["install-os", "run-os"].map(|it| {
             (it.to_owned(), Arc::new(DefaultServices::default().find(it).unwrap().clone()))
@@ -136,16 +126,23 @@ impl World {
     }
 
     fn message(&self, node: usize, type_: &str) -> String {
-        let status = self.seen.nodes[node].status.as_ref().unwrap();
-        find(&status.conditions, type_).unwrap().message.clone()
+        told::message(self.seen.nodes[node].conditions(), type_)
     }
 
     /// The message of a node's condition has these words.
+    #[track_caller]
     fn says(&self, node: usize, type_: &str, words: &[&str]) {
-        let message = self.message(node, type_);
-        for it in words {
-            assert!(message.contains(it), "{message}\nlacks {it}");
-        }
+        told::says(self.seen.nodes[node].conditions(), type_, words);
+    }
+
+    /// The role's `Ready` has these words.
+    #[track_caller]
+    fn role_says(&self, words: &[&str]) {
+        told::says(self.role_conditions(), "Ready", words);
+    }
+
+    fn role_conditions(&self) -> &[Condition] {
+        self.seen.role.as_ref().unwrap().conditions()
     }
 
     /// Runs one pass.
@@ -158,90 +155,70 @@ impl World {
     /// Runs one pass in which the API server rejects the writes that `refuses` picks.
     fn refused_pass(&mut self, refuses: impl Fn(&Step) -> bool) {
         let plan = recorded(decide::decide(&self.seen, None, self.now));
-        let at = plan.steps.iter().position(refuses).unwrap();
-        let refusal = RejectedWrite::of(&plan.steps[at], &reasons::FORBIDDEN, "exceeded quota: q");
-        let mut telling =
-            recorded(decide::decide(&self.seen, Some(&refusal), self.now).only_statuses());
-        telling.steps.retain(|it| !plan.steps[..at].contains(it));
-        self.take(&plan.steps[..at]);
-        self.take(&telling.steps);
+        let steps = refused(&plan, refuses, &reasons::FORBIDDEN, |it| {
+            recorded(decide::decide(&self.seen, Some(it), self.now).only_statuses())
+        });
+        self.take(&steps);
     }
 
     fn take(&mut self, steps: &[Step]) {
         for step in steps {
             let name = step.target.name.clone();
             let kind = step.target.kind.kind.trim_start_matches("OpenStack").to_owned();
-            match &step.write {
-                Write::Apply { object, .. } if kind == "BaremetalSet" => {
-                    self.seen.machines.applied(object);
-                    self.writes.push(format!("apply {kind} {name}"));
-                }
-                Write::Delete { .. } if kind == "BaremetalSet" => {
-                    self.seen.machines.deleted(self.now);
-                    self.writes.push(format!("delete {kind} {name}"));
-                }
+            let of = |verb: &str| format!("{verb} {kind} {name}");
+            if let Some(verb) = self.seen.machines.take(step, self.now) {
+                self.writes.push(of(verb));
+                continue;
+            }
+            let done = match &step.write {
                 Write::Apply { object, .. } => {
-                    let hash = object["metadata"]["annotations"][INVENTORY_HASH].as_str().unwrap();
-                    assert!(object["metadata"]["ownerReferences"].is_null());
-                    let owned = ManagedFields::applied(object);
-                    let inventory = Inventory {
-                        hash: hash.to_owned(),
-                        managed_fields: owned,
-                        has_owner: false,
-                    };
-                    if kind == "Secret" {
-                        self.secrets.insert(name.clone(), object.clone());
-                        self.seen.inventory_secrets.insert(name.clone(), inventory);
+                    let inventory = Inventory::written(object);
+                    let (objects, seen) = if kind == "Secret" {
+                        (&mut self.secrets, &mut self.seen.inventory_secrets)
                     } else {
-                        self.config_maps.insert(name.clone(), object.clone());
-                        self.seen.inventories.insert(name.clone(), inventory);
-                    }
-                    self.writes.push(format!("apply {kind} {name}"));
+                        (&mut self.config_maps, &mut self.seen.inventories)
+                    };
+                    objects.insert(name.clone(), object.clone());
+                    seen.insert(name.clone(), inventory);
+                    of("apply")
                 }
                 Write::Create { object, .. } => {
-                    let mut run: AnsibleEe = serde_json::from_value(object.clone()).unwrap();
+                    let mut run = created(object, self.is_queueing);
                     run.metadata.uid = Some(name.clone());
                     let hosts: Vec<&str> = run.spec.hosts.iter().map(|it| &*it.name).collect();
                     let service = &run.labels()["edpm.openstack.org/service"];
-                    self.writes.push(format!("run {service} on {}", hosts.join(",")));
-                    if !self.is_queueing {
-                        run.status = Some(
-                            serde_json::from_value(json!({ "JobStatus": "Running" })).unwrap(),
-                        );
-                    }
+                    let done = format!("run {service} on {}", hosts.join(","));
                     let is_look = run.labels().contains_key(LAST_LOOK);
                     let place = if is_look { &mut self.seen.looks } else { &mut self.seen.runs };
                     place.push(Arc::new(run));
+                    done
                 }
                 Write::Status { status, .. } => {
                     self.write_status(&kind, &name, status);
-                    self.writes.push(format!("status {kind} {name}"));
+                    of("status")
                 }
                 Write::Delete { .. } if kind == "ConfigMap" => {
                     self.seen.inventories.remove(&name);
-                    self.writes.push(format!("delete {kind} {name}"));
+                    of("delete")
                 }
                 Write::Delete { .. } => {
                     self.seen.runs.retain(|it| it.name_any() != name);
                     self.seen.looks.retain(|it| it.name_any() != name);
-                    self.writes.push(format!("delete {kind}"));
+                    format!("delete {kind}")
                 }
                 Write::AddFinalizer { finalizer } => {
                     self.change(&kind, &name, |it| {
                         it.finalizers.get_or_insert_default().push(finalizer.clone());
                     });
-                    self.writes.push(format!("hold {kind} {name}"));
-                }
-                Write::RemoveFinalizer { rest, .. } if kind == "BaremetalSet" => {
-                    self.seen.machines.released(rest);
-                    self.writes.push(format!("release {kind} {name}"));
+                    of("hold")
                 }
                 Write::RemoveFinalizer { rest, .. } => {
                     self.change(&kind, &name, |it| it.finalizers = Some(rest.clone()));
                     self.collect();
-                    self.writes.push(format!("release {kind} {name}"));
+                    of("release")
                 }
-            }
+            };
+            self.writes.push(done);
         }
     }
 
@@ -252,50 +229,22 @@ impl World {
         }
         for node in self.seen.nodes.iter_mut().filter(|it| it.name_any() == name) {
             let node = Arc::make_mut(node);
-            let mut status: NodeStatus = serde_json::from_value(status.clone()).unwrap();
-            // Conditions of other operators are other field managers'.
-            let before = node.status.take().map(|it| it.conditions).unwrap_or_default();
-            status.conditions.extend(before.into_iter().filter(|it| it.type_.contains('/')));
-            node.status = Some(status);
+            let status = serde_json::from_value(status.clone()).unwrap();
+            node.status = Some(set_nodes::merged(status, node.status.take()));
         }
     }
 
     /// Runs passes until nothing is written any more.
     fn settle(&mut self) -> Vec<String> {
-        for _ in 0..10 {
-            let before = self.writes.len();
-            self.pass();
-            if self.writes.len() == before {
-                return std::mem::take(&mut self.writes);
-            }
-        }
-        panic!("no rest: {:?}", self.writes);
+        to_rest(self, |it| it.writes.clone(), |it| drop(it.pass()));
+        std::mem::take(&mut self.writes)
     }
 
     /// Ends every open run; `fails` lists hosts with their outcomes.
     fn finish(&mut self, fails: &[(&str, &str)]) -> &mut Self {
-        for run in &mut self.seen.runs {
-            let run = Arc::make_mut(run);
-            if !is_open(run) {
-                continue;
-            }
-            let outcome = |host: &str| {
-                fails.iter().find(|it| it.0 == host).map_or("Ok", |it| it.1).to_owned()
-            };
-            let hosts: Vec<Value> = run
-                .spec
-                .hosts
-                .iter()
-                .map(|it| json!({ "name": it.name, "result": outcome(&it.name) }))
-                .collect();
-            let all_good = hosts.iter().all(|it| it["result"] == "Ok");
-            let status = json!({
-                "JobStatus": if all_good { "Succeeded" } else { "Failed" },
-                "hosts": hosts,
-                "completionTime": self.now.to_string(),
-            });
-            run.status = Some(serde_json::from_value(status).unwrap());
-        }
+        end_all(&mut self.seen.runs, self.now, |_, host| {
+            fails.iter().find(|it| it.0 == host).map_or("Ok", |it| it.1)
+        });
         self
     }
 
@@ -311,10 +260,9 @@ impl World {
         panic!("no end");
     }
 
+    #[track_caller]
     fn condition(&self, node: usize, type_: &str) -> (String, String) {
-        let status = self.seen.nodes[node].status.as_ref().unwrap();
-        let found = find(&status.conditions, type_).unwrap();
-        (format!("{:?}", found.status), found.reason.clone())
+        told::condition(self.seen.nodes[node].conditions(), type_)
     }
 
     /// The same, after the passes.
@@ -324,14 +272,11 @@ impl World {
     }
 
     fn role_condition(&self, type_: &str) -> (String, String) {
-        let status = self.seen.role.as_ref().unwrap().status.as_ref().unwrap();
-        let found = find(&status.conditions, type_).unwrap();
-        (format!("{:?}", found.status), found.reason.clone())
+        told::condition(self.role_conditions(), type_)
     }
 
     fn role_reason(&self, type_: &str) -> Option<String> {
-        let status = self.seen.role.as_ref()?.status.as_ref()?;
-        find(&status.conditions, type_).map(|it| it.reason.clone())
+        find(self.role_conditions(), type_).map(|it| it.reason.clone())
     }
 
     fn role(&mut self) -> &mut Role {
@@ -343,35 +288,26 @@ impl World {
     }
 
     fn role_message(&self) -> String {
-        let status = self.seen.role.as_ref().unwrap().status.as_ref().unwrap();
-        find(&status.conditions, "Ready").unwrap().message.clone()
+        told::message(self.role_conditions(), "Ready")
+    }
+
+    fn template(&mut self) -> &mut NodeSection {
+        self.role().spec.node_template.as_mut().unwrap()
+    }
+
+    fn strategy(&mut self) -> &mut DeployStrategy {
+        self.role().spec.deploy_strategy.as_mut().unwrap()
     }
 
     fn set_var(&mut self, value: &str) -> &mut Self {
-        let role = Arc::make_mut(self.seen.role.as_mut().unwrap());
-        let template = role.spec.node_template.as_mut().unwrap();
-        template.ansible_vars.insert("greeting".into(), json!(value));
+        self.template().ansible_vars.insert("greeting".into(), json!(value));
         self
     }
 
     fn set_deploy(&mut self, deploy: bool) -> &mut Self {
-        self.role().spec.deploy_strategy.as_mut().unwrap().deploy = Some(deploy);
+        self.strategy().deploy = Some(deploy);
         self
     }
-}
-
-fn is_open(run: &AnsibleEe) -> bool {
-    let status = run.status.as_ref().and_then(|it| it.job_status);
-    !matches!(status, Some(JobStatus::Succeeded | JobStatus::Failed))
-}
-
-/// The runs among these writes.
-fn runs(writes: &[String]) -> Vec<&str> {
-    writes.iter().map(String::as_str).filter(|it| it.starts_with("run ")).collect()
-}
-
-fn is(status: &str, reason: &str) -> (String, String) {
-    (status.into(), reason.into())
 }
 
 #[test]
@@ -383,7 +319,7 @@ fn setup_and_deployment_are_told_as_upstream_tells_them() {
     // The inventory needs no content of the key.
     assert_eq!(world.condition(0, "SetupReady"), is("True", "Ready"));
     let address = |world: &mut World, to: Option<&str>| {
-        let spec = &mut Arc::make_mut(&mut world.seen.nodes[0]).spec;
+        let spec = &mut world.node(0).spec;
         (spec.ansible_host, spec.host_name) = (to.map(str::to_owned), to.map(str::to_owned));
     };
     address(&mut world, None);
@@ -407,7 +343,7 @@ fn a_role_without_nodes_says_that_nothing_is_run_and_is_not_deployed() {
     let mut world = World::new();
     world.seen.nodes.clear();
     world.settle();
-    assert!(world.role_message().contains("nothing is run"), "{}", world.role_message());
+    world.role_says(&["nothing is run"]);
     assert_eq!(world.seen.role.as_ref().unwrap().status.as_ref().unwrap().deployed, None);
 }
 
@@ -445,15 +381,11 @@ fn two_hosts_share_each_run_and_become_ready() {
 #[test]
 fn a_host_that_is_being_deployed_says_where_it_began_and_who_tells_more() {
     let mut world = World::new().at_rest();
-    let told = |world: &World| {
-        let conditions = &world.seen.nodes[0].status.as_ref().unwrap().conditions;
-        find(conditions, "Ready").unwrap().message.clone()
-    };
     let words = "Services are being deployed to this host, beginning with install-os; kubectl edpm \
                  status n0 shows which one runs now.";
-    assert_eq!(told(&world), words);
+    assert_eq!(world.message(0, "Ready"), words);
     world.finish(&[]).settle();
-    assert_eq!(told(&world), words, "a further service costs no write");
+    assert_eq!(world.message(0, "Ready"), words, "a further service costs no write");
 }
 
 #[test]
@@ -509,12 +441,11 @@ fn an_input_that_is_changed_back_before_a_run_leaves_the_host_up_to_date() {
 fn a_missing_data_plane_is_an_alarm_only_for_a_role_that_leaves_the_deployment_to_it() {
     for (deploy, severity) in [(None, Severity::Warning), (Some(true), Severity::Info)] {
         let mut world = World::new();
-        let role = Arc::make_mut(world.seen.role.as_mut().unwrap());
+        let role = world.role();
         role.spec.data_plane = Some("plane".into());
         role.spec.deploy_strategy.as_mut().unwrap().deploy = deploy;
         world.settle();
-        let status = world.seen.role.as_ref().unwrap().status.as_ref().unwrap();
-        let found = find(&status.conditions, "DataPlaneFound").unwrap();
+        let found = find(world.role_conditions(), "DataPlaneFound").unwrap();
         assert_eq!(found.severity, Some(severity));
     }
 }
@@ -522,13 +453,13 @@ fn a_missing_data_plane_is_an_alarm_only_for_a_role_that_leaves_the_deployment_t
 #[test]
 fn a_role_follows_its_data_plane_where_it_says_nothing_itself() {
     let mut world = World::new();
-    let role = Arc::make_mut(world.seen.role.as_mut().unwrap());
+    let role = world.role();
     role.spec.data_plane = Some("plane".into());
     role.spec.deploy_strategy = None;
     assert_eq!(world.settled(0, "Ready"), is("False", "NotRequested"));
     assert_eq!(world.role_condition("DataPlaneFound"), is("False", "DataPlaneNotFound"));
     let spec = json!({ "deployStrategy": { "deploy": true } });
-    world.seen.data_plane = Some(Arc::new(object("OpenStackDataPlane", "plane", &spec)));
+    world.seen.data_plane = Some(Arc::new(objects::new(NAMESPACE, "plane", &spec)));
     assert!(world.settle().contains(&"run install-os on n0,n1".to_owned()));
     assert_eq!(world.role_condition("DataPlaneFound"), is("True", "Found"));
     world.deploy();
@@ -601,7 +532,7 @@ fn an_edit_that_cannot_be_deployed_is_never_ready_and_runs_nothing_when_it_can()
     type Change = fn(&mut World);
     let edits: [Change; 2] = [
         |it| Arc::make_mut(&mut it.seen.nodes[0]).metadata.generation = Some(2),
-        |it| Arc::make_mut(it.seen.role.as_mut().unwrap()).metadata.generation = Some(2),
+        |it| it.role().metadata.generation = Some(2),
     ];
     for edit in edits {
         let mut world = World::deployed();
@@ -633,7 +564,7 @@ fn an_edit_that_nobody_wants_deployed_leaves_a_deployed_host_ready() {
     let mut world = World::deployed();
     world.set_deploy(false);
     world.seen.sources.clear();
-    Arc::make_mut(&mut world.seen.nodes[0]).metadata.generation = Some(2);
+    world.node(0).metadata.generation = Some(2);
     assert_eq!(world.settled(0, "Ready"), is("True", "Ready"));
 }
 
@@ -641,7 +572,7 @@ fn an_edit_that_nobody_wants_deployed_leaves_a_deployed_host_ready() {
 fn an_edit_whose_variables_are_missing_is_neither_ready_nor_up_to_date() {
     let mut world = World::deployed();
     let from = json!({ "ansibleVarsFrom": [{ "configMapRef": { "name": "gone" } }] });
-    let node = Arc::make_mut(&mut world.seen.nodes[0]);
+    let node = world.node(0);
     node.spec.node = Some(serde_json::from_value(from).unwrap());
     node.metadata.generation = Some(2);
     assert_eq!(world.settled(0, "Ready"), is("False", "VariablesNotFound"));

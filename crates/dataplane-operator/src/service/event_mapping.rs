@@ -23,8 +23,7 @@ pub fn map_events(queue: &Arc<WorkQueue>, caches: &Arc<Caches>) {
     services.watches(&caches.exposed, |_, exposed| owner_keys::<Service>(exposed));
     services.watches(&caches.slices, |_, slice| owner_keys::<Service>(slice));
     services.watches(&hosts.roles, |caches, role| {
-        let concerned = concerned(caches, &namespace(role), &role.spec.services);
-        [concerned, missing(caches, &namespace(role))].concat()
+        with_missing(caches, &namespace(role), &role.spec.services)
     });
     services.watches(&hosts.nodes, |caches, node| {
         if node.node_set().is_some() {
@@ -32,16 +31,14 @@ pub fn map_events(queue: &Arc<WorkQueue>, caches: &Arc<Caches>) {
         }
         let namespace = namespace(node);
         let Some(role) = &node.spec.role else {
-            let concerned = concerned(caches, &namespace, &node.spec.services);
-            return [concerned, missing(caches, &namespace)].concat();
+            return with_missing(caches, &namespace, &node.spec.services);
         };
         // The role has enqueued the missing default services.
         let role = caches.hosts.roles.get(&Key::new(&namespace, role));
         role.map(|it| concerned(caches, &namespace, &it.spec.services)).unwrap_or_default()
     });
     services.watches(&hosts.node_sets, |caches, set| {
-        let concerned = concerned(caches, &namespace(set), &set.spec.services);
-        [concerned, missing(caches, &namespace(set))].concat()
+        with_missing(caches, &namespace(set), &set.spec.services)
     });
     caches.sources.on_change(SERVICE, services.handler(|_, reader| [reader]));
 }
@@ -62,8 +59,9 @@ fn is_reported_unused(service: &Service) -> bool {
     found.is_some_and(|it| it.reason == reasons::service::NOT_USED.word)
 }
 
-/// Returns the default services that are missing in a namespace.
-fn missing(caches: &Caches, namespace: &str) -> Vec<Key> {
+/// Returns the same, and the default services that are missing in the namespace.
+fn with_missing(caches: &Caches, namespace: &str, listed: &[String]) -> Vec<Key> {
     let keys = default_services::names().map(|it| Key::new(namespace, it));
-    keys.filter(|it| caches.services.get(it).is_none()).collect()
+    let missing = keys.filter(|it| caches.services.get(it).is_none());
+    concerned(caches, namespace, listed).into_iter().chain(missing).collect()
 }

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use kube::{Resource, ResourceExt};
 use operator_core::data_sources::{NamedSource, SourceRef, sources_of};
 use operator_core::finalizers::is_terminating;
 use operator_core::object_key::Key;
@@ -84,16 +83,12 @@ fn is_to_be_made(caches: &Caches, key: &Key) -> bool {
 
 /// Returns for each object of the namespace that has services whether it lists this one.
 fn lists(caches: &Caches, key: &Key) -> Vec<bool> {
-    let roles = caches.hosts.roles.all();
-    let nodes = caches.hosts.nodes.all();
-    let of_roles = roles.iter().filter(|it| is_here(&***it, key)).map(|it| &it.spec.services);
-    let alone = nodes.iter().filter(|it| is_here(&***it, key) && it.spec.role.is_none());
-    let sets = caches.hosts.node_sets.all();
-    let of_sets = sets.iter().filter(|it| is_here(&***it, key)).map(|it| &it.spec.services);
+    let roles = caches.hosts.roles.in_namespace(&key.namespace);
+    let nodes = caches.hosts.nodes.in_namespace(&key.namespace);
+    let sets = caches.hosts.node_sets.in_namespace(&key.namespace);
+    let of_roles = roles.iter().filter(|it| !is_terminating(&***it)).map(|it| &it.spec.services);
+    let alone = nodes.iter().filter(|it| !is_terminating(&***it) && it.spec.role.is_none());
+    let of_sets = sets.iter().filter(|it| !is_terminating(&***it)).map(|it| &it.spec.services);
     let all = of_roles.chain(alone.map(|it| &it.spec.services)).chain(of_sets);
     all.map(|it| it.contains(&key.name)).collect()
-}
-
-fn is_here<K: Resource>(object: &K, key: &Key) -> bool {
-    object.namespace().as_ref() == Some(&key.namespace) && !is_terminating(object)
 }

@@ -14,6 +14,8 @@ use operator_core::plan::{EventDraft, Step, Write};
 use operator_core::rejected_write::RejectedWrite;
 use serde_json::{Value, json};
 use testkit::golden::recorded;
+use testkit::objects::named;
+use testkit::passes::to_rest;
 
 use super::decide::decide;
 use super::observed::Observed;
@@ -52,13 +54,8 @@ impl World {
 
     fn of(spec: &Value) -> Self {
         let mut world = Self::without("own");
-        let object = json!({
-            "apiVersion": "dataplane.openstack.org/v1beta1",
-            "kind": "OpenStackDataPlaneService",
-            "metadata": { "name": "own", "namespace": "ns", "uid": "u", "generation": 1 },
-            "spec": spec,
-        });
-        world.seen.service = Some(Arc::new(serde_json::from_value(object).unwrap()));
+        let fields = json!({ "metadata": { "uid": "u", "generation": 1 }, "spec": spec });
+        world.seen.service = Some(Arc::new(named("ns", "own", fields)));
         world
     }
 
@@ -77,14 +74,12 @@ impl World {
 
     /// Runs passes until nothing is written any more.
     fn settle(&mut self) -> Vec<String> {
-        for _ in 0..5 {
-            let plan = recorded(decide(&self.seen, None, Timestamp::UNIX_EPOCH));
-            if plan.steps.is_empty() {
-                return std::mem::take(&mut self.writes);
-            }
-            plan.steps.iter().for_each(|it| self.take(it));
-        }
-        panic!("it does not settle: {:?}", self.writes);
+        let pass = |it: &mut Self| {
+            let plan = recorded(decide(&it.seen, None, Timestamp::UNIX_EPOCH));
+            plan.steps.iter().for_each(|step| it.take(step));
+        };
+        to_rest(self, |it| it.writes.clone(), pass);
+        std::mem::take(&mut self.writes)
     }
 
     fn take(&mut self, step: &Step) {

@@ -223,12 +223,9 @@ def deleted(the_set):
 
 def bring(resource_class, name="compute-0", the_set="set-1", **more):
     """The task to bring a machine of that class into service for a host."""
-    network = {
-        "links": [{"id": "nic", "mtu": 1500, "kind": {"mac": "52:54:00:aa:bb:cc"}}],
-        "networks": [{"link": "nic", "address": "192.0.2.10/24", "gateway": "192.0.2.1"}],
-    }
-    users = [{"name": "cloud-admin", "authorizedKeys": [KEY]}]
-    host = {"hostName": name, "users": users, "network": network}
+    network = {"uplink": {"card": "eno1"}, "mtu": 1500, "address": "192.0.2.10/24", "gateway": "192.0.2.1"}
+    user = {"name": "cloud-admin", "authorizedKeys": [KEY]}
+    host = {"hostName": name, "user": user, "network": network}
     task = {"set": the_set, "host": host, "machine": {"resourceClass": resource_class}, "attempts": 2}
     return {"bring": task | more}
 

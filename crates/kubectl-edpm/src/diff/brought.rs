@@ -43,7 +43,7 @@ pub(super) fn of_service(changes: &Changes, given: &ServiceSources, paint: Paint
     };
     let service = given.service.metadata.name.as_deref().unwrap_or_default();
     let comes = |it: &&File| {
-        let object = it.object.kind.title(&it.object.name);
+        let object = it.object.kind.title(&it.object.key.name);
         names.contains(&format!("{object} of service {service}"))
     };
     let coming = files.iter().filter(comes);
@@ -109,6 +109,17 @@ fn keys(input: &str) -> &'static [&'static str] {
         "address" => &["my_ip"],
         "keystoneAuthURL" => &["auth_url", "auth_endpoint"],
         "serviceUser" => &["username"],
+        // Beside it there are neither user nor project, which come back without it.
+        "ACID" => &[
+            "auth_type",
+            "application_credential_id",
+            "username",
+            "password",
+            "user_domain_name",
+            "project_name",
+            "project_domain_name",
+        ],
+        "ACSecret" => &["application_credential_secret"],
         "transport_url" => &["transport_url", "ssl_ca_file"],
         "ServicePassword" => &["password"],
         "RegionName" => &["region_name", "os_region_name", "barbican_region_name"],

@@ -4,11 +4,10 @@
 use std::collections::BTreeMap;
 
 use api::conditions::{ConditionStatus, READY};
+use api::dataplane::condition_types::UP_TO_DATE;
 use operator_core::hash;
 use serde_json::json;
 
-use crate::cluster::Read;
-use crate::conditions::UP_TO_DATE;
 use crate::host::Host;
 use crate::option_sources::Options;
 use crate::stage::{Phase, Stage};
@@ -98,21 +97,15 @@ fn present(options: &Options<'_>) -> BTreeMap<String, Option<String>> {
     let spec = &options.compute.spec;
     let digest =
         |text: Option<&String>| text.filter(|it| !it.is_empty()).map(|it| hash::short(&json!(it)));
-    let mut digests = BTreeMap::from([
-        ("customServiceConfig".to_owned(), digest(spec.custom_service_config.as_ref())),
-        (
-            "novaComputeContainerImage".to_owned(),
-            digest(spec.nova_compute_container_image.as_ref()),
-        ),
-        (
-            "novaLibvirtContainerImage".to_owned(),
-            digest(spec.nova_libvirt_container_image.as_ref()),
-        ),
-    ]);
-    if let Some(default) = &options.default_config
-        && let Read::Found((_, text)) = &default.text
-    {
-        digests.insert(format!("ConfigMap {}", default.name), digest(Some(text)));
-    }
-    digests
+    let fields = [
+        ("customServiceConfig", &spec.custom_service_config),
+        ("novaComputeContainerImage", &spec.nova_compute_container_image),
+        ("novaLibvirtContainerImage", &spec.nova_libvirt_container_image),
+    ];
+    let fields = fields.map(|(name, text)| (name.to_owned(), digest(text.as_ref())));
+    let default = options.default_config.as_ref().and_then(|it| {
+        let (_, text) = it.text.found()?;
+        Some((format!("ConfigMap {}", it.name), digest(Some(text))))
+    });
+    fields.into_iter().chain(default).collect()
 }

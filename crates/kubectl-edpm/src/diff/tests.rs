@@ -1,15 +1,17 @@
 //! Tests of `diff`, on a compute whose options differ in every way.
 
 use api::conditions::ConditionStatus;
+use api::dataplane::condition_types::UP_TO_DATE;
 use api::dataplane::{RunState, Service};
 use api::nova::Management;
-use operator_core::data_sources::sources_of;
+use k8s_openapi::ByteString;
+use nova_config::conf::DEFAULT_FILE;
 
 use super::changes::listed;
 use super::*;
-use crate::conditions::UP_TO_DATE;
+use crate::cluster::Read;
 use crate::config_files::Content;
-use crate::option_sources::ServiceSources;
+use crate::option_sources::DefaultConfig;
 use crate::snapshot::Snapshot;
 use crate::testdata;
 
@@ -36,14 +38,8 @@ fn deployed() -> Snapshot {
 
 fn told(snapshot: &Snapshot, rendered_custom: &str) -> String {
     let host = snapshot.host("openstack", "edpm-compute-0").unwrap();
-    text(&host, Some(&ConfigPath::Compute(&options(snapshot, rendered_custom))), Paint::default())
-}
-
-#[test]
-fn a_host_that_is_up_to_date_has_no_difference() {
-    let snapshot = deployed();
-    let custom = snapshot.computes[0].spec.custom_service_config.clone().unwrap();
-    assert_eq!(told(&snapshot, &custom), "");
+    let road = ConfigPath::Compute(Box::new(options(snapshot, rendered_custom)));
+    text(&host, Some(&road), Paint::default())
 }
 
 #[test]
@@ -71,6 +67,33 @@ fn what_has_run_with_the_new_inputs_is_not_said_to_run_again() {
     snapshot.computes[0].metadata.generation = Some(99);
     let text = told(&snapshot, CUSTOM);
     assert!(text.contains("services that would run: nova, nova-registered\n"), "{text}");
+}
+
+#[test]
+fn an_application_credential_that_changes_shows_the_options_that_log_in_with_it() {
+    let mut snapshot = deployed();
+    let custom = snapshot.computes[0].spec.custom_service_config.clone().unwrap();
+    let conditions = &mut snapshot.computes[0].status.as_mut().unwrap().conditions;
+    let told = conditions.iter_mut().find(|it| it.type_ == UP_TO_DATE).unwrap();
+    let inputs = "Secret nova-cell1 ACID, Secret nova-cell1 ACSecret";
+    (told.status, told.message) =
+        (ConditionStatus::False, format!("Changed since the last deployment: {inputs}."));
+    let mut options = options(&snapshot, &custom);
+    let Read::Found(secret) = &mut options.secret else { panic!("it is rendered") };
+    let rendered = "[placement]\nauth_type = v3applicationcredential\napplication_credential_id = \
+                    i\napplication_credential_secret = s\n";
+    let rendered = ByteString(rendered.into());
+    secret.data.as_mut().unwrap().insert("01-nova.conf".to_owned(), rendered);
+    let host = snapshot.host("openstack", "edpm-compute-0").unwrap();
+    let text = text(&host, Some(&ConfigPath::Compute(Box::new(options))), Paint::default());
+    for words in [
+        "services that would run: nova, nova-registered\n",
+        "> [placement] auth_type = v3applicationcredential\n",
+        "> [placement] application_credential_id = ********\n",
+        "> [placement] application_credential_secret = ********\n",
+    ] {
+        assert!(text.contains(words), "{words} is not in: {text}");
+    }
 }
 
 #[test]
@@ -130,6 +153,12 @@ fn each_service_of_a_compute_has_inputs_of_its_own() {
     assert_eq!(services(&["customServiceConfig"]), "nova nova-registered");
     assert_eq!(services(&["novaLibvirtContainerImage"]), "libvirt nova-registered");
     assert_eq!(services(&["redeploy"]), "libvirt nova nova-registered");
+    assert_eq!(services(&["Secret cert-libvirt-n0"]), "libvirt nova-registered");
+    for of_nova in
+        ["Secret nova-cell1 ACID", "defaultConfigOverwrite policy.yaml", "nova-migration-ssh-key"]
+    {
+        assert_eq!(services(&[of_nova]), "nova nova-registered", "{of_nova}");
+    }
 }
 
 #[test]
@@ -145,18 +174,11 @@ fn a_host_of_a_node_set_is_told_what_concerns_it_and_which_options_come() {
     };
     let service: Service = testdata::only("OpenStackDataPlaneService");
     let content = Content::of_config_map(&testdata::only("ConfigMap"), "openstack");
-    let source = sources_of(&service.spec).remove(1);
-    let given = ServiceSources {
-        service,
-        sources: vec![(source, Read::Found(content))],
-        beside: vec![],
-        is_listed: true,
-        conflicting_service: None,
-        absent: vec![],
-    };
+    let given = testdata::given(service, [Read::Missing, Read::Found(content)]);
+    let road = ConfigPath::Service(Box::new(given));
     let told = |snapshot: &Snapshot, name: &str| {
         let host = snapshot.host("openstack", name).unwrap();
-        text(&host, Some(&ConfigPath::Service(&given)), Paint::default())
+        text(&host, Some(&road), Paint::default())
     };
     assert_eq!(told(&snapshot, "edpm-compute-5"), "");
     change(

@@ -1,8 +1,6 @@
 //! The write that requests another attempt: an annotation, or another deployment.
 
 use api::dataplane::Deployment;
-use api::dataplane::node::REDEPLOY as NODE_REDEPLOY;
-use nova_config::annotations::REDEPLOY;
 
 /// A write that requests another attempt.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,22 +25,4 @@ pub enum Target {
     Node,
     /// A compute: libvirt and nova-compute.
     Compute,
-}
-
-impl Target {
-    /// Returns the annotation that requests another attempt.
-    pub fn annotation(self) -> &'static str {
-        match self {
-            Self::Node => NODE_REDEPLOY,
-            Self::Compute => REDEPLOY,
-        }
-    }
-
-    /// Returns the kind as kubectl prints it.
-    pub fn printed(self) -> &'static str {
-        match self {
-            Self::Node => "openstackdataplanenode.dataplane.openstack.org",
-            Self::Compute => "novaexternalcompute.nova.openstack.org",
-        }
-    }
 }

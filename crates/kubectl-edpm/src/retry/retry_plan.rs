@@ -10,12 +10,12 @@ use api::dataplane::{Deployment, Node};
 use kube::ResourceExt;
 
 use super::order::Order;
+use crate::conditions::said;
 use crate::deployments::{is_last, waiting};
 use crate::error::{Error, Result};
 use crate::host::{Host, Step};
 use crate::kinds::DEPLOYMENT;
 use crate::object_meta::place;
-use crate::run::owner_of;
 use crate::snapshot::Snapshot;
 
 /// The length of the name prefix: the API server appends five characters, and names of deployments
@@ -40,8 +40,7 @@ pub(super) fn of_host(host: &Host<'_>, is_forced: bool) -> Result<Order> {
         return Ok(like(namespace, place(deployment).1, &deployment.spec, sets, &limit));
     }
     if !is_forced {
-        let ready = stage.condition(READY);
-        let why = ready.map(|it| format!(" ({}: {})", it.reason, it.message)).unwrap_or_default();
+        let why = stage.condition(READY).map(|it| format!(" ({})", said(it))).unwrap_or_default();
         return Err(Error::message(format!(
             "no deployment has failed on {}{why}; --force creates one of all services of {set} there",
             host.name
@@ -50,14 +49,14 @@ pub(super) fn of_host(host: &Host<'_>, is_forced: bool) -> Result<Order> {
     Ok(like(namespace, set, &DeploymentSpec::default(), sets, &limit))
 }
 
-/// Returns a deployment for the hosts that failed in a run, or for all of its hosts if none did.
+/// Returns a deployment for hosts of a run, whose owner is a deployment.
 pub(super) fn of_run(
     caches: &Snapshot,
     namespace: &str,
     run: &AnsibleEe,
-    failed: Vec<String>,
+    owner: &str,
+    hosts: Vec<String>,
 ) -> Result<Vec<Order>> {
-    let owner = owner_of(run).map(|it| it.1).unwrap_or_default();
     let deployment = caches.deployments.iter().find(|it| place(*it) == (namespace, owner));
     let Some(deployment) = deployment else {
         return Err(Error::message(format!(
@@ -71,9 +70,7 @@ pub(super) fn of_run(
              status"
         )));
     }
-    let all = || run.spec.hosts.iter().map(|it| it.name.clone()).collect();
-    let hosts: BTreeSet<String> =
-        if failed.is_empty() { all() } else { failed.into_iter().collect() };
+    let hosts: BTreeSet<String> = hosts.into_iter().collect();
     let of_hosts: BTreeSet<&str> = caches
         .nodes
         .iter()

@@ -1,10 +1,11 @@
 //! The steps for a compute: its configuration as written, and the Secret rendered from it.
 
 use api::conditions::{Condition, ConditionStatus};
+use api::dataplane::condition_types::UP_TO_DATE;
 use kube::ResourceExt;
 use nova_config::conditions::SERVICE_CONFIG_READY;
 use nova_config::conf::{DEFAULT_FILE, OVERRIDE_FILE};
-use nova_config::oslo::{Entry, parse};
+use nova_config::oslo::parse;
 use nova_config::rendered_secret::compute_secret_name;
 use nova_config::services::NOVA;
 
@@ -13,7 +14,7 @@ use super::inputs::TraceInputs;
 use super::occurrences::{places, winners};
 use super::trace_step::{Mark, TraceStep};
 use crate::cluster::Read;
-use crate::conditions::{OPERATOR_CHANGED, UP_TO_DATE};
+use crate::conditions::{OPERATOR_CHANGED, because};
 use crate::config_files::{File, files};
 use crate::diff::changes::differing;
 use crate::host::{Progress, Step};
@@ -42,14 +43,14 @@ fn written(seen: &TraceInputs<'_>, options: &Options<'_>, named: &OptionNames) -
     let mut add = |lines: &mut Vec<String>, place: &str, text: &str| {
         let entries = parse(text).0;
         lines.extend(places(place, &entries, named));
-        found.extend(named.entries(&entries).into_iter().map(|it| it.value.clone()));
+        found.extend(named.values(&entries));
     };
     if let Some(default) = &options.default_config {
         let object = format!("ConfigMap {namespace}/{}", default.name);
         match &default.text {
             Read::Found((key, text)) => add(&mut lines, &format!("{object}, key {key}"), text),
             Read::Missing => {
-                lines.push(format!("{object}, which the role names, has no such text"));
+                lines.push(format!("{object}, which the node or its role names, has no such text"));
             }
             Read::Refused(why) => {
                 mark = Mark::Unknown;
@@ -78,8 +79,7 @@ fn in_secret(
     let step = |mark, lines| TraceStep { name: "rendered", mark, lines };
     match &options.secret {
         Read::Missing => {
-            let why = seen.stage.condition(SERVICE_CONFIG_READY);
-            let why = why.map(|it| format!(": {}: {}", it.reason, it.message)).unwrap_or_default();
+            let why = because(seen.stage.condition(SERVICE_CONFIG_READY));
             return step(Mark::NotYet, vec![format!("{object} does not exist{why}")]);
         }
         Read::Refused(why) => {
@@ -102,26 +102,17 @@ fn behind(
     rendered: &[File],
     named: &OptionNames,
 ) -> Vec<String> {
-    let custom = options.compute.spec.custom_service_config.as_deref();
-    let default = options.default_config.as_ref().and_then(|it| it.text.found());
-    let texts = [
-        Some((OVERRIDE_FILE, custom.unwrap_or_default())),
-        default.map(|(_, text)| (DEFAULT_FILE, text.as_str())),
-    ];
-    let values = |entries: &[Entry]| -> Vec<String> {
-        named.entries(entries).into_iter().map(|it| it.value.clone()).collect()
-    };
     let is_behind = |(file, text): &(&str, &str)| {
         let of_file = rendered.iter().find(|it| it.name == *file);
-        values(of_file.map(|it| it.entries.as_slice()).unwrap_or_default())
-            != values(&parse(text).0)
+        named.values(of_file.map(|it| it.entries.as_slice()).unwrap_or_default())
+            != named.values(&parse(text).0)
     };
     let why =
         seen.stage.condition(SERVICE_CONFIG_READY).filter(|it| it.status != ConditionStatus::True);
-    let why = why.map(|it| format!(": {}: {}", it.reason, it.message)).unwrap_or_default();
+    let why = because(why);
     let difference =
         |(file, _): (&str, &str)| format!("{file} is not rendered from what was written{why}");
-    texts.into_iter().flatten().filter(is_behind).map(difference).collect()
+    options.written().into_iter().filter(is_behind).map(difference).collect()
 }
 
 /// Whether the deciding texts are those of the last deployment, or of the one in progress.

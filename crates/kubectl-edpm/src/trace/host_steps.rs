@@ -14,61 +14,56 @@ const ON_HOST: &str = "/var/lib/openstack/config/nova";
 const IN_CONTAINER: &str = "/etc/nova/nova.conf.d";
 
 pub(super) fn on_host(seen: &TraceInputs<'_>, effective: &EffectiveEntry<'_>) -> TraceStep {
-    let step = |mark, line| TraceStep { name: "host", mark, lines: vec![line] };
     let host = seen.host.name;
-    if let Some(answer) = seen.said().filter(|it| !it.folder.is_empty()) {
-        let place = |it: &str| format!("{host}: {}/{it}", answer.folder);
-        let Some(file) = effective.file() else {
-            return step(Mark::Ok, format!("{host}: no file in {} sets it", answer.folder));
-        };
-        let (mark, line) = compared(&place(&file.name), answer.on_host(&file.name), &file.digest);
-        return step(mark, line);
-    }
-    if !effective.file_steps.is_deployed {
-        let recorded = effective.progress.as_ref().and_then(|it| it.recorded);
-        let line = if recorded.is_some_and(|it| it.deployed_hash.is_some()) {
-            "the host has the files of an earlier deployment; an earlier text may have had the \
-             option already"
-        } else {
-            "no deployment has reached the host yet"
-        };
-        return step(Mark::NotYet, line.to_owned());
-    }
-    let line = match effective.file() {
-        Some(file) => format!("{host}: {ON_HOST}/{}, put there by the run", file.name),
-        None => format!("{host}: no file in {ON_HOST} sets it"),
+    let answer = seen.said().filter(|it| !it.folder.is_empty());
+    let (mark, line) = match (answer, effective.file()) {
+        (Some(answer), Some(file)) => {
+            let place = format!("{host}: {}/{}", answer.folder, file.name);
+            compared(&place, answer.on_host(&file.name), &file.digest)
+        }
+        (Some(answer), None) => (Mark::Ok, format!("{host}: no file in {} sets it", answer.folder)),
+        (None, _) if !effective.file_steps.is_deployed => {
+            let recorded = effective.progress.as_ref().and_then(|it| it.recorded);
+            let line = if recorded.is_some_and(|it| it.deployed_hash.is_some()) {
+                "the host has the files of an earlier deployment; an earlier text may have had the \
+                 option already"
+            } else {
+                "no deployment has reached the host yet"
+            };
+            (Mark::NotYet, line.to_owned())
+        }
+        (None, Some(file)) => {
+            (Mark::Ok, format!("{host}: {ON_HOST}/{}, put there by the run", file.name))
+        }
+        (None, None) => (Mark::Ok, format!("{host}: no file in {ON_HOST} sets it")),
     };
-    step(Mark::Ok, line)
+    TraceStep { name: "host", mark, lines: vec![line] }
 }
 
 pub(super) fn in_container(seen: &TraceInputs<'_>, effective: &EffectiveEntry<'_>) -> TraceStep {
-    let step = |mark, line| TraceStep { name: "container", mark, lines: vec![line] };
-    if let Some(answer) = seen.said() {
-        if let Some(why) = answer.not_running() {
-            return step(Mark::NotYet, format!("nova_compute: {why}"));
+    let answer = seen.said();
+    let (mark, line) = if let Some(why) = answer.and_then(Answer::not_running) {
+        (Mark::NotYet, format!("nova_compute: {why}"))
+    } else if let Some(answer) = answer.filter(|it| it.asked.files.is_empty()) {
+        let why = answer.problem().unwrap_or("it was not reported");
+        (Mark::Unknown, format!("nova_compute: {why}"))
+    } else {
+        match (answer, effective.file()) {
+            (None, _) if !effective.file_steps.is_deployed => {
+                (Mark::NotYet, "its container was not started with it yet".to_owned())
+            }
+            (_, None) => (Mark::Ok, format!("nova_compute: no file in {IN_CONTAINER} sets it")),
+            (Some(answer), Some(file)) => blocked(answer, &file.name, &file.digest),
+            (None, Some(file)) => {
+                let place = format!("{IN_CONTAINER}/{}", file.name);
+                (Mark::Ok, format!("nova_compute: {place}, compared by the run"))
+            }
         }
-        if answer.asked.files.is_empty() {
-            let why = answer.problem().unwrap_or("it was not reported");
-            return step(Mark::Unknown, format!("nova_compute: {why}"));
-        }
-        return match effective.file() {
-            Some(file) => blocked(answer, &file.name, &file.digest),
-            None => step(Mark::Ok, format!("nova_compute: no file in {IN_CONTAINER} sets it")),
-        };
-    }
-    if !effective.file_steps.is_deployed {
-        return step(Mark::NotYet, "its container was not started with it yet".to_owned());
-    }
-    let line = match effective.file() {
-        Some(file) => {
-            format!("nova_compute: {IN_CONTAINER}/{}, compared by the run", file.name)
-        }
-        None => format!("nova_compute: no file in {IN_CONTAINER} sets it"),
     };
-    step(Mark::Ok, line)
+    TraceStep { name: "container", mark, lines: vec![line] }
 }
 
-fn blocked(answer: &Answer, name: &str, digest: &str) -> TraceStep {
+fn blocked(answer: &Answer, name: &str, digest: &str) -> (Mark, String) {
     let found = answer.in_container(name);
     let path = found.map_or_else(|| format!("{IN_CONTAINER}/{name}"), |it| it.1.to_owned());
     let (mut mark, mut line) =
@@ -77,7 +72,7 @@ fn blocked(answer: &Answer, name: &str, digest: &str) -> TraceStep {
         mark = Mark::Stale;
         line += ", but was written after nova-compute began, which has not read it";
     }
-    TraceStep { name: "container", mark, lines: vec![line] }
+    (mark, line)
 }
 
 /// Compares the digest prefix of a file with the expected one.
@@ -108,7 +103,7 @@ pub(super) fn process(
         return step(Mark::NotYet, vec!["nova-compute does not run".to_owned()]);
     }
     let (asked, said) = (&answer.asked, &answer.said);
-    let option = named.names.first().map(|it| it.1.as_str()).unwrap_or_default();
+    let option = &named.names[0].1;
     if !said.is_known() {
         let why =
             answer.problem().unwrap_or("its report does not have the option, or did not come");

@@ -28,9 +28,9 @@ pub struct TraceInputs<'a> {
     /// The user's generated manifests, if named.
     pub generated: Option<Generated>,
     /// The Job of the newest run that copies the files, if that run is kept and has one.
-    pub job: Option<Read<Job>>,
+    pub job: Read<Job>,
     /// The pod of that Job.
-    pub pod: Option<Read<Pod>>,
+    pub pod: Read<Pod>,
     /// The answer of the host, or why there is none; `None` without `--ask`.
     pub answer: Option<Result<Answer, String>>,
 }
@@ -74,8 +74,8 @@ impl TraceInputs<'_> {
         named: &OptionNames,
     ) -> TraceStep {
         let Some(asked) = &self.file else { return step };
-        let sets = |it: &&File| it.name == *asked && !named.entries(&it.entries).is_empty();
-        if matches!(step.mark, Mark::Ok) && !files.iter().copied().any(|it| sets(&it)) {
+        let sets = |it: &&File| it.name == *asked && named.is_in(it);
+        if step.mark == Mark::Ok && !files.iter().any(sets) {
             step.mark = Mark::NotYet;
             step.lines.push(format!("no key {asked} sets it"));
         }

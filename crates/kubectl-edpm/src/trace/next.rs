@@ -92,8 +92,7 @@ fn lister<'a>(host: &'a Host<'_>) -> &'a str {
 
 fn run(seen: &TraceInputs<'_>, service: &str) -> String {
     let host = seen.host.name;
-    let progress = seen.host.progress(seen.stage).into_iter().find(|it| it.service == service);
-    let step = progress.map(|it| it.state);
+    let step = seen.host.service(seen.stage, service).map(|it| it.state);
     if matches!(step, Some(Step::Queued | Step::Running)) {
         return format!("wait; kubectl edpm explain {host} shows for what");
     }

@@ -3,6 +3,7 @@
 
 use api::conditions::{READY, find};
 use api::dataplane::Deployment;
+use api::dataplane::condition_types::UP_TO_DATE;
 use api::shared::SourceKind;
 use kube::ResourceExt;
 use operator_core::data_sources::NamedSource as Source;
@@ -12,7 +13,7 @@ use super::inputs::TraceInputs;
 use super::occurrences::places;
 use super::trace_step::{Mark, TraceStep};
 use crate::cluster::Read;
-use crate::conditions::UP_TO_DATE;
+use crate::conditions::said_so_far;
 use crate::config_files::{Content, File};
 use crate::deployments::{is_last, services, waiting};
 use crate::host::Host;
@@ -58,8 +59,7 @@ pub(super) fn generated(
         };
         return step(mark, vec![format!("{origin} does not set it")]);
     }
-    let values = files.iter().flat_map(|it| named.entries(&it.entries));
-    let values: Vec<String> = values.map(|it| it.value.clone()).collect();
+    let values: Vec<String> = files.iter().flat_map(|it| named.values(&it.entries)).collect();
     let step = seen.compared(step(Mark::Ok, lines), &values, named);
     seen.blocked(step, &files, named)
 }
@@ -147,9 +147,5 @@ fn none(host: &Host<'_>, service: &str) -> String {
 }
 
 fn message(deployment: &Deployment) -> String {
-    let ready = find(deployment.conditions(), READY);
-    ready.map_or_else(
-        || "no operator has reconciled it yet".to_owned(),
-        |it| format!("{}: {}", it.reason, it.message),
-    )
+    said_so_far(find(deployment.conditions(), READY))
 }

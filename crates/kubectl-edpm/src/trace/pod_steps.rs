@@ -6,18 +6,20 @@ use std::collections::BTreeMap;
 use api::ansibleee::AnsibleEe;
 use api::conditions::ConditionStatus;
 use api::dataplane::RunState;
+use api::dataplane::condition_types::{DEPLOYMENT_READY, UP_TO_DATE};
 use api::shared::SourceKind;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{KeyToPath, Volume, VolumeMount};
 use kube::ResourceExt;
+use operator_core::data_sources::SourceRef;
 use serde::Deserialize;
 
 use super::file_steps::EffectiveEntry;
 use super::inputs::TraceInputs;
 use super::trace_step::{Mark, TraceStep};
 use crate::cluster::Read;
-use crate::conditions::UP_TO_DATE;
-use crate::config_files::{File, Object};
+use crate::conditions::because;
+use crate::config_files::{File, title};
 use crate::host::Step;
 use crate::logs::job_of;
 
@@ -29,21 +31,16 @@ pub(super) fn run(seen: &TraceInputs<'_>, effective: &EffectiveEntry<'_>) -> Tra
     let step = |mark, lines| TraceStep { name: "run", mark, lines };
     let current = effective.progress.as_ref();
     let Some(current) = current.filter(|it| it.recorded.is_some() || it.run.is_some()) else {
-        let ready = seen.stage.condition("DeploymentReady");
-        let why = ready.map(|it| format!(": {}: {}", it.reason, it.message)).unwrap_or_default();
+        let why = because(seen.stage.condition(DEPLOYMENT_READY));
         return step(Mark::NotYet, vec![format!("service {service} has not run{why}")]);
     };
     let recorded = current.recorded.and_then(|it| it.run.clone());
     let name = current.run.map(ResourceExt::name_any).or(recorded);
-    let mut lines = vec![match (&name, current.run) {
-        (Some(name), Some(_)) => {
-            format!("OpenStackAnsibleEE {name}, service {service}: {}", current.state)
-        }
-        (Some(name), None) => format!(
-            "OpenStackAnsibleEE {name}, service {service}: {}, not kept any more",
-            current.state
-        ),
-        (None, _) => format!("service {service}: {}", current.state),
+    let state = current.state;
+    let kept = if current.run.is_some() { "" } else { ", not kept any more" };
+    let mut lines = vec![match &name {
+        Some(name) => format!("OpenStackAnsibleEE {name}, service {service}: {state}{kept}"),
+        None => format!("service {service}: {state}"),
     }];
     if let Some(waiting) = current.run.and_then(|it| it.status.as_ref()?.waiting_for.as_ref()) {
         lines.push(format!("it waits: {waiting}"));
@@ -62,7 +59,7 @@ pub(super) fn run(seen: &TraceInputs<'_>, effective: &EffectiveEntry<'_>) -> Tra
         return step(Mark::NotYet, lines);
     }
     if let (Some(file), Some(run)) = (effective.file(), current.run) {
-        let title = file.object.title(seen.host.namespace);
+        let title = title(&file.object);
         let Some(path) = mounted(run, file) else {
             lines.push(format!("its extraMounts lack {} of {title}", file.name));
             return step(Mark::NotYet, lines);
@@ -93,16 +90,14 @@ pub(super) fn job(seen: &TraceInputs<'_>, effective: &EffectiveEntry<'_>) -> Tra
         return step(open, line.to_owned());
     };
     let pod = match &seen.pod {
-        Some(Read::Found(pod)) => format!("pod {}", pod.name_any()),
-        Some(Read::Refused(_)) => "a pod that cannot be read".to_owned(),
-        Some(Read::Missing) | None => "its pod is gone".to_owned(),
+        Read::Found(pod) => format!("pod {}", pod.name_any()),
+        Read::Refused(_) => "a pod that cannot be read".to_owned(),
+        Read::Missing => "its pod is gone".to_owned(),
     };
     let job = match &seen.job {
-        Some(Read::Found(job)) => job,
-        Some(Read::Refused(why)) => {
-            return step(open, format!("Job {name} cannot be read: {why}"));
-        }
-        Some(Read::Missing) | None => return step(open, format!("Job {name} is gone")),
+        Read::Found(job) => job,
+        Read::Refused(why) => return step(open, format!("Job {name} cannot be read: {why}")),
+        Read::Missing => return step(open, format!("Job {name} is gone")),
     };
     let Some(file) = effective.file().filter(|_| is_deployed) else {
         return step(
@@ -110,19 +105,14 @@ pub(super) fn job(seen: &TraceInputs<'_>, effective: &EffectiveEntry<'_>) -> Tra
             format!("Job {name}, {pod}"),
         );
     };
-    match mounted_by_job(job, run, file) {
-        Some(path) if Some(&path) == mounted(run, file).as_ref() => {
-            let mut step = step(Mark::Ok, format!("Job {name}, {pod}"));
-            let title = file.object.title(seen.host.namespace);
-            step.lines.push(format!("its volumes put {} of {title} there too", file.name));
-            step
-        }
-        _ => {
-            let title = file.object.title(seen.host.namespace);
-            let line = format!("Job {name}: its volumes lack {} of {title}", file.name);
-            step(Mark::NotYet, line)
-        }
+    let file_name = format!("{} of {}", file.name, title(&file.object));
+    let path = mounted_by_job(job, run, file);
+    if path.is_none() || path != mounted(run, file) {
+        return step(Mark::NotYet, format!("Job {name}: its volumes lack {file_name}"));
     }
+    let mut step = step(Mark::Ok, format!("Job {name}, {pod}"));
+    step.lines.push(format!("its volumes put {file_name} there too"));
+    step
 }
 
 pub(super) fn in_pod(effective: &EffectiveEntry<'_>) -> TraceStep {
@@ -188,7 +178,7 @@ fn mounted_by_job(job: &Job, run: &AnsibleEe, file: &File) -> Option<String> {
 fn path(
     volumes: &[&Volume],
     mounts: &[&VolumeMount],
-    object: &Object,
+    object: &SourceRef,
     key: &str,
 ) -> Option<String> {
     mounts.iter().find_map(|mount| {
@@ -202,13 +192,14 @@ fn path(
 }
 
 /// Returns the file name of an object's key in a volume, or `None` when the volume lacks it.
-fn file_of(volume: &Volume, object: &Object, key: &str) -> Option<String> {
+fn file_of(volume: &Volume, object: &SourceRef, key: &str) -> Option<String> {
+    let name = object.key.name.as_str();
     let items: Option<&Vec<KeyToPath>> = if object.kind == SourceKind::Secret {
         let secret = volume.secret.as_ref()?;
-        (secret.secret_name.as_deref() == Some(&object.name)).then_some(secret.items.as_ref())?
+        (secret.secret_name.as_deref() == Some(name)).then_some(secret.items.as_ref())?
     } else {
         let config_map = volume.config_map.as_ref()?;
-        (config_map.name == object.name).then_some(config_map.items.as_ref())?
+        (config_map.name == name).then_some(config_map.items.as_ref())?
     };
     match items {
         None => Some(key.to_owned()),
@@ -219,13 +210,14 @@ fn file_of(volume: &Volume, object: &Object, key: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use api::yaml;
+    use operator_core::object_key::Key;
 
     use super::*;
 
     fn path_of(volume: &str, mount: &str, kind: SourceKind) -> Option<String> {
         let volume: Volume = yaml::from_str(volume).unwrap();
         let mount: VolumeMount = yaml::from_str(mount).unwrap();
-        let object = Object { kind, name: "o".into() };
+        let object = SourceRef { kind, key: Key::new("ns", "o") };
         path(&[&volume], &[&mount], &object, "k.conf")
     }
 

@@ -2,8 +2,8 @@
 //! and the object that lists it. Hosts of node sets have additional steps: [`node_set`].
 
 use api::conditions::ConditionStatus;
+use api::dataplane::condition_types::UP_TO_DATE;
 use kube::ResourceExt;
-use operator_core::data_sources::NamedSource as Source;
 
 use super::file_steps::FileSteps;
 use super::inputs::TraceInputs;
@@ -12,8 +12,7 @@ use super::occurrences::{places, winners};
 use super::pod_steps::reported;
 use super::trace_step::{Mark, TraceStep};
 use crate::cluster::Read;
-use crate::conditions::UP_TO_DATE;
-use crate::config_files::{File, Object, is_read};
+use crate::config_files::{File, is_read, title};
 use crate::host::Step;
 use crate::kinds::DEPLOYMENT;
 use crate::option_names::OptionNames;
@@ -49,7 +48,7 @@ fn written(seen: &TraceInputs<'_>, given: &ServiceSources, named: &OptionNames) 
     let (namespace, name) = (seen.host.namespace, given.service.name_any());
     let (mut mark, mut lines) = (Mark::Ok, Vec::new());
     for (source, content) in &given.sources {
-        let object = object(source).title(namespace);
+        let object = title(&source.source(namespace));
         match content {
             Read::Found(_) => {}
             Read::Missing if source.is_optional => {
@@ -71,8 +70,7 @@ fn written(seen: &TraceInputs<'_>, given: &ServiceSources, named: &OptionNames) 
         let place = format!("{}, key {}", file.source, file.name);
         lines.extend(places(&place, &file.entries, named));
     }
-    let found = files.iter().flat_map(|it| named.entries(&it.entries));
-    let found: Vec<String> = found.map(|it| it.value.clone()).collect();
+    let found: Vec<String> = files.iter().flat_map(|it| named.values(&it.entries)).collect();
     if found.is_empty() {
         lines.push(format!("it is written nowhere: no ConfigMap or Secret of service {name}"));
     }
@@ -89,7 +87,6 @@ fn service(
     let title =
         format!("OpenStackDataPlaneService {}/{}", seen.host.namespace, given.service.name_any());
     let step = |mark, lines| TraceStep { name: "service", mark, lines };
-    let sets = |it: &&File| !named.entries(&it.entries).is_empty();
     let is_of_set = seen.host.node.node_set().is_some();
     if let Some(absent) = given.absent.first().filter(|_| is_of_set && !given.is_listed) {
         let line = format!(
@@ -102,7 +99,7 @@ fn service(
         let line = format!("{title} does not name {} in spec.dataSources", file.source);
         return step(Mark::NotYet, vec![line]);
     }
-    let ignored = given.files().find(|it| sets(it) && !is_read(&it.name));
+    let ignored = given.files().find(|it| named.is_in(it) && !is_read(&it.name));
     if let Some(file) = ignored.filter(|_| named.winner(files).is_none()) {
         let line = format!(
             "{title} mounts {}, but nova-compute reads *nova*.conf alone and ignores key {}: name \
@@ -146,9 +143,8 @@ fn listed(seen: &TraceInputs<'_>, given: &ServiceSources) -> TraceStep {
 }
 
 fn has_succeeded(seen: &TraceInputs<'_>, given: &ServiceSources) -> bool {
-    let name = given.service.name_any();
-    let progress = seen.host.progress(seen.stage);
-    progress.iter().any(|it| it.service == name && it.state == Step::Succeeded)
+    let progress = seen.host.service(seen.stage, &given.service.name_any());
+    progress.is_some_and(|it| it.state == Step::Succeeded)
 }
 
 /// Whether the run reported the deciding file and all later ones with their current digests.
@@ -160,17 +156,11 @@ fn is_reported(
     winner: Option<&File>,
     files: &[File],
 ) -> Option<bool> {
-    let name = given.service.name_any();
-    let progress = seen.host.progress(seen.stage);
-    let digests = reported(progress.iter().find(|it| it.service == name)?.run?)?;
+    let progress = seen.host.service(seen.stage, &given.service.name_any())?;
+    let digests = reported(progress.run?)?;
     let is_same = |file: &File| digests.get(&file.name) == Some(&file.digest);
     let begin = winner.map(|it| it.name.as_str()).unwrap_or_default();
     let mut later = digests.keys().filter(|it| it.as_str() > begin && is_read(it));
     let is_kept = |name: &String| files.iter().any(|it| it.name == *name && is_same(it));
     Some(winner.is_none_or(is_same) && later.all(is_kept))
-}
-
-/// Returns the object that a source refers to.
-fn object(source: &Source) -> Object {
-    Object { kind: source.kind, name: source.name.clone() }
 }

@@ -24,7 +24,7 @@
 use std::collections::BTreeMap;
 use std::{fmt, str};
 
-use crate::oslo::{Unwritable, Value};
+use crate::oslo::{Unwritable, Value, boolean};
 use crate::transport_url::TransportUrl;
 
 /// Key of nova's password in Keystone.
@@ -158,45 +158,34 @@ pub enum CellFaultReason {
 impl CellView {
     /// Reads a cell; reports all of its faults at once, so that the user can correct them together.
     pub fn read(input: &CellInput<'_>) -> Result<Self, Vec<CellFault>> {
-        let CellInput { keystone_auth_url, service_user, secret, message_bus, is_ca_bundle } =
-            input;
         let mut faults = Faults::default();
+        let view = Self::assemble(input, &mut faults);
+        view.filter(|_| faults.0.is_empty()).ok_or(faults.0)
+    }
+
+    fn assemble(input: &CellInput<'_>, faults: &mut Faults) -> Option<Self> {
+        let CellInput { secret, message_bus, is_ca_bundle, .. } = input;
+        // All keys are read before any `?`, so that no fault hides another.
         let transport_url = faults.required(message_bus, TRANSPORT_URL);
         let parsed = transport_url.as_ref().and_then(|it| {
             let parsed = TransportUrl::parse(it.text());
             faults.accept(message_bus, TRANSPORT_URL, parsed)
         });
-        let view = Self::assemble(
-            (transport_url, parsed),
-            faults.field("spec.keystoneAuthURL", keystone_auth_url),
-            faults.field("spec.serviceUser", service_user),
-            (secret, *is_ca_bundle),
-            &mut faults,
-        );
-        view.filter(|_| faults.0.is_empty()).ok_or(faults.0)
-    }
-
-    fn assemble(
-        (transport_url, message_bus): (Option<Value>, Option<TransportUrl>),
-        keystone_auth_url: Option<Value>,
-        service_user: Option<Value>,
-        (secret, is_ca_bundle): (&SecretView<'_>, fn(&str) -> bool),
-        faults: &mut Faults,
-    ) -> Option<Self> {
-        // All keys are read before any `?`, so that no fault hides another.
+        let keystone_auth_url = faults.field("spec.keystoneAuthURL", input.keystone_auth_url);
+        let service_user = faults.field("spec.serviceUser", input.service_user);
         let password = faults.required(secret, SERVICE_PASSWORD);
         let application_credential = faults.application_credential(secret);
         let region = faults.region(secret);
         let project_domain = faults.or_default(secret, PROJECT_DOMAIN, "Default");
         let user_domain = faults.or_default(secret, USER_DOMAIN, "Default");
         let project = faults.or_default(secret, PROJECT_NAME, "service");
-        let ca_bundle = faults.ca_bundle(secret, is_ca_bundle);
+        let ca_bundle = faults.ca_bundle(secret, *is_ca_bundle);
         let console_url = faults.console_url(secret);
         let quorum_queues = faults.boolean(secret, QUORUM_QUEUES);
         let notification_url = faults.notification_url(secret);
         Some(Self {
             transport_url: transport_url?,
-            message_bus: message_bus?,
+            message_bus: parsed?,
             keystone_auth_url: keystone_auth_url?,
             service_user: service_user?,
             service_password: password?,
@@ -290,11 +279,8 @@ impl Faults {
     }
 
     fn boolean(&mut self, secret: &SecretView<'_>, key: &str) -> bool {
-        let parsed = match self.text(secret, key).map(str::to_ascii_lowercase).as_deref() {
-            None | Some("0" | "false" | "no" | "off") => Ok(false),
-            Some("1" | "true" | "yes" | "on") => Ok(true),
-            Some(_) => Err("is neither true nor false"),
-        };
+        let Some(text) = self.text(secret, key) else { return false };
+        let parsed = boolean(text).ok_or("is neither true nor false");
         self.accept(secret, key, parsed).unwrap_or_default()
     }
 

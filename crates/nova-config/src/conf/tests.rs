@@ -233,33 +233,6 @@ fn a_cells_files_differ_from_a_computes_only_in_the_host_and_in_comments() {
     }
 }
 
-/// What nova-operator and kolla-ansible give every compute besides where its services are.
-#[test]
-fn a_compute_has_what_other_deployments_of_nova_have() {
-    let cell = cell(&[PASSWORD], BUS).unwrap();
-    for (section, name, value) in [
-        ("upgrade_levels", "compute", "auto"),
-        ("workarounds", "skip_cpu_compare_on_dest", "True"),
-        ("key_manager", "backend", "barbican"),
-        ("barbican", "auth_endpoint", "http://10.96.10.10:5000"),
-        ("barbican", "barbican_region_name", "regionOne"),
-        ("barbican", "barbican_endpoint_type", "internal"),
-        ("api", "dhcp_domain", ""),
-        ("DEFAULT", "mkisofs_cmd", "mkisofs"),
-        ("libvirt", "volume_use_multipath", "True"),
-        ("oslo_messaging_notifications", "driver", "noop"),
-        ("cinder", "catalog_info", "volumev3::internalURL"),
-    ] {
-        let found = option(&cell, name);
-        assert_eq!(found.get(section).map(String::as_str), Some(value), "[{section}] {name}");
-        assert!(Release::all().all(|it| it.knows(section, name)), "[{section}] {name}");
-    }
-    // Nova's own default gives telemetry the memory figures of guests.
-    assert_eq!(option(&cell, "mem_stats_period_seconds").len(), 0);
-    // The user nova cannot open the socket that some deployments name here.
-    assert_eq!(option(&cell, "ovsdb_connection").len(), 0);
-}
-
 #[test]
 fn the_fixed_options_are_generated_and_count_with_a_users_own() {
     let generated = super::fixed_options();

@@ -71,43 +71,31 @@ mod tests {
     use super::*;
     use crate::oslo::parse;
 
-    /// Whether a text's first option has a comment, a header or quotes in its value.
-    #[track_caller]
-    fn check(text: &str, expected: [bool; 3]) {
-        let entries = parse(&format!("[libvirt]\n{text}\n")).0;
-        let value = &entries[0].value;
-        assert_eq!(
-            [has_comment(value), has_header(value), has_odd_quotes(value)],
-            expected,
-            "{text}"
-        );
-        assert_eq!(differences(&entries[0]).len(), expected.iter().filter(|it| **it).count());
-    }
-
     #[test]
-    fn comments_that_oslo_config_keeps_are_found() {
-        check("cpu_mode = custom # as on the others", [true, false, false]);
-        check("cpu_mode = custom ; as on the others", [true, false, false]);
-        check("cpu_mode = # custom", [true, false, false]);
-        check("cpu_models = Nehalem,\n  # Haswell,\n  Skylake", [true, false, false]);
-        check("password = a#b;c", [false; 3]);
-        check("password = #a", [false; 3]);
-    }
-
-    #[test]
-    fn headers_that_are_indented_are_found() {
-        check("cpu_mode = custom\n  [vnc]", [false, true, false]);
-        check("device_spec = [\n  {\"a\": \"1\"},\n  [1]\n  ]", [false; 3]);
-    }
-
-    #[test]
-    fn quotes_that_stay_are_found() {
-        check("cpu_models = \"Nehalem\",\"Haswell\"", [false, false, true]);
-        check("cpu_models = \"Nehalem", [false, false, true]);
-        check("cpu_models = \"Nehalem\", Haswell", [false, false, true]);
-        check("cpu_models = \"Nehalem\"", [false; 3]);
-        check("device_spec = {\"a\": \"1\", \"b\": \"2\"}", [false; 3]);
-        check("cpu_models = \"'a'\"", [false; 3]);
+    fn comments_headers_and_quotes_that_oslo_config_keeps_are_found() {
+        for (text, expected) in [
+            ("cpu_mode = custom # as on the others", [true, false, false]),
+            ("cpu_mode = custom ; as on the others", [true, false, false]),
+            ("cpu_mode = # custom", [true, false, false]),
+            ("cpu_models = Nehalem,\n  # Haswell,\n  Skylake", [true, false, false]),
+            ("password = a#b;c", [false; 3]),
+            ("password = #a", [false; 3]),
+            ("cpu_mode = custom\n  [vnc]", [false, true, false]),
+            ("device_spec = [\n  {\"a\": \"1\"},\n  [1]\n  ]", [false; 3]),
+            ("cpu_models = \"Nehalem\",\"Haswell\"", [false, false, true]),
+            ("cpu_models = \"Nehalem", [false, false, true]),
+            ("cpu_models = \"Nehalem\", Haswell", [false, false, true]),
+            ("cpu_models = \"Nehalem\"", [false; 3]),
+            ("device_spec = {\"a\": \"1\", \"b\": \"2\"}", [false; 3]),
+            ("cpu_models = \"'a'\"", [false; 3]),
+        ] {
+            let entries = parse(&format!("[libvirt]\n{text}\n")).0;
+            let value = &entries[0].value;
+            let found = [has_comment(value), has_header(value), has_odd_quotes(value)];
+            assert_eq!(found, expected, "{text}");
+            let n_expected = expected.iter().filter(|it| **it).count();
+            assert_eq!(differences(&entries[0]).len(), n_expected, "{text}");
+        }
     }
 
     #[test]

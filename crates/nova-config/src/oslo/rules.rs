@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::ranges::Cpus;
+use super::value::boolean;
 
 /// A section and the name of an option.
 type Place = (&'static str, &'static str);
@@ -68,67 +69,57 @@ const FORMATS: &[Format] = &[
 struct Rule {
     /// The options that the rule reads.
     options: &'static [Place],
-    /// The beginning of the versions of nova that have the rule; empty means all.
-    nova: &'static str,
     /// Whether the values break the rule.
     is_broken: fn(&Effective<'_>) -> bool,
     /// The rule, and what to write instead.
     text: &'static str,
 }
 
-/// All rules: nova 27.5.1 (2023.1) to 34.0.0 (2026.2) where `nova` is empty.
+/// The rules of nova 27.5.1 (2023.1) to 34.0.0 (2026.2).
 const RULES: &[Rule] = &[
     // nova/virt/libvirt/driver.py, _check_cpu_compatibility
     Rule {
         options: &[CPU_MODELS, CPU_MODE],
-        nova: "",
         is_broken: |it| it.is_set(CPU_MODELS) && it.text(CPU_MODE) != "custom",
         text: "[libvirt] cpu_models counts only with cpu_mode = custom: set both, or neither",
     },
     Rule {
         options: &[CPU_MODE, CPU_MODELS],
-        nova: "",
         is_broken: |it| it.text(CPU_MODE) == "custom" && !it.is_set(CPU_MODELS),
         text: "[libvirt] cpu_mode = custom needs cpu_models: set both, or neither",
     },
     Rule {
         options: &[VIRT_TYPE, CPU_MODE],
-        nova: "",
         is_broken: |it| !it.is_qemu() && !["", "none"].contains(&it.text(CPU_MODE)),
         text: "[libvirt] cpu_mode must be none where virt_type is neither kvm nor qemu",
     },
     // nova/virt/libvirt/driver.py, _check_vtpm_support
     Rule {
         options: &[VIRT_TYPE, SWTPM_ENABLED],
-        nova: "",
         is_broken: |it| !it.is_qemu() && it.is_true(SWTPM_ENABLED, false),
         text: "[libvirt] swtpm_enabled must be False where virt_type is neither kvm nor qemu",
     },
     // nova/virt/libvirt/driver.py, init_host
     Rule {
         options: &[TUNNELLED, NATIVE_TLS],
-        nova: "",
         is_broken: |it| it.is_true(TUNNELLED, false) && it.is_true(NATIVE_TLS, false),
         text: "[libvirt] live_migration_tunnelled and live_migration_with_native_tls exclude each \
                other: remove the first",
     },
     Rule {
         options: &[IMAGES_TYPE, FORCE_RAW_IMAGES],
-        nova: "",
         is_broken: |it| it.text(IMAGES_TYPE) == "rbd" && !it.is_true(FORCE_RAW_IMAGES, true),
         text: "[libvirt] images_type = rbd needs [DEFAULT] force_raw_images = True",
     },
     // nova/virt/libvirt/driver.py, _check_multipath
     Rule {
         options: &[ENFORCE_MULTIPATH, USE_MULTIPATH],
-        nova: "",
         is_broken: |it| it.is_true(ENFORCE_MULTIPATH, false) && !it.is_true(USE_MULTIPATH, false),
         text: "[libvirt] volume_enforce_multipath needs volume_use_multipath = True",
     },
     // nova/virt/libvirt/driver.py, _check_cpu_set_configuration
     Rule {
         options: &[CPU_DEDICATED_SET, CPU_SHARED_SET, VCPU_PIN_SET],
-        nova: "",
         is_broken: |it| {
             let both = it.cpus(CPU_DEDICATED_SET).zip(it.cpus(CPU_SHARED_SET));
             !it.is_set(VCPU_PIN_SET) && both.is_some_and(|(one, other)| one.meets(&other))
@@ -137,7 +128,6 @@ const RULES: &[Rule] = &[
     },
     Rule {
         options: &[RESERVED_HOST_CPUS, CPU_DEDICATED_SET, CPU_SHARED_SET, VCPU_PIN_SET],
-        nova: "",
         is_broken: |it| {
             let has_set = it.is_set(CPU_DEDICATED_SET) || it.is_set(CPU_SHARED_SET);
             has_set && !it.is_set(VCPU_PIN_SET) && it.number(RESERVED_HOST_CPUS) > 0.0
@@ -147,21 +137,21 @@ const RULES: &[Rule] = &[
     },
     Rule {
         options: &[VCPU_PIN_SET, CPU_DEDICATED_SET],
-        nova: "",
         is_broken: |it| it.is_set(VCPU_PIN_SET) && it.is_set(CPU_DEDICATED_SET),
         text: "[DEFAULT] vcpu_pin_set does not go with [compute] cpu_dedicated_set: remove it",
     },
-    // nova/virt/libvirt/driver.py, _check_file_backed_memory_support
-    Rule {
-        options: &[FILE_BACKED_MEMORY, RAM_ALLOCATION_RATIO],
-        nova: "27.",
-        is_broken: |it| {
-            let overcommit = it.number(RAM_ALLOCATION_RATIO) - 1.0;
-            it.number(FILE_BACKED_MEMORY) > 0.0 && overcommit.abs() > f64::EPSILON
-        },
-        text: "[libvirt] file_backed_memory needs [DEFAULT] ram_allocation_ratio = 1.0",
-    },
 ];
+
+/// The rule that only nova 27 (2023.1) has: nova/virt/libvirt/driver.py,
+/// `_check_file_backed_memory_support`.
+const OF_27: Rule = Rule {
+    options: &[FILE_BACKED_MEMORY, RAM_ALLOCATION_RATIO],
+    is_broken: |it| {
+        let overcommit = it.number(RAM_ALLOCATION_RATIO) - 1.0;
+        it.number(FILE_BACKED_MEMORY) > 0.0 && overcommit.abs() > f64::EPSILON
+    },
+    text: "[libvirt] file_backed_memory needs [DEFAULT] ram_allocation_ratio = 1.0",
+};
 
 /// Returns what nova itself expects of an option, if it refuses the value at its start.
 pub(super) fn expected(section: &str, name: &str, value: &str) -> Option<&'static str> {
@@ -189,7 +179,7 @@ impl<'a> Effective<'a> {
         (value, at): (&'a str, Option<At>),
         takes: impl FnOnce(&str) -> bool,
     ) {
-        let mut places = RULES.iter().flat_map(|it| it.options);
+        let mut places = RULES.iter().chain([&OF_27]).flat_map(|it| it.options);
         if let Some(place) = places.find(|it| **it == (section, name)) {
             let is_plain = !value.contains('$') && takes(value);
             self.0.insert(*place, Setting { value, at, is_plain });
@@ -206,13 +196,13 @@ impl<'a> Effective<'a> {
     ) -> Vec<(At, &'static str)> {
         let applies = |it: &&Rule| {
             let mut values = it.options.iter().filter_map(|place| self.0.get(place));
-            nova.starts_with(it.nova)
-                && values.all(|it| it.is_plain)
+            values.all(|it| it.is_plain)
                 && (it.is_broken)(self)
                 && it.options.iter().all(|(section, name)| is_known(section, name))
         };
         let at = |it: &Rule| it.options.iter().filter_map(|it| self.0.get(it)?.at).min();
-        RULES.iter().filter(applies).filter_map(|it| Some((at(it)?, it.text))).collect()
+        let rules = RULES.iter().chain(nova.starts_with("27.").then_some(&OF_27));
+        rules.filter(applies).filter_map(|it| Some((at(it)?, it.text))).collect()
     }
 
     fn text(&self, place: Place) -> &'a str {
@@ -225,11 +215,7 @@ impl<'a> Effective<'a> {
     }
 
     fn is_true(&self, place: Place, default: bool) -> bool {
-        match self.text(place).to_lowercase().as_str() {
-            "true" | "1" | "on" | "yes" => true,
-            "false" | "0" | "off" | "no" => false,
-            _ => default,
-        }
+        boolean(self.text(place)).unwrap_or(default)
     }
 
     /// Returns a number, or 0 where none is set.

@@ -1,5 +1,7 @@
 //! Suggestions for a misspelt word among the known words.
 
+use strsim::osa_distance;
+
 /// Maximum number of suggestions.
 const OFFERED: usize = 3;
 /// Maximum length of a word to compare, longer than any option.
@@ -7,18 +9,20 @@ const LONGEST: usize = 80;
 
 /// Returns the nearest words in alphabetical order, or none when no word is near.
 pub fn nearest(word: &str, known: impl Iterator<Item = String>) -> Vec<String> {
-    let word: Vec<char> = word.to_lowercase().replace('-', "_").chars().take(LONGEST + 1).collect();
-    if word.len() > LONGEST {
+    let word: String = word.to_lowercase().replace('-', "_").chars().take(LONGEST + 1).collect();
+    let n_letters = word.chars().count();
+    if n_letters > LONGEST {
         return vec![];
     }
-    let mut least = limit(word.len());
+    let mut least = limit(n_letters);
     let mut found: Vec<String> = Vec::new();
     for candidate in known {
-        let letters: Vec<char> = candidate.to_lowercase().chars().collect();
-        if letters.len().abs_diff(word.len()) > least {
+        let other = candidate.to_lowercase();
+        if other.chars().count().abs_diff(n_letters) > least {
             continue;
         }
-        let distance = distance(&word, &letters);
+        // Letters to add, remove, replace or swap with their neighbour.
+        let distance = osa_distance(&word, &other);
         if distance < least {
             (least, found) = (distance, vec![]);
         }
@@ -39,27 +43,6 @@ fn limit(n_letters: usize) -> usize {
         4..=7 => 2,
         _ => 3,
     }
-}
-
-/// Returns the number of letters to add, remove, replace or swap with their neighbour.
-fn distance(a: &[char], b: &[char]) -> usize {
-    let mut before: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=b.len()).collect();
-    for (row_idx, letter) in a.iter().enumerate() {
-        let mut row = vec![row_idx + 1];
-        for (idx, other) in b.iter().enumerate() {
-            let replaced = last[idx] + usize::from(letter != other);
-            let mut lowest = replaced.min(last[idx + 1] + 1).min(row[idx] + 1);
-            let is_exchanged =
-                row_idx > 0 && idx > 0 && *letter == b[idx - 1] && a[row_idx - 1] == *other;
-            if is_exchanged {
-                lowest = lowest.min(before[idx - 1] + 1);
-            }
-            row.push(lowest);
-        }
-        before = std::mem::replace(&mut last, row);
-    }
-    last[b.len()]
 }
 
 #[cfg(test)]

@@ -95,20 +95,9 @@ fn every_bad_line_is_named_not_only_the_first() {
             (8, 1, Reason::EmptySection),
         ],
     );
-}
-
-#[test]
-fn a_missing_first_header_is_named_once() {
+    // A missing first header is named once, and columns count characters.
     check("# note\na = 1\nb = 2\n[c]\nd = 3\n", &[(2, 1, Reason::NoSection)]);
-}
-
-#[test]
-fn columns_count_characters() {
     check("[grüße] x\n", &[(1, 8, Reason::UnclosedSection)]);
-}
-
-#[test]
-fn an_entry_knows_its_place() {
     let (entries, _) = parse("[a]\n\n\x0ck = 1\n  2\n");
     assert_eq!((entries[0].line, entries[0].column), (3, 2));
 }

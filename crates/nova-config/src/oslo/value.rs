@@ -81,10 +81,7 @@ impl Type {
             }
             Self::Integer(bounds) => is_number(value, integer, bounds),
             Self::Float(bounds) => is_number(value, float, bounds),
-            Self::Boolean => {
-                let word = value.to_lowercase();
-                ["true", "1", "on", "yes", "false", "0", "off", "no"].contains(&word.as_str())
-            }
+            Self::Boolean => boolean(value).is_some(),
             Self::List { item } => is_list(value, item),
             Self::Dict => is_dict(value),
             Self::Uri { schemes } => is_uri(value, schemes),
@@ -113,6 +110,15 @@ impl Type {
             Self::Hostname => "a host name".to_owned(),
             Self::Host | Self::Domain => "an IP address or a host name".to_owned(),
         }
+    }
+}
+
+/// Returns the boolean of a word, as all of OpenStack reads it; `None` when it is none.
+pub(crate) fn boolean(word: &str) -> Option<bool> {
+    match word.to_lowercase().as_str() {
+        "true" | "1" | "on" | "yes" => Some(true),
+        "false" | "0" | "off" | "no" => Some(false),
+        _ => None,
     }
 }
 

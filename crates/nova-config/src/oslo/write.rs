@@ -51,22 +51,15 @@ pub enum Unwritable {
     BackslashDollar,
 }
 
-impl Unwritable {
-    /// Returns the cause, as text for the user.
-    pub fn message(self) -> &'static str {
-        match self {
+impl fmt::Display for Unwritable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
             Self::ControlCharacter => "holds a line break or another control character",
             Self::BackslashDollar => {
                 "holds a backslash before a dollar sign, which oslo.config cannot keep apart from \
                  an escaped dollar sign"
             }
-        }
-    }
-}
-
-impl fmt::Display for Unwritable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.message())
+        })
     }
 }
 

@@ -8,7 +8,9 @@ use kube::core::DynamicObject;
 use operator_runtime::webhook::{AdmissionDecision, Request, Webhook};
 
 use crate::admission::caches::AdmissionCaches;
-use crate::cell_immutability::{CellChangeFault, faults_of_node, faults_of_role, rejection};
+use crate::requested::cell_immutability::{
+    CellChangeFault, faults_of_node, faults_of_role, rejection,
+};
 use crate::shared_caches::SharedCaches;
 
 /// Path of the webhook on nodes.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use api::conditions::ConditionDraft;
-use api::dataplane::service_run::RunState;
+use api::dataplane::{RunState, ServiceRun};
 use api::nova::{Cell, ExternalCompute};
 use kube::ResourceExt;
 use nova_config::conditions::CONDUCTOR_ANSWERS;
@@ -33,12 +33,10 @@ pub fn condition(cell: &Cell, computes: &[Arc<ExternalCompute>]) -> Option<Condi
 }
 
 fn met_silence(compute: &ExternalCompute) -> bool {
-    let status = compute.status.as_ref().filter(|_| !is_terminating(compute));
-    let mut services = status.into_iter().flat_map(|it| &it.services);
-    services.any(|it| {
-        let says = it.message.as_ref().is_some_and(|it| it.contains(SILENT));
-        it.name == NOVA_REGISTERED && it.state == RunState::Failed && says
-    })
+    let says = |it: &ServiceRun| it.message.as_ref().is_some_and(|it| it.contains(SILENT));
+    let has_met =
+        |it: &ServiceRun| it.name == NOVA_REGISTERED && it.state == RunState::Failed && says(it);
+    !is_terminating(compute) && compute.services().iter().any(has_met)
 }
 
 #[cfg(test)]

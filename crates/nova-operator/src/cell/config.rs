@@ -17,8 +17,8 @@ use operator_core::upstream_hash;
 use serde_json::json;
 
 use crate::cell::observed::{Observed, Rendered};
+use crate::compute::rendered_secret::{is_of_others, not_ours};
 use crate::reasons;
-use crate::rendered_secret::{is_of_others, not_ours};
 
 const OPAQUE: &str = "Opaque";
 

@@ -10,9 +10,9 @@ use nova_config::conditions::COMPUTES_UP_TO_DATE;
 use operator_core::finalizers::is_terminating;
 use operator_core::keyed::{Inputs, changed_inputs};
 
-use crate::cell::credentials::of_cell_among;
 use crate::cell::observed::Observed;
-use crate::held_credentials::decide::release_command;
+use crate::cell_inputs::of_cell_among;
+use crate::compute::credentials::decide::release_command;
 use crate::reasons;
 
 /// The number of computes that a message names.

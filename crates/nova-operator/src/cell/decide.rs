@@ -5,16 +5,17 @@ use operator_core::finalizers::{add_finalizer, is_terminating, remove_finalizer}
 use operator_core::plan::{EventDraft, Plan, Step, Write};
 use operator_core::rejected_write::{RejectedWrite, WRITES_ACCEPTED};
 
-use crate::cell::credential_rotation::{self, RotationProgress};
-use crate::cell::credentials::of_cell;
+use crate::cell::credential_rotation;
+use crate::cell::credential_rotation::RotationProgress;
 use crate::cell::hosts::orders::orders;
 use crate::cell::hosts::release;
-use crate::cell::observed::{Observed, view};
+use crate::cell::observed::Observed;
 use crate::cell::{
     conductor, config, discovery, leftovers, mappings, nova_api, nova_matches, status,
 };
-use crate::drain::order::OrderOfHost;
+use crate::cell_inputs::{of_cell, view};
 use crate::finalizers;
+use crate::nova::drain::order::OrderOfHost;
 
 /// Returns the plan for a cell, with the orders about its hosts, which follow from what is recorded
 /// already.
@@ -29,9 +30,10 @@ pub fn decide(
         plan.steps.extend(remove_finalizer(&**cell, finalizers::CELL, because));
         return plan;
     }
-    let view = view(cell, &seen.secret, &seen.message_bus);
+    let (secret, message_bus) = (seen.secret.as_ref(), seen.message_bus.as_ref());
+    let view = view(cell, secret, message_bus);
     let complete = view.as_ref().and_then(|it| it.as_ref().ok());
-    let present = of_cell(cell, seen.secret.content.as_ref(), seen.message_bus.content.as_ref());
+    let present = of_cell(cell, secret, message_bus);
     let config = config::render(seen, complete);
     let count = complete.map(|_| RotationProgress::of(&seen.computes, &present));
     let previous = cell.conditions();

@@ -9,5 +9,3 @@ pub mod build;
 pub mod decide;
 pub mod failure;
 pub mod observe;
-pub mod observed;
-pub mod settings;

@@ -2,6 +2,5 @@
 //! deleted is held while its hosts have servers.
 
 pub mod observe;
-pub mod observed;
 pub mod orders;
 pub mod release;

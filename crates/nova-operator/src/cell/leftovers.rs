@@ -5,22 +5,23 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use api::conditions::ConditionStatus;
 use api::nova::cell::LEFTOVERS;
-use api::nova::{Cell, ExternalCompute, Leftover};
+use api::nova::{ExternalCompute, Leftover};
 use kube::ResourceExt;
 use operator_core::finalizers::is_terminating;
 use operator_core::plan::EventDraft;
 
 use crate::cell::credential_rotation::first_of;
-use crate::cell::hosts::observed::{LeftoverSeen, has_ids};
 use crate::cell::observed::Observed;
-use crate::cleanup::messages;
-use crate::cleanup::nova_removal::has_begun;
-use crate::cleanup::status::concluded;
-use crate::drain::held;
-use crate::drain::progress::{
+use crate::cell::observed::hosts::LeftoverSeen;
+use crate::compute::removal::leftover_places::has_ids;
+use crate::compute::removal::messages;
+use crate::compute::removal::nova_removal::has_begun;
+use crate::compute_status::host_cleaned::concluded;
+use crate::nova::drain::held;
+use crate::nova::drain::progress::{
     HostProgress, IdentityUse, PlacementRemoval, Removal, ServiceRemoval,
 };
-use crate::drain::unknown::unknown;
+use crate::nova::drain::unknown::unknown;
 
 /// Returns the leftovers of a cell, the earliest first.
 ///
@@ -32,10 +33,10 @@ use crate::drain::unknown::unknown;
 pub fn cell_leftovers(seen: &Observed) -> Vec<Leftover> {
     let mut waiting: Vec<Leftover> = seen.computes.iter().filter_map(|it| leftover(it)).collect();
     let is_waiting: BTreeSet<String> = waiting.iter().map(|it| it.uid.clone()).collect();
-    let gone = known(seen).iter().filter(|it| !is_waiting.contains(&it.uid));
+    let gone = seen.cell.leftovers().iter().filter(|it| !is_waiting.contains(&it.uid));
     let gone = gone.filter_map(|it| remaining(seen, it));
     let (mut all, mut shown): (Vec<Leftover>, Vec<Leftover>) = gone.partition(has_ids);
-    let recorded: BTreeSet<&str> = known(seen).iter().map(|it| it.uid.as_str()).collect();
+    let recorded: BTreeSet<&str> = seen.cell.leftovers().iter().map(|it| it.uid.as_str()).collect();
     let is_new = |it: &Leftover| !recorded.contains(it.uid.as_str());
     waiting.sort_by(|a, b| (is_new(a), order(a)).cmp(&(is_new(b), order(b))));
     shown.sort_by(|a, b| order(b).cmp(&order(a)));
@@ -43,28 +44,6 @@ pub fn cell_leftovers(seen: &Observed) -> Vec<Leftover> {
     all.truncate(LEFTOVERS);
     all.sort_by(|a, b| order(a).cmp(&order(b)));
     all
-}
-
-/// Whether a cell has no place for a further leftover: each entry has UUIDs that are to be deleted.
-pub fn is_full(cell: &Cell) -> bool {
-    let all = cell.status.as_ref().map(|it| it.leftovers.as_slice()).unwrap_or_default();
-    all.iter().filter(|it| has_ids(it)).count() >= LEFTOVERS
-}
-
-/// Returns that a host is held because its cell has no place for what is left of it, and what to do
-/// about it.
-pub fn full(host: &str, namespace: &str, cell: &str) -> String {
-    format!(
-        "What nova keeps of host {host} cannot be recorded, because status.leftovers of NovaCell \
-         {cell} has {LEFTOVERS} entries whose UUIDs are still to be deleted. Each says what it waits \
-         for: kubectl -n {namespace} get novacell {cell} -o yaml. Do what an entry says; or delete in \
-         nova and placement what it names, and take it off the list: kubectl -n {namespace} edit \
-         --subresource=status novacell {cell}."
-    )
-}
-
-fn known(seen: &Observed) -> &[Leftover] {
-    seen.cell.status.as_ref().map(|it| it.leftovers.as_slice()).unwrap_or_default()
 }
 
 fn order(it: &Leftover) -> (jiff::Timestamp, &str) {
@@ -115,9 +94,8 @@ fn remaining(seen: &Observed, entry: &Leftover) -> Option<Leftover> {
 /// Whether a compute that is not terminating is registered under a host name: what nova has of it
 /// is in use again.
 fn has_host(compute: &ExternalCompute, host: &str) -> bool {
-    let status = compute.status.as_ref().filter(|it| !it.services.is_empty());
-    let name = status.and_then(|it| it.host_name.as_deref());
-    !is_terminating(compute) && name == Some(host)
+    let has_attempts = !compute.services().is_empty();
+    !is_terminating(compute) && has_attempts && compute.host_name() == Some(host)
 }
 
 fn is_deleted(found: &LeftoverSeen) -> bool {
@@ -166,7 +144,7 @@ fn held(seen: &Observed, entry: &Leftover, found: &LeftoverSeen) -> Option<Strin
 /// Returns the Events about new entries of the list, and about those that are worked off.
 pub fn notices(seen: &Observed, leftovers: &[Leftover]) -> Vec<EventDraft> {
     let known: BTreeMap<&str, &Leftover> =
-        known(seen).iter().map(|it| (it.uid.as_str(), it)).collect();
+        seen.cell.leftovers().iter().map(|it| (it.uid.as_str(), it)).collect();
     let new: Vec<&Leftover> =
         leftovers.iter().filter(|it| !known.contains_key(it.uid.as_str())).collect();
     let is_deleted = |it: &&&Leftover| {

@@ -7,5 +7,3 @@
 
 pub mod build;
 pub mod decide;
-pub mod known;
-pub mod observed;

@@ -8,9 +8,9 @@ use nova_config::conditions::{COMPUTES_UP, NOVA_API_READY};
 use openstack_client::{Error, Fault, Service};
 
 use crate::cell::observed::Observed;
-use crate::computes_up::{condition, states};
-use crate::nova_fault::{cause, next_step};
-use crate::nova_health::ApiHealth;
+use crate::compute_status::computes_up::{condition, states};
+use crate::nova::fault::{cause, next_step};
+use crate::nova::health::ApiHealth;
 use crate::reasons;
 
 /// Returns the conditions; none where nova's API is not read.

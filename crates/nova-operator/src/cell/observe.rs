@@ -7,18 +7,17 @@ use nova_config::rendered_secret::{CONFIG_HASH, cell_secret_name};
 use operator_core::data_sources::SourceRef;
 use operator_core::finalizers::{has_finalizer, is_terminating};
 use operator_core::object_key::Key;
-use operator_runtime::api::Api;
 use operator_runtime::error::Result;
-use operator_runtime::source_cache::SourceCache;
 
 use crate::caches::Caches;
-use crate::cell::observed::{NamedSecret, Observed, Rendered, view};
+use crate::cell::observed::{Observed, Rendered};
 use crate::cell::probes::Probes;
 use crate::cell::{discovery, hosts};
+use crate::cell_inputs::view;
+use crate::compute::credentials::lookup;
 use crate::controller_names::CELL;
 use crate::finalizers;
-use crate::held_credentials::lookup;
-use crate::indexes::BY_CELL;
+use crate::shared_caches::indexes::BY_CELL;
 
 /// Reads a cell; returns `None` when it does not exist.
 pub async fn observe(caches: &Caches, probes: &Arc<Probes>, key: &Key) -> Result<Option<Observed>> {
@@ -36,9 +35,10 @@ pub async fn observe(caches: &Caches, probes: &Arc<Probes>, key: &Key) -> Result
     let mut all = BTreeSet::from([secret.clone(), message_bus.clone(), files.clone()]);
     all.extend(configuration.clone());
     caches.sources.depends(CELL, key, all);
-    let secret = named(&caches.sources, &caches.api, secret).await?;
-    let message_bus = named(&caches.sources, &caches.api, message_bus).await?;
-    let view = view(&cell, &secret, &message_bus).and_then(Result::ok);
+    let secret = caches.sources.content(&caches.api, &secret).await?;
+    let message_bus = caches.sources.content(&caches.api, &message_bus).await?;
+    let contents = (secret.as_ref(), message_bus.as_ref());
+    let view = view(&cell, contents.0, contents.1).and_then(Result::ok);
     let nova_api = caches.nova.as_ref().map(|it| it.api(key));
     let is_probed = view.is_some();
     let answers = probes.follow(key, view);
@@ -46,11 +46,10 @@ pub async fn observe(caches: &Caches, probes: &Arc<Probes>, key: &Key) -> Result
     let discovery = discovery::observe::observe(caches, &cell, key, configuration.as_ref()).await?;
     if is_terminating(&*cell) {
         // A terminating cell is held even by computes that cannot be deserialized.
-        caches.computes.check_readable(&key.namespace)?;
+        caches.shared.computes.check_readable(&key.namespace)?;
     }
-    let computes = caches.computes.indexed(BY_CELL, key);
+    let computes = caches.shared.computes.indexed(BY_CELL, key);
     let hosts = hosts::observe::observe(caches, &cell, key, &computes);
-    let contents = (secret.content.as_ref(), message_bus.content.as_ref());
     let credentials = lookup::present(caches, &cell, contents).await?;
     let namespace_goes = is_terminating(&*cell)
         && has_finalizer(&*cell, finalizers::CELL)
@@ -80,10 +79,4 @@ fn rendered(caches: &Caches, files: &SourceRef) -> Option<Rendered> {
         controller: sources.controller(files),
         managed_fields: sources.owned(files),
     })
-}
-
-/// Reads a Secret that a cell names.
-pub async fn named(secrets: &SourceCache, api: &Api, source: SourceRef) -> Result<NamedSecret> {
-    let content = secrets.content(api, &source).await?;
-    Ok(NamedSecret { name: source.key.name, content })
 }

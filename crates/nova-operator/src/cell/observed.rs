@@ -1,21 +1,22 @@
 //! What was observed of a cell, as plain data.
 
+pub mod discovery;
+pub mod hosts;
+pub mod mappings;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use api::nova::{Cell, Credential, ExternalCompute};
-use nova_config::conf::{CellFault, CellInput, CellView, SecretView};
 use operator_core::keyed::Keys;
 use operator_runtime::error::Result;
 use operator_runtime::managed_fields::ManagedFields;
 use operator_runtime::source_cache::Content;
-use operator_runtime::tls_stream::CaTrust;
 
-use crate::cell::discovery;
-use crate::cell::hosts::observed::HostsSeen;
-use crate::nova_health::ApiHealth;
-use crate::probe::amqp::outcome::HostOutcome;
-use crate::probe::keystone_fault::KeystoneFault;
+use crate::cell::observed::hosts::HostsSeen;
+use crate::cell::probe::amqp::outcome::HostOutcome;
+use crate::cell::probe::keystone_fault::KeystoneFault;
+use crate::nova::health::ApiHealth;
 
 /// How long after a successful probe the next one follows.
 const PACE_GOOD: Duration = Duration::from_secs(30);
@@ -42,24 +43,15 @@ impl Answers {
     }
 }
 
-/// A Secret that a cell names.
-#[derive(Clone, Debug)]
-pub struct NamedSecret {
-    /// The name of the Secret.
-    pub name: String,
-    /// The content, or `None` when the Secret does not exist.
-    pub content: Option<Content>,
-}
-
 /// A snapshot of everything that the decisions on a cell use.
 #[derive(Clone, Debug)]
 pub struct Observed {
     /// The cell.
     pub cell: Arc<Cell>,
-    /// The Secret with nova's password.
-    pub secret: NamedSecret,
-    /// The Secret with the message bus.
-    pub message_bus: NamedSecret,
+    /// Content of the Secret with nova's password, or `None` when it does not exist.
+    pub secret: Option<Content>,
+    /// Content of the Secret with the message bus, or `None` when it does not exist.
+    pub message_bus: Option<Content>,
     /// Whether its services are probed, because the inputs for that are complete.
     pub is_probed: bool,
     /// The last results of the probes with these inputs, or `None` without any.
@@ -67,7 +59,7 @@ pub struct Observed {
     /// What is known of nova's API, or `None` where that API is not read.
     pub nova_api: Option<ApiHealth>,
     /// What was seen of the discovery of its hosts, or `None` where nova's API is not read.
-    pub discovery: Option<discovery::observed::Seen>,
+    pub discovery: Option<discovery::Seen>,
     /// What was observed in nova of its hosts, or `None` where it has none or nova's API is not used.
     pub hosts: Option<HostsSeen>,
     /// The Secret with the files that the cell's computes share, or `None` when it does not exist.
@@ -91,26 +83,4 @@ pub struct Rendered {
     pub controller: Option<String>,
     /// The fields that this operator still owns, so unchanged since its last write.
     pub managed_fields: ManagedFields,
-}
-
-/// Returns the cell as computes use it; `None` while a Secret is missing.
-pub fn view(
-    cell: &Cell,
-    secret: &NamedSecret,
-    message_bus: &NamedSecret,
-) -> Option<Result<CellView, Vec<CellFault>>> {
-    let namespace = cell.metadata.namespace.as_deref().unwrap_or_default();
-    let of = |it: &'_ NamedSecret| Some((it.name.clone(), it.content.clone()?));
-    let (secret, message_bus) = (of(secret)?, of(message_bus)?);
-    Some(CellView::read(&CellInput {
-        is_ca_bundle: CaTrust::is_bundle,
-        keystone_auth_url: &cell.spec.keystone_auth_url,
-        service_user: &cell.spec.service_user,
-        secret: secret_view(namespace, &secret.0, &secret.1),
-        message_bus: secret_view(namespace, &message_bus.0, &message_bus.1),
-    }))
-}
-
-fn secret_view<'a>(namespace: &'a str, name: &'a str, content: &'a Content) -> SecretView<'a> {
-    SecretView { namespace, name, data: content.entries().collect() }
 }

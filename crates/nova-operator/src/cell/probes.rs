@@ -15,8 +15,8 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use crate::cell::observed::Answers;
-use crate::probe::keystone_fault::KeystoneFault;
-use crate::probe::{CaTrust, amqp_login, keystone_answers};
+use crate::cell::probe::keystone_fault::KeystoneFault;
+use crate::cell::probe::{CaTrust, amqp_login, keystone_answers};
 
 /// How many cells are probed at a time.
 const AT_A_TIME: usize = 32;

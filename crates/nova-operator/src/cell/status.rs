@@ -13,12 +13,13 @@ use nova_config::rendered_secret::cell_secret_name;
 use operator_core::finalizers::is_terminating;
 use operator_core::keyed::{Digest, Inputs, Renewal, kept, short};
 use operator_core::plan::{Step, Target};
+use operator_runtime::source_cache::Content;
 
 use crate::cell::credential_rotation::first_of;
-use crate::cell::credentials::CREDENTIALS;
 use crate::cell::hosts::release;
 use crate::cell::leftovers;
-use crate::cell::observed::{Answers, NamedSecret, Observed};
+use crate::cell::observed::{Answers, Observed};
+use crate::cell_inputs::CREDENTIALS;
 use crate::reasons;
 
 /// Returns the status that a cell should have; `up_to_date` is the number of computes with the
@@ -76,7 +77,7 @@ pub fn conditions(
     view: Option<&Result<CellView, Vec<CellFault>>>,
     previous: &[Condition],
 ) -> Vec<ConditionDraft> {
-    let input = input(&seen.cell, &seen.secret, &seen.message_bus, view);
+    let input = input(&seen.cell, seen.secret.as_ref(), seen.message_bus.as_ref(), view);
     let (message_bus, keystone) = match &seen.answers {
         Some(answers) => (message_bus(seen, answers), keystone(seen, answers)),
         None => (
@@ -114,18 +115,19 @@ fn in_use(seen: &Observed) -> ConditionDraft {
 /// Returns the condition that says whether the Secrets of a cell are there and complete.
 pub fn input(
     cell: &Cell,
-    secret: &NamedSecret,
-    message_bus: &NamedSecret,
+    secret: Option<&Content>,
+    message_bus: Option<&Content>,
     view: Option<&Result<CellView, Vec<CellFault>>>,
 ) -> ConditionDraft {
+    let (secret_name, bus_name) = (&cell.spec.secret, &cell.spec.cell_message_bus_secret_name);
     let named = [
-        (secret, "spec.secret", SERVICE_PASSWORD),
-        (message_bus, "spec.cellMessageBusSecretName", TRANSPORT_URL),
+        (secret, secret_name, "spec.secret", SERVICE_PASSWORD),
+        (message_bus, bus_name, "spec.cellMessageBusSecretName", TRANSPORT_URL),
     ];
     let missing: Vec<String> = named
         .into_iter()
-        .filter(|(secret, ..)| secret.content.is_none())
-        .map(|(secret, field, key)| missing(cell, secret, field, key))
+        .filter(|(secret, ..)| secret.is_none())
+        .map(|(_, name, field, key)| missing(cell, name, field, key))
         .collect();
     if !missing.is_empty() {
         return reasons::cell::SECRET_NOT_FOUND.condition(INPUT_READY, missing.join(" "));
@@ -145,8 +147,8 @@ pub fn input(
     }
 }
 
-fn missing(cell: &Cell, secret: &NamedSecret, field: &str, key: &str) -> String {
-    let (namespace, name) = (cell.namespace().unwrap_or_default(), &secret.name);
+fn missing(cell: &Cell, name: &str, field: &str, key: &str) -> String {
+    let namespace = cell.namespace().unwrap_or_default();
     format!(
         "Secret {name}, named in {field} of NovaCell {}, does not exist: create it with kubectl \
          create secret generic -n {namespace} {name} --from-literal={key}=<value>.",
@@ -165,7 +167,7 @@ fn message_bus(seen: &Observed, answers: &Answers) -> ConditionDraft {
         "{}. Correct {TRANSPORT_URL} in Secret {}, or the broker; it is probed again \
          automatically.",
         texts.join("; "),
-        seen.message_bus.name
+        seen.cell.spec.cell_message_bus_secret_name
     );
     first.login.reason().condition(MESSAGE_BUS_READY, text)
 }

@@ -17,30 +17,30 @@ use operator_runtime::source_cache::Content;
 use operator_runtime::source_cache::Values;
 use serde_json::{Value, json};
 use testkit::golden::recorded;
+use testkit::objects::named;
+use testkit::told;
 
-use super::credentials::{CREDENTIALS, of_cell};
-use super::observed::{Answers, NamedSecret, Rendered};
+use super::observed::{Answers, Rendered};
 use super::{Observed, decide};
+use crate::cell::probe::{HostOutcome, KeystoneFault, Login};
+use crate::cell_inputs::{CREDENTIALS, of_cell};
 use crate::condition_catalog::KINDS;
-use crate::drain::order::OrderOfHost;
 use crate::finalizers;
-use crate::probe::{HostOutcome, KeystoneFault, Login};
+use crate::nova::drain::order::OrderOfHost;
 use crate::reasons;
 
 const PASSWORD: &str = "bus-password";
 
-fn secret(name: &str, entries: &[(&str, &str)]) -> NamedSecret {
+fn secret(entries: &[(&str, &str)]) -> Content {
     let entry = |(key, value): &(&str, &str)| ((*key).to_owned(), value.as_bytes().to_vec());
     let values: BTreeMap<_, _> = entries.iter().map(entry).collect();
-    NamedSecret { name: name.into(), content: Some(Content::from(Values::new("1", values))) }
+    Content::from(Values::new("1", values))
 }
 
 /// A deployed compute of the cell, without recorded inputs.
 fn compute(name: &str) -> Arc<ExternalCompute> {
     let compute = json!({
-        "apiVersion": "nova.openstack.org/v1beta1",
-        "kind": "NovaExternalCompute",
-        "metadata": { "name": name, "namespace": "ns", "uid": format!("uid-{name}") },
+        "metadata": { "uid": format!("uid-{name}") },
         "spec": { "dataplaneNodeName": name, "cellName": "nova-cell1" },
         "status": {
             "hostName": format!("{name}.example.org"),
@@ -48,7 +48,7 @@ fn compute(name: &str) -> Arc<ExternalCompute> {
                 "since": "2026-01-01T00:00:00Z" }],
         },
     });
-    Arc::new(serde_json::from_value(compute).unwrap())
+    Arc::new(named("ns", name, compute))
 }
 
 /// A compute that was last deployed with these inputs.
@@ -60,7 +60,7 @@ fn deployed(name: &str, inputs: &Inputs) -> Arc<ExternalCompute> {
 
 /// The current inputs that the cell gives to its computes.
 fn present(seen: &Observed) -> Inputs {
-    of_cell(&seen.cell, seen.secret.content.as_ref(), seen.message_bus.content.as_ref())
+    of_cell(&seen.cell, seen.secret.as_ref(), seen.message_bus.as_ref())
 }
 
 fn answer(address: &str, login: Login) -> HostOutcome {
@@ -69,30 +69,20 @@ fn answer(address: &str, login: Login) -> HostOutcome {
 
 /// A cell whose services answer.
 fn seen() -> Observed {
-    let cell: Cell = serde_json::from_value(json!({
-        "apiVersion": "nova.openstack.org/v1beta1",
-        "kind": "NovaCell",
-        "metadata": {
-            "name": "nova-cell1", "namespace": "ns", "uid": "u", "generation": 1,
-            "finalizers": [finalizers::CELL],
-        },
+    let cell = json!({
+        "metadata": { "uid": "u", "generation": 1, "finalizers": [finalizers::CELL] },
         "spec": {
-            "cellName": "cell1",
-            "secret": "nova-cell1",
-            "cellMessageBusSecretName": "bus",
-            "keystoneAuthURL": "http://192.0.2.1:5000",
-            "cellDatabaseHostname": "db",
-            "conductorServiceTemplate": {},
-            "noVNCProxyServiceTemplate": {},
-            "serviceAccount": "nova",
+            "cellName": "cell1", "secret": "nova-cell1", "cellMessageBusSecretName": "bus",
+            "keystoneAuthURL": "http://192.0.2.1:5000", "cellDatabaseHostname": "db",
+            "conductorServiceTemplate": {}, "noVNCProxyServiceTemplate": {}, "serviceAccount": "nova",
         },
-    }))
-    .unwrap();
+    });
+    let cell: Cell = named("ns", "nova-cell1", cell);
     let url = format!("rabbit://nova:{PASSWORD}@192.0.2.2:5672,nova:{PASSWORD}@192.0.2.3:5672/v");
     Observed {
         cell: Arc::new(cell),
-        secret: secret("nova-cell1", &[("ServicePassword", "keystone-password")]),
-        message_bus: secret("bus", &[("transport_url", &url)]),
+        secret: Some(secret(&[("ServicePassword", "keystone-password")])),
+        message_bus: Some(secret(&[("transport_url", &url)])),
         is_probed: true,
         answers: Some(Answers {
             message_bus: vec![
@@ -169,6 +159,13 @@ fn rendered(object: &Value) -> Rendered {
     }
 }
 
+/// Asserts reason and words of a condition, whose status follows from its reason.
+#[track_caller]
+fn says(found: &CellStatus, type_: &str, reason: &str, words: &[&str]) {
+    assert_eq!(told::condition(&found.conditions, type_).1, reason);
+    told::says(&found.conditions, type_, words);
+}
+
 fn condition(seen: &Observed, type_: &str) -> Condition {
     find(&status(seen).conditions, type_).cloned().unwrap()
 }
@@ -215,11 +212,12 @@ fn a_cell_waits_for_its_first_answers_and_keeps_the_last_ones_while_its_spec_is_
 fn one_broker_that_refuses_is_named_with_its_cause_and_without_a_password() {
     let mut seen = seen();
     seen.answers.as_mut().unwrap().message_bus[1].login = Login::AccessRefused;
-    let ready = condition(&seen, "Ready");
-    assert_eq!((ready.status, ready.reason.as_str()), (ConditionStatus::False, "AccessRefused"));
-    for words in ["192.0.2.3:5672", "Correct transport_url in Secret bus"] {
-        assert!(ready.message.contains(words), "{}", ready.message);
-    }
+    says(
+        &status(&seen),
+        "Ready",
+        "AccessRefused",
+        &["192.0.2.3:5672", "Correct transport_url in Secret bus"],
+    );
     let all = serde_json::to_string(&status(&seen)).unwrap();
     assert!(!all.contains(PASSWORD) && !all.contains("keystone-password"));
 }
@@ -229,17 +227,18 @@ fn a_keystone_that_does_not_answer_is_named_with_its_address() {
     let mut seen = seen();
     let fault = KeystoneFault::Unreachable("Connection refused".into());
     seen.answers.as_mut().unwrap().keystone = Err(fault);
-    let ready = condition(&seen, "Ready");
-    assert_eq!(ready.reason, "Unreachable");
-    for words in ["http://192.0.2.1:5000", "Start Keystone, or correct the URL"] {
-        assert!(ready.message.contains(words), "{}", ready.message);
-    }
+    says(
+        &status(&seen),
+        "Ready",
+        "Unreachable",
+        &["http://192.0.2.1:5000", "Start Keystone, or correct the URL"],
+    );
 }
 
 #[test]
 fn a_missing_secret_and_a_missing_key_are_named_with_the_next_step() {
     let mut missing = seen();
-    missing.secret.content = None;
+    missing.secret = None;
     (missing.is_probed, missing.answers) = (false, None);
     let input = condition(&missing, "InputReady");
     assert_eq!(input.reason, "SecretNotFound");
@@ -247,11 +246,9 @@ fn a_missing_secret_and_a_missing_key_are_named_with_the_next_step() {
     assert_eq!(condition(&missing, "MessageBusReady").status, ConditionStatus::Unknown);
 
     let mut lacking = seen();
-    lacking.message_bus = secret("bus", &[("other", "x")]);
+    lacking.message_bus = Some(secret(&[("other", "x")]));
     (lacking.is_probed, lacking.answers) = (false, None);
-    let input = condition(&lacking, "Ready");
-    assert_eq!(input.reason, "SecretIncomplete");
-    assert!(input.message.contains("transport_url"), "{}", input.message);
+    says(&status(&lacking), "Ready", "SecretIncomplete", &["transport_url"]);
 }
 
 #[test]
@@ -297,7 +294,7 @@ fn the_secret_is_written_again_when_it_is_changed_by_hand_or_its_inputs_change_a
         pass(&mut seen);
         assert_eq!(seen.rendered, Some(whole.clone()));
     }
-    seen.message_bus = secret("bus", &[("transport_url", "rabbit://nova:new@192.0.2.2/v")]);
+    seen.message_bus = Some(secret(&[("transport_url", "rabbit://nova:new@192.0.2.2/v")]));
     assert!(pass(&mut seen));
     assert_ne!(seen.rendered, Some(whole));
     assert!(!pass(&mut seen));
@@ -324,7 +321,7 @@ fn nothing_is_rendered_for_a_cell0_nor_from_incomplete_inputs_nor_for_a_cell_tha
     type Change = fn(&mut Observed);
     let cases: [(Change, &str); 3] = [
         (|it| Arc::make_mut(&mut it.cell).spec.cell_name = "cell0".into(), "NotNeeded"),
-        (|it| it.message_bus = secret("bus", &[]), "InputMissing"),
+        (|it| it.message_bus = Some(secret(&[])), "InputMissing"),
         (
             |it| {
                 let now = serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap();
@@ -383,44 +380,33 @@ fn computes_are_counted_by_the_credentials_that_they_were_last_deployed_with() {
     older.insert("Secret bus transport_url".into(), "older".into());
     let mut fewer = current.clone();
     fewer.remove("NovaCell nova-cell1 serviceUser");
-    let cases: [(Computes, i64, ConditionStatus, &str, &str); 5] = [
-        (vec![], 0, ConditionStatus::True, "NoComputes", "No compute names this cell."),
-        (
-            vec![compute("a")],
-            0,
-            ConditionStatus::False,
-            "ComputesBehind",
-            "0/1 computes use the current",
-        ),
+    let cases: [(Computes, i64, &str, &str); 5] = [
+        (vec![], 0, "NoComputes", "No compute names this cell."),
+        (vec![compute("a")], 0, "ComputesBehind", "0/1 computes use the current"),
         (
             vec![deployed("a", &current), deployed("b", &own)],
             2,
-            ConditionStatus::True,
             "UpToDate",
             "2/2 computes use the current credentials.",
         ),
         (
             vec![deployed("a", &older), deployed("b", &current), deployed("c", &fewer)],
             1,
-            ConditionStatus::False,
             "ComputesBehind",
             "1/3 computes use the current credentials. Not yet: a, c.",
         ),
         (
             (0..8).map(|it| deployed(&format!("n{it}"), &older)).collect(),
             0,
-            ConditionStatus::False,
             "ComputesBehind",
             "Not yet: n0, n1, n2, n3, n4 and 3 more.",
         ),
     ];
-    for (computes, up_to_date, truth, reason, words) in cases {
+    for (computes, up_to_date, reason, words) in cases {
         seen.computes = computes;
         let found = status(&seen);
         assert_eq!(found.up_to_date_computes, Some(up_to_date), "{words}");
-        let told = find(&found.conditions, "ComputesUpToDate").unwrap();
-        assert_eq!((told.status, told.reason.as_str()), (truth, reason));
-        assert!(told.message.contains(words), "{}", told.message);
+        says(&found, "ComputesUpToDate", reason, &[words]);
         assert_eq!(find(&found.conditions, "Ready").unwrap().status, ConditionStatus::True);
     }
 }
@@ -456,10 +442,12 @@ fn a_conductor_that_did_not_answer_a_compute_is_told_by_the_cell() {
         status(&seen)
     };
     let found = record("Failed");
-    let told = find(&found.conditions, "ConductorAnswers").unwrap();
-    assert_eq!((told.status, told.reason.as_str()), (ConditionStatus::False, "ConductorSilent"));
-    assert!(told.message.contains("of NovaCell nova-cell1 answered"), "{}", told.message);
-    assert!(told.message.contains("asked last: a. Start it"), "{}", told.message);
+    says(
+        &found,
+        "ConductorAnswers",
+        "ConductorSilent",
+        &["of NovaCell nova-cell1 answered", "asked last: a. Start it"],
+    );
     assert_eq!(find(&found.conditions, "Ready").unwrap().status, ConditionStatus::True);
     assert_eq!(find(&record("Running").conditions, "ConductorAnswers"), None);
 }
@@ -467,7 +455,7 @@ fn a_conductor_that_did_not_answer_a_compute_is_told_by_the_cell() {
 #[test]
 fn without_complete_inputs_nobody_counts() {
     let mut seen = seen();
-    seen.secret.content = None;
+    seen.secret = None;
     (seen.is_probed, seen.answers) = (false, None);
     let found = status(&seen);
     assert_eq!((found.computes, found.up_to_date_computes), (Some(2), None));
@@ -486,7 +474,7 @@ fn a_rotation_is_told_in_one_write_for_each_change_of_the_count() {
     assert!(pass(&mut seen));
     let tried = |seen: &Observed| seen.cell.status.as_ref().unwrap().hash[CREDENTIALS].clone();
     let before = tried(&seen);
-    seen.message_bus = secret("bus", &[("transport_url", "rabbit://nova:new@192.0.2.2/v")]);
+    seen.message_bus = Some(secret(&[("transport_url", "rabbit://nova:new@192.0.2.2/v")]));
     // Results with the old Secrets do not count for these.
     let answers = seen.answers.take();
     assert!(pass(&mut seen));

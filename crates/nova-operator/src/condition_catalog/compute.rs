@@ -9,11 +9,13 @@ use nova_config::conditions::{
 use operator_core::condition_catalog::{ConditionSpec, Repeats, WRITES, condition, summary};
 use operator_core::run_engine::outcome::FailureReason;
 
+use crate::reasons::audit::catalog as audit;
 use crate::reasons::catalog::REJECTED_WRITES;
-use crate::reasons::{
-    audit::catalog as audit, cleanup::catalog as cleanup, compute::catalog as compute,
-    drain::catalog as drain, identity::catalog as identity, removal::catalog as removal,
-};
+use crate::reasons::cleanup::catalog as cleanup;
+use crate::reasons::compute::catalog as compute;
+use crate::reasons::drain::catalog as drain;
+use crate::reasons::identity::catalog as identity;
+use crate::reasons::removal::catalog as removal;
 
 /// All conditions of a compute, in reading order.
 pub(super) const CONDITIONS: &[ConditionSpec] = &[

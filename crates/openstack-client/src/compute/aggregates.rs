@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use crate::error::Error;
 use crate::response::parsed;
-use crate::text::shown;
+use crate::text;
 
 #[derive(Deserialize)]
 struct Aggregates {
@@ -14,6 +14,7 @@ struct Aggregates {
 
 #[derive(Deserialize)]
 struct Aggregate {
+    #[serde(deserialize_with = "text::word")]
     name: String,
     hosts: Vec<String>,
 }
@@ -22,5 +23,5 @@ struct Aggregate {
 pub(crate) fn aggregates_with(body: &Bytes, host: &str) -> Result<Vec<String>, Error> {
     let all = parsed::<Aggregates>(body)?.aggregates;
     let with = all.into_iter().filter(|it| it.hosts.iter().any(|it| it == host));
-    Ok(with.map(|it| shown(&it.name)).collect())
+    Ok(with.map(|it| it.name).collect())
 }

@@ -7,7 +7,7 @@ use super::pages::{Entry, Page};
 use crate::error::Error;
 use crate::footprint::Footprint;
 use crate::response::parsed;
-use crate::text::{footprint, is_id, shown};
+use crate::text::{self, footprint};
 
 /// The statuses of migrations at their end, which are those that nova itself does not count as in
 /// progress. `finished` is none of them: a resize is to be confirmed or reverted then.
@@ -15,35 +15,31 @@ const FINAL: [&str; 7] =
     ["cancelled", "completed", "confirmed", "done", "error", "failed", "reverted"];
 
 /// A migration of a server.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
 pub struct Migration {
     /// Its UUID.
+    #[serde(rename = "uuid", deserialize_with = "text::id")]
     pub id: String,
     /// The UUID of its server.
+    #[serde(rename = "instance_uuid", deserialize_with = "text::id")]
     pub server_id: String,
     /// How far it is, in nova's words; empty where nova has none.
+    #[serde(default, deserialize_with = "text::word_or_empty")]
     pub status: String,
     /// Its kind: `live-migration`, `migration`, `resize` or `evacuation`.
+    #[serde(rename = "migration_type", deserialize_with = "text::word")]
     pub type_: String,
     /// The host that the server leaves; `None` where nova has none.
+    #[serde(default, rename = "source_compute", deserialize_with = "text::word_or_none")]
     pub source: Option<String>,
     /// The host to which the server goes; `None` while the scheduler has not chosen it.
+    #[serde(default, rename = "dest_compute", deserialize_with = "text::word_or_none")]
     pub dest: Option<String>,
 }
 
 #[derive(Deserialize)]
 struct Migrations {
-    migrations: Vec<ListedMigration>,
-}
-
-#[derive(Deserialize)]
-struct ListedMigration {
-    uuid: String,
-    instance_uuid: String,
-    status: Option<String>,
-    migration_type: String,
-    source_compute: Option<String>,
-    dest_compute: Option<String>,
+    migrations: Vec<Migration>,
 }
 
 impl Footprint for Migration {
@@ -71,18 +67,6 @@ impl Migration {
     fn is_open(&self) -> bool {
         !FINAL.contains(&self.status.as_str())
     }
-
-    /// Returns the migration; `None` when an id is none.
-    fn of(listed: ListedMigration) -> Option<Self> {
-        Some(Self {
-            id: Some(listed.uuid).filter(|it| is_id(it))?,
-            server_id: Some(listed.instance_uuid).filter(|it| is_id(it))?,
-            status: listed.status.map(|it| shown(&it)).unwrap_or_default(),
-            type_: shown(&listed.migration_type),
-            source: listed.source_compute.map(|it| shown(&it)),
-            dest: listed.dest_compute.map(|it| shown(&it)),
-        })
-    }
 }
 
 /// Returns the migrations of a page, open or not.
@@ -90,8 +74,6 @@ impl Migration {
 /// Nova leaves out hidden ones after it has cut a page, and links no next page then; so the last
 /// page is the first empty one.
 pub(crate) fn migrations_of(body: &Bytes) -> Result<Page<Migration>, Error> {
-    let listed = parsed::<Migrations>(body)?.migrations;
-    let entries = listed.into_iter().map(Migration::of).collect::<Option<Vec<_>>>();
-    let entries = entries.ok_or(Error::NotTheService)?;
+    let entries = parsed::<Migrations>(body)?.migrations;
     Ok(Page { is_last: entries.is_empty(), entries })
 }

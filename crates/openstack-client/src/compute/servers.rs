@@ -8,26 +8,33 @@ use super::pages::{Entry, Page};
 use crate::error::Error;
 use crate::footprint::Footprint;
 use crate::response::parsed;
-use crate::text::{footprint, is_id, shown};
+use crate::text::{self, footprint};
 
 /// A server, of whatever project.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
 pub struct Server {
     /// Its UUID.
+    #[serde(deserialize_with = "text::id")]
     pub id: String,
     /// Its name, which its project chooses: one line of at most 255 bytes.
+    #[serde(deserialize_with = "text::word")]
     pub name: String,
     /// Its status, as users see it: `ACTIVE`, `SHUTOFF`, `ERROR`.
+    #[serde(deserialize_with = "text::word")]
     pub status: String,
     /// What is being done to it, for instance `migrating`; `None` when nothing is.
+    #[serde(default, rename = "OS-EXT-STS:task_state")]
+    #[serde(deserialize_with = "text::word_or_none")]
     pub task_state: Option<String>,
     /// What it is at rest: `active`, `stopped`, `paused`, `error`.
+    #[serde(rename = "OS-EXT-STS:vm_state", deserialize_with = "text::word")]
     pub vm_state: String,
 }
 
 /// A server of which only the id is read.
 #[derive(Deserialize)]
 struct ServerId {
+    #[serde(deserialize_with = "text::id")]
     id: String,
 }
 
@@ -41,17 +48,6 @@ struct Servers<T> {
 #[derive(Deserialize)]
 struct Link {
     rel: String,
-}
-
-#[derive(Deserialize)]
-struct ListedServer {
-    id: String,
-    name: String,
-    status: String,
-    #[serde(rename = "OS-EXT-STS:task_state")]
-    task_state: Option<String>,
-    #[serde(rename = "OS-EXT-STS:vm_state")]
-    vm_state: String,
 }
 
 impl Footprint for Server {
@@ -77,37 +73,20 @@ impl Entry for String {
     }
 }
 
-impl Server {
-    /// Returns the server; `None` when its id is none.
-    fn of(listed: ListedServer) -> Option<Self> {
-        Some(Self {
-            id: Some(listed.id).filter(|it| is_id(it))?,
-            name: shown(&listed.name),
-            status: shown(&listed.status),
-            task_state: listed.task_state.map(|it| shown(&it)),
-            vm_state: shown(&listed.vm_state),
-        })
-    }
-}
-
 /// Returns the servers of a page with their states.
 pub(crate) fn servers_of(body: &Bytes) -> Result<Page<Server>, Error> {
-    page(body, Server::of)
+    page(body, |it: Server| it)
 }
 
 /// Returns the ids of the servers of a page.
 pub(crate) fn server_ids_of(body: &Bytes) -> Result<Page<String>, Error> {
-    page(body, |it: ServerId| Some(it.id).filter(|it| is_id(it)))
+    page(body, |it: ServerId| it.id)
 }
 
 /// Returns a page, which is the last one unless nova links the next one.
-fn page<T: DeserializeOwned, E>(
-    body: &Bytes,
-    entry: impl Fn(T) -> Option<E>,
-) -> Result<Page<E>, Error> {
+fn page<T: DeserializeOwned, E>(body: &Bytes, entry: impl Fn(T) -> E) -> Result<Page<E>, Error> {
     let Servers { servers, servers_links } = parsed::<Servers<T>>(body)?;
-    let entries = servers.into_iter().map(entry).collect::<Option<Vec<_>>>();
-    let entries = entries.ok_or(Error::NotTheService)?;
+    let entries: Vec<E> = servers.into_iter().map(entry).collect();
     let has_next = servers_links.iter().any(|it| it.rel == "next");
     Ok(Page { is_last: entries.is_empty() || !has_next, entries })
 }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use crate::error::Error;
 use crate::footprint::{Footprint, OF_ALL_HOSTS};
 use crate::response::parsed;
-use crate::text::{footprint, is_id, name};
+use crate::text::{self, footprint, is_id};
 
 /// How many characters the reason of a disabled service has at most, in nova's API and its database.
 const REASON_LIMIT: usize = 255;
@@ -74,7 +74,7 @@ struct Services {
 /// A service in nova's list; a service of a cell that does not answer has only host and status.
 #[derive(Deserialize)]
 struct ListedService {
-    #[serde(deserialize_with = "name")]
+    #[serde(deserialize_with = "text::name")]
     host: String,
     status: String,
     id: Option<String>,

@@ -66,23 +66,6 @@ async fn an_agent_that_is_gone_is_deleted_and_one_in_use_conflicts() {
 }
 
 #[tokio::test]
-async fn a_cloud_without_neutron_has_no_endpoint() {
-    let (address, _) = keystone_and(|_| ok("{}")).await;
-    let network = Network::new(login(address), http(), "two");
-    let expected = of_neutron(Error::NoEndpoint { region: "two".into() });
-    assert_eq!(network.agents_on("one").await, Err(expected));
-}
-
-#[tokio::test]
-async fn a_rejected_token_is_renewed_once_for_a_write_too() {
-    let (network, asked) = cloud(|_| (401, String::new(), String::new())).await;
-    assert_eq!(network.delete_agent("a0").await, Err(of_neutron(Error::Unauthorized)));
-    let all = paths(&asked);
-    let count = |part: &str| all.iter().filter(|it| it.contains(part)).count();
-    assert_eq!((count("/auth/tokens"), count("/agents/a0")), (2, 2));
-}
-
-#[tokio::test]
 async fn what_does_not_describe_itself_as_neutron_gets_no_other_request() {
     for document in ["{}", r#"{"versions": [{"id": "v3"}]}"#, "<html>"] {
         let (address, asked) = keystone_and(move |_| ok(document)).await;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use testkit::http_server::Asked;
 
-use super::{Answer, after_negotiation, compute, http, keystone_and, login, paths, requests};
+use super::{Answer, after_negotiation, http, keystone_and, login, paths, requests};
 use crate::{Compute, Error, Fault, Placement, Provider, Service};
 
 const VERSIONS: &str =
@@ -251,19 +251,6 @@ async fn a_placement_of_another_microversion_is_not_used() {
     let error = Error::Version { needed: "1.36", supported: "1.0 to 1.30".into() };
     assert_eq!(placement.delete_provider("b0").await, Err(of_placement(error)));
     assert_eq!(requests(&asked).len(), 2);
-    let (placement, _) = cloud(|_| (200, String::new(), "{}".to_owned())).await;
-    let error = Error::NotTheService;
-    assert_eq!(placement.provider("b0").await, Err(of_placement(error)));
-}
-
-#[tokio::test]
-async fn a_rejected_token_is_renewed_once_for_a_write_too() {
-    let (placement, asked) = cloud(|_| answer(401, "")).await;
-    let fault = placement.delete_provider("b0").await.unwrap_err();
-    assert_eq!(fault, of_placement(Error::Unauthorized));
-    let all = paths(&asked);
-    let count = |part: &str| all.iter().filter(|it| it.contains(part)).count();
-    assert_eq!((count("/auth/tokens"), count("/resource_providers/b0")), (2, 2));
 }
 
 #[tokio::test]
@@ -286,16 +273,6 @@ async fn clients_of_two_services_share_a_login() {
     compute.services().await.unwrap();
     placement.provider_named("one").await.unwrap();
     assert_eq!(paths(&asked).iter().filter(|it| it.contains("tokens")).count(), 1);
-}
-
-#[tokio::test]
-async fn a_region_without_placement_is_named() {
-    let (address, _) = keystone_and(|_| answer(200, "{}")).await;
-    let placement = Placement::new(login(address), http(), "two");
-    let expected = of_placement(Error::NoEndpoint { region: "two".into() });
-    assert_eq!(placement.provider("b0").await, Err(expected));
-    let fault = compute(address, "two").services().await.unwrap_err();
-    assert_eq!(fault.service, Service::Compute);
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ use crate::run_engine::host_key::SCAN_LIMIT;
 use crate::run_engine::inventory::{RUN_GROUP, run_inventory};
 use crate::run_engine::mounts;
 use crate::run_engine::run::{ATTEMPTS, HOST_KEYS, PARTIAL_LABEL, SERVICE_LABEL, SSH_KEYS};
-use crate::run_engine::run_template::{HostConnection, Play, RunTemplate};
+use crate::run_engine::run_template::{Connections, HostConnection, Play, RunTemplate};
 
 /// Maximum length of an AnsibleEE's name, which leaves room for the suffixes of its Job and pods.
 const NAME_LIMIT: usize = 52;
@@ -33,15 +33,11 @@ pub fn run_name(template: &RunTemplate, batch: &Batch) -> String {
 /// Returns the step that creates a batch's run.
 ///
 /// `connection` has the hosts that can be reached, by name.
-pub fn run(
-    template: &RunTemplate,
-    batch: &Batch,
-    connection: &BTreeMap<String, HostConnection>,
-) -> Step {
+pub fn run(template: &RunTemplate, batch: &Batch, connection: &Connections) -> Step {
     let target = Target::named::<AnsibleEe>(&template.parent.namespace, run_name(template, batch));
-    let keys: BTreeMap<&str, &str> = reached(template, batch, connection)
-        .map(|(_, it)| (it.ssh_secret.as_str(), it.ssh_version.as_str()))
-        .collect();
+    let reached = reached(template, batch, connection);
+    let keys = reached.iter().map(|(_, it)| (it.ssh_secret.as_str(), it.ssh_version.as_str()));
+    let keys: BTreeMap<&str, &str> = keys.collect();
     let mut object = json!({
         "metadata": {
             "labels": {
@@ -95,51 +91,42 @@ fn hosts_text(batch: &Batch) -> String {
 /// Returns the hosts that a run may change, by name.
 fn reached<'a>(
     template: &RunTemplate,
-    batch: &'a Batch,
-    connection: &'a BTreeMap<String, HostConnection>,
-) -> impl Iterator<Item = (&'a String, &'a HostConnection)> {
-    let is_everywhere = template.deployed.is_everywhere;
-    connection.iter().filter(move |(name, _)| is_everywhere || batch.attempts.contains_key(*name))
+    batch: &Batch,
+    connection: &'a Connections,
+) -> Vec<(&'a String, &'a HostConnection)> {
+    let is_reached = |name| template.deployed.is_everywhere || batch.attempts.contains_key(name);
+    connection.iter().filter(|(name, _)| is_reached(*name)).collect()
 }
 
-fn run_hosts(
-    template: &RunTemplate,
-    batch: &Batch,
-    connection: &BTreeMap<String, HostConnection>,
-) -> Vec<RunHost> {
+fn run_hosts(batch: &Batch, reached: &[(&String, &HostConnection)]) -> Vec<RunHost> {
     let is_own = |name: &String| batch.attempts.contains_key(name);
-    let asks = |(name, it): &(&String, &HostConnection)| is_own(name) && it.scan.is_some();
-    let mut n_asked = connection.iter().filter(asks).count();
+    let asks = |(name, it): &&(&String, &HostConnection)| is_own(name) && it.scan.is_some();
+    let mut n_asked = reached.iter().filter(asks).count();
     // Of the hosts outside the batch only so many are scanned that [`SCAN_LIMIT`] holds.
     let mut scan = |name: &String, it: &HostConnection| {
         let is_beside = it.scan.is_some() && !is_own(name);
         n_asked += usize::from(is_beside);
         it.scan.clone().filter(|_| !is_beside || n_asked <= SCAN_LIMIT)
     };
-    let mut host = |(name, it): (&String, &HostConnection)| {
-        let (name, address, scan_host_key) = (name.clone(), it.address.clone(), scan(name, it));
-        RunHost { name, address, scan_host_key }
+    let mut host = |&(name, it): &(&String, &HostConnection)| {
+        let scan_host_key = scan(name, it);
+        RunHost { name: name.clone(), address: it.address.clone(), scan_host_key }
     };
-    reached(template, batch, connection).map(&mut host).collect()
+    reached.iter().map(&mut host).collect()
 }
 
 /// Returns the spec of a batch's run.
 ///
 /// `connection` has the hosts that can be reached, by name.
-pub fn run_spec(
-    template: &RunTemplate,
-    batch: &Batch,
-    connection: &BTreeMap<String, HostConnection>,
-) -> Value {
-    let deployed = &template.deployed;
-    let reached: Vec<&HostConnection> =
-        reached(template, batch, connection).map(|(_, it)| it).collect();
+pub fn run_spec(template: &RunTemplate, batch: &Batch, connection: &Connections) -> Value {
+    let (deployed, reached) = (&template.deployed, reached(template, batch, connection));
+    let connections: Vec<&HostConnection> = reached.iter().map(|(_, it)| *it).collect();
     let mut spec = json!({
         "inputHash": batch.identity(),
-        "hosts": run_hosts(template, batch, connection),
+        "hosts": run_hosts(batch, &reached),
         "inventory": run_inventory(batch.attempts.keys()),
         "extraVars": extra_vars(template),
-        "extraMounts": mounts::run_mounts(template, &reached),
+        "extraMounts": mounts::run_mounts(template, &connections),
         "env": template.env,
         "networkAttachments": template.network_attachments,
         // Every further attempt is a new run with only the hosts that need it (D4).
@@ -241,28 +228,14 @@ mod tests {
     }
 
     fn recipe() -> RunTemplate {
-        RunTemplate {
-            parent: Target {
-                kind: Kind::of::<AnsibleEe>(),
-                namespace: "ns".into(),
-                name: "compute".into(),
-                uid: Some("u".into()),
-            },
-            play: Play::Playbook("a.b.c".into()),
-            service_type: "a".into(),
-            image: None,
-            env: vec![],
-            extra_mounts: vec![],
-            network_attachments: vec![],
-            dns_config: None,
-            layout: Layout::Parent { inventory: "inventory".into(), beside: None, tls: vec![] },
-            sources: vec![],
-            options: AnsibleOptions::default(),
-            fact_variables: Vec::new(),
-            extra_vars: BTreeMap::new(),
-            template_vars: BTreeMap::new(),
-            deployed: DeploymentOptions::default(),
-        }
+        let parent = Target {
+            kind: Kind::of::<AnsibleEe>(),
+            namespace: "ns".into(),
+            name: "compute".into(),
+            uid: Some("u".into()),
+        };
+        let layout = Layout::Parent { inventory: "inventory".into(), beside: None, tls: vec![] };
+        RunTemplate::of(parent, Play::Playbook("a.b.c".into()), "a", layout)
     }
 
     #[test]

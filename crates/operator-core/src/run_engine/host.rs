@@ -1,10 +1,12 @@
 //! The input to evaluating a service sequence: the host's desired services and recorded state.
 
 use api::dataplane::service_run::ServiceRun;
+use jiff::Timestamp;
 
 use crate::keyed::Digest;
 use crate::run_engine::host_key::HostKeyTrust;
 use crate::run_engine::retry::Retries;
+use crate::run_engine::run::Run;
 
 /// The desired state of one service on one host.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -47,4 +49,15 @@ pub struct Host<'a> {
     pub namespace: Option<&'a str>,
     /// Which failures are retried, and how the user requests another attempt.
     pub retries: Retries<'a>,
+}
+
+/// A host in one evaluation of its service sequence.
+#[derive(Clone, Copy)]
+pub(super) struct Pass<'a> {
+    /// The host.
+    pub(super) host: &'a Host<'a>,
+    /// The runs of its parent.
+    pub(super) runs: &'a [Run<'a>],
+    /// The present time.
+    pub(super) now: Timestamp,
 }

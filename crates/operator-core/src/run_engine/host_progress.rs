@@ -1,11 +1,9 @@
-//! How far a host is with the services of a deployment, from what is recorded of them and from its runs.
+//! How far a host is with the services of a deployment, from what is known of them.
 //!
 //! A host is at one service at a time: those before it have succeeded, and those after it have at
 //! most a first attempt.
 
 use api::dataplane::{RunState, ServiceRun};
-
-use crate::run_engine::{DesiredService, Run, SequenceState, ServiceSequence};
 
 /// How far a host is with the services of a deployment: at most one of them is on its way.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,47 +63,6 @@ pub fn count(number: usize) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// Returns a host's present progress.
-///
-/// In the middle of a sequence the engine leaves its records unchanged; the runs tell the position.
-pub fn current(
-    host: &str,
-    desired: &[DesiredService],
-    sequence: &ServiceSequence,
-    runs: &[Run<'_>],
-) -> HostProgress {
-    let kept = HostProgress::of(&sequence.services, desired.len());
-    let at =
-        |service: &str| desired.iter().position(|it| it.service == service).unwrap_or_default();
-    let is_ahead = |service: &str| at(service) > kept.done;
-    let moved = |done: usize, attempt: i64, state: RunState| HostProgress {
-        done,
-        state,
-        attempt,
-        // The failure of the previous deployment stays known through all services.
-        failures: if kept.is_corrected() { kept.failures } else { 0 },
-        reason: None,
-    };
-    match &sequence.state {
-        SequenceState::NeedsRun(need) if is_ahead(&need.service) => {
-            moved(at(&need.service), need.attempt.attempt, RunState::Pending)
-        }
-        SequenceState::InRun { run, .. } => {
-            let Some(run) = runs.iter().find(|it| it.name() == *run) else { return kept };
-            let Some(attempt) = run.attempts.get(host) else { return kept };
-            if !is_ahead(&run.service) {
-                return kept;
-            }
-            let state = if run.has_begun() { RunState::Running } else { RunState::Pending };
-            moved(at(&run.service), attempt.attempt, state)
-        }
-        SequenceState::NeedsRun(_)
-        | SequenceState::Done
-        | SequenceState::OutOfDate
-        | SequenceState::Failed { .. } => kept,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use api::ansibleee::AnsibleEe;
@@ -118,7 +75,7 @@ mod tests {
     use crate::run_engine::retry::Retries;
     use crate::run_engine::run::SERVICE_LABEL;
     use crate::run_engine::test_runs::{attempt, ended, record, run};
-    use crate::run_engine::{Host, service_sequence};
+    use crate::run_engine::{DesiredService, Host, Run, service_sequence};
 
     const NAMES: [&str; 3] = ["a", "b", "c"];
 
@@ -169,7 +126,7 @@ mod tests {
         };
         let sequence = service_sequence::evaluate(&host, &runs, Timestamp::UNIX_EPOCH);
         let sequence = if may_run { sequence } else { sequence.held() };
-        current("n0", &desired, &sequence, &runs)
+        HostProgress::of(sequence.standing(), desired.len())
     }
 
     #[test]

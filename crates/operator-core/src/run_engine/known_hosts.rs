@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use sha1::{Digest, Sha1};
 
 use crate::run_engine::host_key::HostKey;
+use crate::run_engine::limit::is_glob;
 
 /// The port that ssh omits from a host's name.
 const SSH_PORT: i32 = 22;
@@ -57,7 +58,7 @@ fn matches(list: &str, name: &str) -> bool {
     for pattern in list.split(',') {
         let (is_negated, pattern) =
             pattern.strip_prefix('!').map_or((false, pattern), |it| (true, it));
-        if glob(pattern.to_ascii_lowercase().as_bytes(), name.as_bytes()) {
+        if is_glob(&pattern.to_ascii_lowercase(), name) {
             if is_negated {
                 return false;
             }
@@ -65,35 +66,6 @@ fn matches(list: &str, name: &str) -> bool {
         }
     }
     found
-}
-
-/// Returns whether `name` matches; `*` stands for any characters, `?` for one.
-///
-/// It backtracks only to the last `*`, so the number of steps is at most the product of the
-/// lengths.
-fn glob(pattern: &[u8], name: &[u8]) -> bool {
-    let (mut at, mut done) = (0, 0);
-    let mut star: Option<(usize, usize)> = None;
-    while done < name.len() {
-        match pattern.get(at) {
-            Some(b'*') => {
-                star = Some((at, done));
-                at += 1;
-            }
-            Some(it) if *it == b'?' || *it == name[done] => {
-                at += 1;
-                done += 1;
-            }
-            _ => match star {
-                Some((back, from)) => {
-                    star = Some((back, from + 1));
-                    (at, done) = (back + 1, from + 1);
-                }
-                None => return false,
-            },
-        }
-    }
-    pattern[at..].iter().all(|it| *it == b'*')
 }
 
 /// Returns whether `salt|digest` is the hash of the name; `None` when it is malformed.

@@ -253,7 +253,7 @@ impl Shown {
 fn shown_by(run: &Run<'_>, name: &str) -> Shown {
     let remediation =
         Remediation { retries: Retries::Healing(""), namespace: None, is_learned: false };
-    match host_outcome(run, name, run.is_partial(), remediation) {
+    match host_outcome(run, name, remediation) {
         _ if !run.is_finished() => Shown::Nothing,
         Outcome::Succeeded | Outcome::LeftOut => Shown::NoFinding,
         Outcome::Failed { reason, .. } if is_finding(reason) => Shown::Finding(reason),

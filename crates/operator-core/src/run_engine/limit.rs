@@ -97,7 +97,7 @@ fn matches(term: &str, host: &str, groups: &[&str]) -> Option<bool> {
 ///
 /// It backtracks only to the last `*`, so the number of steps is at most the product of the
 /// lengths.
-fn is_glob(pattern: &str, text: &str) -> bool {
+pub(super) fn is_glob(pattern: &str, text: &str) -> bool {
     let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
     let (mut at, mut seen) = (0, 0);
     let mut last_star = None;

@@ -7,9 +7,9 @@ mod tls_files;
 use std::collections::BTreeSet;
 
 use api::shared::{MAX_EXTRA_MOUNTS, MAX_MOUNTS, MAX_VOLUMES, SourceKind, VolMounts};
-use k8s_openapi::api::core::v1::{ConfigMapVolumeSource, SecretVolumeSource, Volume, VolumeMount};
+use k8s_openapi::api::core::v1::VolumeMount;
 
-use self::pod_files::{CONFIGS_DIR, KEY_MODE};
+use self::pod_files::{CONFIGS_DIR, KEY_MODE, of_config_map, of_secret};
 use crate::run_engine::inventory::{INVENTORY_KEY, KNOWN_HOSTS_DIR, NETWORK_DIR, SSH_KEY_DIR};
 use crate::run_engine::layout::{Layout, Tls};
 use crate::run_engine::run_template::{HostConnection, MountedSource, RunTemplate};
@@ -48,7 +48,7 @@ fn of_parent(
     mount_inventory(&mut ours, inventory);
     if let Some(secret) = beside {
         ours.mounts.extend(secret_vars::mounts(VARS_VOLUME));
-        ours.volumes.push(secret_volume(VARS_VOLUME.into(), secret));
+        ours.volumes.push(of_secret(VARS_VOLUME.into(), secret, None, Some(KEY_MODE)));
     }
     let secrets: BTreeSet<(&str, bool)> =
         reached.iter().map(|it| (it.ssh_secret.as_str(), it.has_known_hosts)).collect();
@@ -62,11 +62,7 @@ fn of_parent(
 }
 
 fn mount_inventory(ours: &mut VolMounts, config_map: &str) {
-    ours.volumes.push(Volume {
-        name: INVENTORY_VOLUME.into(),
-        config_map: Some(ConfigMapVolumeSource { name: config_map.into(), ..Default::default() }),
-        ..Default::default()
-    });
+    ours.volumes.push(of_config_map(INVENTORY_VOLUME.into(), config_map, None));
     ours.mounts.push(file(INVENTORY_VOLUME, "/runner/inventory/hosts", INVENTORY_KEY));
     ours.mounts.push(VolumeMount {
         name: INVENTORY_VOLUME.into(),
@@ -83,7 +79,7 @@ fn mount_ssh(ours: &mut VolMounts, idx: usize, secret: &str, has_known_hosts: bo
     if has_known_hosts {
         ours.mounts.push(file(&volume, &format!("{KNOWN_HOSTS_DIR}/{secret}"), KNOWN_HOSTS));
     }
-    ours.volumes.push(secret_volume(volume, secret));
+    ours.volumes.push(of_secret(volume, secret, None, Some(KEY_MODE)));
 }
 
 fn mount_source(ours: &mut VolMounts, idx: usize, source: &MountedSource, service_type: &str) {
@@ -92,16 +88,9 @@ fn mount_source(ours: &mut VolMounts, idx: usize, source: &MountedSource, servic
         ours.mounts.push(file(&volume, &format!("{CONFIGS_DIR}/{service_type}/{key}"), key));
     }
     ours.volumes.push(if source.kind == SourceKind::Secret {
-        secret_volume(volume, &source.name)
+        of_secret(volume, &source.name, None, Some(KEY_MODE))
     } else {
-        Volume {
-            name: volume,
-            config_map: Some(ConfigMapVolumeSource {
-                name: source.name.clone(),
-                ..Default::default()
-            }),
-            ..Default::default()
-        }
+        of_config_map(volume, &source.name, None)
     });
 }
 
@@ -111,18 +100,6 @@ fn mount_tls(ours: &mut VolMounts, idx: usize, tls: &Tls) {
     let read_only = Some(true);
     ours.mounts.push(VolumeMount { name, mount_path, read_only, ..Default::default() });
     ours.volumes.push(volume);
-}
-
-fn secret_volume(name: String, secret: &str) -> Volume {
-    Volume {
-        name,
-        secret: Some(SecretVolumeSource {
-            secret_name: Some(secret.into()),
-            default_mode: Some(KEY_MODE),
-            ..Default::default()
-        }),
-        ..Default::default()
-    }
 }
 
 fn file(volume: &str, path: &str, key: &str) -> VolumeMount {
@@ -183,6 +160,7 @@ fn split(entry: VolMounts) -> Vec<VolMounts> {
 #[cfg(test)]
 mod tests {
     use api::ansibleee::AnsibleEe;
+    use k8s_openapi::api::core::v1::Volume;
     use kube::CustomResourceExt as _;
     use proptest::prelude::*;
 
@@ -190,7 +168,8 @@ mod tests {
 
     fn entry(name: &str, n_mounts: usize) -> VolMounts {
         let mounts = (0..n_mounts).map(|it| file(name, &format!("/{name}/{it}"), "k")).collect();
-        VolMounts { volumes: vec![secret_volume(name.into(), "s")], mounts, ..Default::default() }
+        let volumes = vec![of_secret(name.into(), "s", None, None)];
+        VolMounts { volumes, mounts, ..Default::default() }
     }
 
     fn flat(all: &[VolMounts]) -> (Vec<Volume>, Vec<VolumeMount>) {

@@ -12,9 +12,10 @@ use crate::run_engine::run::Run;
 use crate::run_engine::{host_guests, host_owner};
 
 /// Declares [`FailureReason`]: each with the reason of conditions that report it, which is a warning
-/// if it heals, else an error.
+/// if it heals, else an error; with what a message says of the host; and, unless only the cause itself
+/// tells, with what the user can do about it.
 macro_rules! failure_reasons {
-    ($($(#[$about:meta])+ $name:ident => $reason:ident,)+) => {
+    ($($(#[$about:meta])+ $name:ident => $reason:ident, $what:literal $(, $help:literal)?;)+) => {
         /// Why an attempt failed.
         #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
         pub enum FailureReason {
@@ -31,49 +32,65 @@ macro_rules! failure_reasons {
                     $(Self::$name => &reasons::$reason,)+
                 }
             }
+
+            /// Returns what a message says of the host, and what the user can do.
+            const fn texts(self) -> (&'static str, &'static str) {
+                match self {
+                    $(Self::$name => ($what, concat!($($help)?)),)+
+                }
+            }
         }
     };
 }
 
 failure_reasons! {
     /// No ssh connection to the host.
-    HostUnreachable => HOST_UNREACHABLE,
+    HostUnreachable => HOST_UNREACHABLE, "cannot be reached",
+        "Check that the host is up and that its ansibleHost and ansiblePort are right";
     /// The host refused the ssh key.
-    KeyRefused => KEY_REFUSED,
+    KeyRefused => KEY_REFUSED, "refuses the ssh key",
+        "Put a key that the host accepts for ansibleUser into ssh-privatekey of the ssh Secret";
     /// The host showed another host key than the known one, or none is known.
-    HostKeyMismatch => HOST_KEY_MISMATCH,
+    HostKeyMismatch => HOST_KEY_MISMATCH, "shows a host key that is not the known one",
+        "Compare with the host's own key, then correct known_hosts of the ssh Secret";
     /// The host records another owner than the object that owns the run.
-    HostNotOwned => HOST_NOT_OWNED,
+    HostNotOwned => HOST_NOT_OWNED, "was not touched",
+        "Correct the address, or delete the object that has the host; a file that names no owner \
+         may be removed from the host";
     /// Guests are on the host, which what was to be done there would end or leave behind.
-    GuestsOnHost => GUESTS_ON_HOST,
+    GuestsOnHost => GUESTS_ON_HOST, "has guests", "Migrate or delete them";
     /// The host has lost its recorded identity.
-    IdentityMissing => IDENTITY_MISSING,
+    IdentityMissing => IDENTITY_MISSING, "has lost its identity",
+        "It is restored once the host has no servers";
     /// Something else is registered under the name of the host.
-    ProviderNameTaken => PROVIDER_NAME_TAKEN,
+    ProviderNameTaken => PROVIDER_NAME_TAKEN, "has no resource provider of its own",
+        "That provider is to be deleted once the host has no servers";
     /// The pod was evicted, preempted or killed, or its worker went away.
-    PodEvicted => POD_EVICTED,
+    PodEvicted => POD_EVICTED, "has no result: the runner pod was evicted or killed";
     /// The runner image cannot be pulled.
-    ImagePullFailed => IMAGE_PULL_FAILED,
+    ImagePullFailed => IMAGE_PULL_FAILED, "was not touched: the runner image cannot be pulled",
+        "Correct the image's name or its registry";
     /// A Secret, ConfigMap or key that the pod mounts is missing.
-    InputMissing => INPUT_MISSING,
+    InputMissing => INPUT_MISSING, "was not touched: an input of the runner pod is missing",
+        "Create what is missing";
     /// A task failed on the host.
-    TaskFailed => TASK_FAILED,
+    TaskFailed => TASK_FAILED, "failed";
     /// The host has another identity than the recorded one.
-    IdentityMismatch => IDENTITY_MISMATCH,
+    IdentityMismatch => IDENTITY_MISMATCH, "has another identity than the recorded one";
     /// The service refuses to start without an identity.
-    IdentityNotFound => IDENTITY_NOT_FOUND,
+    IdentityNotFound => IDENTITY_NOT_FOUND, "has no identity";
     /// The service refuses to start, because its host is registered under another identity.
-    DuplicateComputeNode => DUPLICATE_COMPUTE_NODE,
+    DuplicateComputeNode => DUPLICATE_COMPUTE_NODE, "has a compute node under another identity";
     /// No play of the playbook reached the host.
-    NoHostMatched => NO_HOST_MATCHED,
+    NoHostMatched => NO_HOST_MATCHED, "was not reached by any play";
     /// Ansible could not read the playbook, the inventory or the options.
-    InvalidPlaybook => INVALID_PLAYBOOK,
+    InvalidPlaybook => INVALID_PLAYBOOK, "was not touched: the playbook is invalid";
     /// The run cannot become a Job: the operator or the API server rejects its spec.
-    InvalidSpec => INVALID_SPEC,
+    InvalidSpec => INVALID_SPEC, "was not touched: its run is refused";
     /// The run took longer than allowed.
-    DeadlineExceeded => DEADLINE_EXCEEDED,
+    DeadlineExceeded => DEADLINE_EXCEEDED, "has no result: the run took longer than allowed";
     /// The run ended, or was deleted, without a result for the host.
-    ResultUnknown => RESULT_UNKNOWN,
+    ResultUnknown => RESULT_UNKNOWN, "has no result";
 }
 
 impl FailureReason {
@@ -117,46 +134,9 @@ impl FailureReason {
             }
             Retries::Healing(_) | Retries::Limited { .. } => "it is retried automatically.".into(),
         };
-        match self.help() {
+        match self.texts().1 {
             "" => format!("{}{}", again[..1].to_uppercase(), &again[1..]),
             help => format!("{help}; {again}"),
-        }
-    }
-
-    /// Returns what the user can do about the cause; empty if only the cause itself tells.
-    fn help(self) -> &'static str {
-        match self {
-            Self::HostUnreachable => {
-                "Check that the host is up and that its ansibleHost and ansiblePort are right"
-            }
-            Self::KeyRefused => {
-                "Put a key that the host accepts for ansibleUser into ssh-privatekey of the ssh \
-                 Secret"
-            }
-            Self::HostKeyMismatch => {
-                "Compare with the host's own key, then correct known_hosts of the ssh Secret"
-            }
-            Self::HostNotOwned => {
-                "Correct the address, or delete the object that has the host; a file that names no \
-                 owner may be removed from the host"
-            }
-            Self::GuestsOnHost => "Migrate or delete them",
-            Self::IdentityMissing => "It is restored once the host has no servers",
-            Self::ProviderNameTaken => {
-                "That provider is to be deleted once the host has no servers"
-            }
-            Self::ImagePullFailed => "Correct the image's name or its registry",
-            Self::InputMissing => "Create what is missing",
-            Self::PodEvicted
-            | Self::IdentityMismatch
-            | Self::IdentityNotFound
-            | Self::DuplicateComputeNode
-            | Self::TaskFailed
-            | Self::NoHostMatched
-            | Self::InvalidPlaybook
-            | Self::InvalidSpec
-            | Self::DeadlineExceeded
-            | Self::ResultUnknown => "",
         }
     }
 }
@@ -197,17 +177,14 @@ pub struct Remediation<'a> {
     pub is_learned: bool,
 }
 
-/// Returns what a finished run means for a host; `partial` says whether tags or a limit narrow it.
-pub fn host_outcome(
-    run: &Run<'_>,
-    host: &str,
-    partial: bool,
-    remediation: Remediation<'_>,
-) -> Outcome {
+/// Returns what a finished run means for a host.
+pub fn host_outcome(run: &Run<'_>, host: &str, remediation: Remediation<'_>) -> Outcome {
     let reason = match run.outcome(host) {
         HostOutcome::Ok => return Outcome::Succeeded,
         // A failed run might have reached this host later, so it does not count as excluded.
-        HostOutcome::NotReached if partial && run.has_succeeded() => return Outcome::LeftOut,
+        HostOutcome::NotReached if run.is_partial() && run.has_succeeded() => {
+            return Outcome::LeftOut;
+        }
         HostOutcome::Failed => class_of_failure(run, host),
         HostOutcome::Unreachable => FailureReason::HostUnreachable,
         HostOutcome::KeyRefused => FailureReason::KeyRefused,
@@ -266,27 +243,7 @@ fn message(
     let cause = cause.or_else(|| status.and_then(run_cause)).unwrap_or_default();
     let service = &run.service;
     let name = run.name();
-    let what = match reason {
-        FailureReason::HostUnreachable => "cannot be reached",
-        FailureReason::KeyRefused => "refuses the ssh key",
-        FailureReason::HostKeyMismatch => "shows a host key that is not the known one",
-        FailureReason::HostNotOwned => "was not touched",
-        FailureReason::GuestsOnHost => "has guests",
-        FailureReason::IdentityMissing => "has lost its identity",
-        FailureReason::IdentityMismatch => "has another identity than the recorded one",
-        FailureReason::IdentityNotFound => "has no identity",
-        FailureReason::DuplicateComputeNode => "has a compute node under another identity",
-        FailureReason::ProviderNameTaken => "has no resource provider of its own",
-        FailureReason::TaskFailed => "failed",
-        FailureReason::NoHostMatched => "was not reached by any play",
-        FailureReason::InvalidPlaybook => "was not touched: the playbook is invalid",
-        FailureReason::InvalidSpec => "was not touched: its run is refused",
-        FailureReason::PodEvicted => "has no result: the runner pod was evicted or killed",
-        FailureReason::ImagePullFailed => "was not touched: the runner image cannot be pulled",
-        FailureReason::InputMissing => "was not touched: an input of the runner pod is missing",
-        FailureReason::DeadlineExceeded => "has no result: the run took longer than allowed",
-        FailureReason::ResultUnknown => "has no result",
-    };
+    let (what, _) = reason.texts();
     let cause = if cause.is_empty() { String::new() } else { format!(": {cause}") };
     let attempt = run.attempts.get(host).map_or(0, |it| it.attempt);
     let next = match (reason, remediation.namespace) {
@@ -304,7 +261,7 @@ fn message(
 
 /// Returns what the user does about a host that records another owner.
 fn owner_step(failure: Option<&HostFailure>, namespace: Option<&str>, host: &str) -> String {
-    let help = FailureReason::HostNotOwned.help();
+    let (_, help) = FailureReason::HostNotOwned.texts();
     let answer = failure.and_then(|it| host_owner::answer(&it.message));
     let Some(answer) = answer else { return format!("{help}.") };
     let command = namespace.map(|it| host_owner::take_over_command(it, host)).unwrap_or_default();

@@ -1,6 +1,9 @@
 //! What the result of a run means for one host.
 
+use serde_json::{Value, json};
+
 use super::*;
+use crate::run_engine::test_runs::{attempt, run};
 
 #[test]
 fn every_reason_is_known_by_its_word() {
@@ -10,44 +13,38 @@ fn every_reason_is_known_by_its_word() {
     assert_eq!(FailureReason::parse("Succeeded"), FailureReason::ResultUnknown);
 }
 
-/// Returns the message for a host whose key was refused.
-fn rejected(key: &str, said: &str, is_learned: bool) -> String {
-    let status = serde_json::json!({
-        "JobStatus": "Failed",
-        "hosts": [{ "name": "n0", "result": "HostKeyMismatch" }],
-        "hostKeys": [serde_json::from_str::<serde_json::Value>(key).unwrap()],
-        "failures": [{ "host": "n0", "message": said }],
-    });
-    let attempts = [("n0", crate::run_engine::test_runs::attempt("A", 1))];
-    let object = crate::run_engine::test_runs::run("r", &attempts, &status);
-    let retries = Retries::Healing("redeploy");
-    let remediation = Remediation { retries, namespace: Some("ns"), is_learned };
-    match host_outcome(&Run::of(&object).unwrap(), "n0", false, remediation) {
-        Outcome::Failed { reason, message } => {
-            assert_eq!(reason, FailureReason::HostKeyMismatch);
-            message
-        }
+/// Returns why a run with this status has failed on its host.
+fn failed(status: &Value, namespace: Option<&str>, is_learned: bool) -> (FailureReason, String) {
+    let object = run("r", &[("n0", attempt("A", 1))], status);
+    let remediation = Remediation { retries: Retries::Healing("redeploy"), namespace, is_learned };
+    match host_outcome(&Run::of(&object).unwrap(), "n0", remediation) {
+        Outcome::Failed { reason, message } => (reason, message),
         Outcome::Succeeded | Outcome::LeftOut => panic!("not failed"),
     }
+}
+
+/// Returns the message for a host whose key was refused.
+fn rejected(key: &str, said: &str, is_learned: bool) -> String {
+    let status = json!({
+        "JobStatus": "Failed",
+        "hosts": [{ "name": "n0", "result": "HostKeyMismatch" }],
+        "hostKeys": [serde_json::from_str::<Value>(key).unwrap()],
+        "failures": [{ "host": "n0", "message": said }],
+    });
+    let (reason, message) = failed(&status, Some("ns"), is_learned);
+    assert_eq!(reason, FailureReason::HostKeyMismatch);
+    message
 }
 
 #[test]
 fn a_user_whom_sudo_asks_for_a_password_is_told_with_the_rule_that_is_missing() {
     for (said, is_named) in [("Missing sudo password", true), ("no sudo here", false)] {
-        let status = serde_json::json!({
+        let status = json!({
             "JobStatus": "Failed",
             "hosts": [{ "name": "n0", "result": "Failed" }],
             "failures": [{ "host": "n0", "task": "t", "path": "p:1", "message": said }],
         });
-        let attempts = [("n0", crate::run_engine::test_runs::attempt("A", 1))];
-        let object = crate::run_engine::test_runs::run("r", &attempts, &status);
-        let retries = Retries::Healing("redeploy");
-        let remediation = Remediation { retries, namespace: None, is_learned: false };
-        let Outcome::Failed { message, .. } =
-            host_outcome(&Run::of(&object).unwrap(), "n0", false, remediation)
-        else {
-            panic!("not failed");
-        };
+        let (_, message) = failed(&status, None, false);
         assert_eq!(message.contains("NOPASSWD: ALL`. It runs again"), is_named, "{message}");
         assert!(message.ends_with("or with: redeploy"), "{message}");
     }

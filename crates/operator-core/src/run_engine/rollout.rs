@@ -1,5 +1,7 @@
 //! How many hosts of a group may be out of service at once, and when a rollout stops.
 
+use std::collections::BTreeMap;
+
 use api::conditions;
 use api::conditions::Reason;
 use api::dataplane::service_run::{RunState, ServiceRun};
@@ -11,7 +13,7 @@ use crate::reasons;
 const NAMED: usize = 3;
 
 /// A host's state in a rollout; it decides whether a run may begin on it or continue.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum RolloutState {
     /// It was never in service, and its deployment has not begun.
     New,
@@ -124,16 +126,10 @@ pub fn named(failing: &[impl AsRef<str>]) -> String {
 /// The hosts of a group, counted by rollout state.
 ///
 /// The caller leaves out hosts whose own `deploy` is false.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct RolloutCounts {
-    total: usize,
-    in_service: usize,
+    states: BTreeMap<RolloutState, usize>,
     trying: usize,
-    down: usize,
-    disturbed: usize,
-    corrected: usize,
-    failed: usize,
-    failed_new: usize,
 }
 
 impl RolloutCounts {
@@ -155,52 +151,38 @@ impl RolloutCounts {
 
     /// Counts one more host.
     pub fn add(&mut self, rollout_state: RolloutState) {
-        self.total += 1;
-        self.in_service += usize::from(rollout_state.was_in_service());
-        if let Some(count) = self.count(rollout_state) {
-            *count += 1;
-        }
+        *self.states.entry(rollout_state).or_default() += 1;
     }
 
     /// Removes a host that was counted.
     pub fn remove(&mut self, rollout_state: RolloutState) {
-        self.total = self.total.saturating_sub(1);
-        self.in_service =
-            self.in_service.saturating_sub(usize::from(rollout_state.was_in_service()));
-        if let Some(count) = self.count(rollout_state) {
-            *count = count.saturating_sub(1);
-        }
+        let count = self.states.entry(rollout_state).or_default();
+        *count = count.saturating_sub(1);
+        self.states.retain(|_, count| *count > 0);
     }
 
-    fn count(&mut self, rollout_state: RolloutState) -> Option<&mut usize> {
-        match rollout_state {
-            RolloutState::New | RolloutState::Started | RolloutState::Ready => None,
-            RolloutState::FailedNew => Some(&mut self.failed_new),
-            RolloutState::Down => Some(&mut self.down),
-            RolloutState::Disturbed => Some(&mut self.disturbed),
-            RolloutState::Failed => Some(&mut self.failed),
-            RolloutState::Corrected => Some(&mut self.corrected),
-        }
+    fn with(&self, counts: impl Fn(RolloutState) -> bool) -> usize {
+        self.states.iter().filter(|it| counts(*it.0)).map(|it| it.1).sum()
     }
 
     /// Returns the number of hosts.
     pub fn total(&self) -> usize {
-        self.total
+        self.with(|_| true)
     }
 
     /// Returns how many of them were ever in service. Only these count against the budget and wait.
     pub fn in_service(&self) -> usize {
-        self.in_service
+        self.with(RolloutState::was_in_service)
     }
 
     /// Returns whether any host fails.
     pub fn is_failing(&self) -> bool {
-        self.failed + self.failed_new > 0
+        self.with(RolloutState::fails) > 0
     }
 
     /// Returns whether any host that was in service is being deployed.
     pub fn is_moving(&self) -> bool {
-        self.disturbed + self.corrected > 0
+        self.with(|it| matches!(it, RolloutState::Disturbed | RolloutState::Corrected)) > 0
     }
 }
 
@@ -216,13 +198,14 @@ pub struct DisruptionBudget {
 impl DisruptionBudget {
     /// Creates the disruption budget of a group with these limits and counts.
     pub fn of(limits: &Limits, counts: &RolloutCounts) -> Self {
-        let held = counts.down + counts.disturbed + counts.corrected + counts.failed;
+        let in_service = counts.in_service();
+        let held = counts.with(RolloutState::counts_as_unavailable);
         // A correction must first succeed on hosts that have failed, before other hosts begin.
-        let is_tried = counts.corrected > 0 && limits.bounds(counts.in_service);
-        let allowed = limits.allowed(counts.in_service);
+        let is_correcting = counts.with(|it| it == RolloutState::Corrected) > 0;
+        let is_tried = is_correcting && limits.bounds(in_service);
+        let allowed = limits.allowed(in_service);
         let left = if is_tried { 0 } else { allowed.saturating_sub(held) };
-        // Failed hosts already count as unavailable, so only running retries count here: they come
-        // to
+        // Failed hosts already count as unavailable, so only running retries count here: they come to
         // an end, and the next ones begin.
         let tries_left = allowed.saturating_sub(counts.trying);
         let is_paused = limits.pause_on_failure && counts.is_failing();
@@ -281,11 +264,10 @@ impl DisruptionBudget {
 
 #[cfg(test)]
 mod tests {
-    use jiff::Timestamp;
-    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
     use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
     use super::*;
+    use crate::run_engine::test_runs::record;
 
     fn limits(max: IntOrString, pause: bool) -> Limits {
         Limits { max_unavailable: Some(max), pause_on_failure: pause }
@@ -393,18 +375,8 @@ mod tests {
     }
 
     fn service(state: RunState, failures: i64, reason: Option<&str>) -> ServiceRun {
-        ServiceRun {
-            name: "a".into(),
-            state,
-            hash: "h".into(),
-            attempt: 2,
-            run: None,
-            deployed_hash: None,
-            failures,
-            since: Time(Timestamp::UNIX_EPOCH),
-            reason: reason.map(str::to_owned),
-            message: None,
-        }
+        let reason = reason.map(str::to_owned);
+        ServiceRun { failures, reason, ..record(state, "h", 2) }
     }
 
     #[test]

@@ -34,9 +34,8 @@ pub fn superseded(runs: &[Run<'_>], recorded: &BTreeMap<&str, &[ServiceRun]>) ->
 
 /// Deletes waiting runs that no host needs; `needs` says whether a run is to deploy the named host.
 ///
-/// The deletions precede all writes about their hosts, and have the resource version as
-/// precondition:
-/// a run that was admitted meanwhile stays, and is evaluated again.
+/// The deletions precede all writes about their hosts, and have the resource version as precondition: a
+/// run that was admitted meanwhile stays, and is evaluated again.
 pub fn withdrawn(runs: &[Run<'_>], needs: impl Fn(&Run<'_>, &str) -> bool) -> Vec<Step> {
     let is_needed = |run: &Run<'_>| run.attempts.keys().any(|host| needs(run, host));
     let is_waiting =

@@ -110,6 +110,29 @@ pub struct RunTemplate {
     pub deployed: DeploymentOptions,
 }
 
+impl RunTemplate {
+    /// Returns the template of runs that start with nothing else.
+    pub fn of(parent: Target, play: Play, service_type: &str, layout: Layout) -> Self {
+        Self {
+            parent,
+            play,
+            service_type: service_type.to_owned(),
+            image: None,
+            env: Vec::new(),
+            extra_mounts: Vec::new(),
+            network_attachments: Vec::new(),
+            dns_config: None,
+            layout,
+            sources: Vec::new(),
+            options: AnsibleOptions::default(),
+            fact_variables: Vec::new(),
+            extra_vars: BTreeMap::new(),
+            template_vars: BTreeMap::new(),
+            deployed: DeploymentOptions::default(),
+        }
+    }
+}
+
 /// Options that only the runs of deployments use.
 #[derive(Clone, Debug, Default)]
 pub struct DeploymentOptions {
@@ -123,13 +146,15 @@ pub struct DeploymentOptions {
     pub env_config_map: Option<String>,
     /// Whether a Job is deleted soon after its result was recorded.
     pub lets_jobs_go: bool,
-    /// Whether the play targets all hosts that can be reached, not only those whose attempts the
-    /// run
+    /// Whether the play targets all hosts that can be reached, not only those whose attempts the run
     /// carries.
     pub is_everywhere: bool,
     /// Hosts of the inventory that such a play leaves out.
     pub left_out: BTreeSet<String>,
 }
+
+/// How hosts are reached, by name.
+pub type Connections = BTreeMap<String, HostConnection>;
 
 /// How one host of a run is reached: its address and its ssh Secret.
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -1,13 +1,13 @@
 //! The service sequence of one host: its state, and what has to happen next.
 
+use std::mem;
+
 use api::dataplane::service_run::{RunState, ServiceRun};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::keyed::Renewal;
-use crate::run_engine::host::{DesiredService, Host};
-use crate::run_engine::next_attempt::attempt;
-use crate::run_engine::next_retry;
+use crate::run_engine::host::{DesiredService, Host, Pass};
 use crate::run_engine::outcome::{self, FailureReason, Outcome};
 use crate::run_engine::run::{Attempt, Run};
 
@@ -61,11 +61,23 @@ pub struct ServiceSequence {
     pub services: Vec<ServiceRun>,
     /// What has to happen next.
     pub state: SequenceState,
+    /// The services as they stand; `None` where all of that is to be recorded.
+    standing: Option<Vec<ServiceRun>>,
     /// The same while no run may start; `None` where that makes no difference.
     held: Option<Box<Self>>,
 }
 
 impl ServiceSequence {
+    fn of(services: Vec<ServiceRun>, state: SequenceState) -> Self {
+        Self { services, state, standing: None, held: None }
+    }
+
+    /// Returns the services as they stand: what has succeeded in the middle of a sequence is among them,
+    /// although it is recorded later.
+    pub fn standing(&self) -> &[ServiceRun] {
+        self.standing.as_ref().unwrap_or(&self.services)
+    }
+
     /// Returns the sequence of a host that must not begin anything now: no attempt is recorded, and
     /// none is due later.
     #[must_use]
@@ -138,13 +150,11 @@ pub fn renew(services: &mut [ServiceRun], desired: &[DesiredService], renewal: &
 
 /// What to do about one service.
 enum Next {
-    Nothing,
+    /// Nothing: this is its record, if it has one.
+    Nothing(Option<ServiceRun>),
     Attempt(ServiceRun),
-    /// It is as it was deployed: an attempt with other inputs never began.
-    Untouched(ServiceRun),
-    /// Its run was deleted without a result.
-    Lost(ServiceRun),
-    Stop(SequenceState),
+    /// It stops the sequence, with this record.
+    Stop(SequenceState, ServiceRun),
 }
 
 /// Evaluates the service sequence of one host.
@@ -159,69 +169,221 @@ enum Next {
 /// write for the whole sequence instead of one per service.
 /// Until then the AnsibleEE is their record.
 pub fn evaluate(host: &Host<'_>, runs: &[Run<'_>], now: Timestamp) -> ServiceSequence {
-    let folded: Vec<Option<ServiceRun>> = host
-        .desired
-        .iter()
-        .map(|it| recorded(host, &it.service).map(|seen| fold(host, seen, runs, now)))
-        .collect();
+    let pass = Pass { host, runs, now };
+    let fold = |it: &DesiredService| pass.recorded(&it.service).map(|seen| pass.fold(seen));
+    let folded: Vec<Option<ServiceRun>> = host.desired.iter().map(fold).collect();
     let active = runs.iter().find(|it| !it.is_finished() && it.attempts.contains_key(host.name));
     match active {
-        Some(run) => in_run(host, folded, run, runs, now),
-        None => advance(host, folded, runs, now),
+        Some(run) => pass.in_run(folded.into_iter().flatten().collect(), run),
+        None => pass.advance(&folded),
     }
 }
 
-fn recorded<'a>(host: &Host<'a>, service: &str) -> Option<&'a ServiceRun> {
-    host.recorded.iter().find(|it| it.name == service)
-}
-
-/// Updates a recorded service with the result of its run.
-fn fold(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>], now: Timestamp) -> ServiceRun {
-    let mut service = seen.clone();
-    if !matches!(seen.state, RunState::Pending | RunState::Running) {
-        return service;
+impl Pass<'_> {
+    fn recorded(&self, service: &str) -> Option<&ServiceRun> {
+        self.host.recorded.iter().find(|it| it.name == service)
     }
-    let has_ended = |it: &&Run<'_>| it.is_finished() && it.carries(host.name, seen);
-    let Some(run) = runs.iter().find(has_ended) else {
-        if has_been_passed(host, seen, runs) {
-            succeed(&mut service);
-            let is_whole = |it: &DesiredService| it.service == seen.name && it.hash.is(&seen.hash);
-            if host.desired.iter().any(is_whole) {
-                service.deployed_hash = Some(seen.hash.clone());
+
+    /// Updates a recorded service with the result of its run.
+    fn fold(&self, seen: &ServiceRun) -> ServiceRun {
+        let (host, mut service) = (self.host, seen.clone());
+        if !matches!(seen.state, RunState::Pending | RunState::Running) {
+            return service;
+        }
+        let has_ended = |it: &&Run<'_>| it.is_finished() && it.carries(host.name, seen);
+        let Some(run) = self.runs.iter().find(has_ended) else {
+            if self.has_been_passed(seen) {
+                succeed(&mut service);
+                let is_whole =
+                    |it: &DesiredService| it.service == seen.name && it.hash.is(&seen.hash);
+                if host.desired.iter().any(is_whole) {
+                    service.deployed_hash = Some(seen.hash.clone());
+                }
+            }
+            return service;
+        };
+        // The backoff before the next attempt starts at this time.
+        service.since = run.ended().unwrap_or(Time(self.now));
+        service.run = Some(run.name());
+        let remediation = outcome::Remediation {
+            retries: host.retries,
+            namespace: host.namespace,
+            is_learned: host.trust.is_learned,
+        };
+        match outcome::host_outcome(run, host.name, remediation) {
+            Outcome::Failed { reason, message } => fail(&mut service, reason, message),
+            done @ (Outcome::Succeeded | Outcome::LeftOut) => {
+                succeed(&mut service);
+                if done == Outcome::Succeeded && !run.is_partial() {
+                    service.deployed_hash = Some(seen.hash.clone());
+                }
             }
         }
-        return service;
-    };
-    // The backoff before the next attempt starts at this time.
-    service.since = run.ended().unwrap_or(Time(now));
-    service.run = Some(run.name());
-    let remediation = outcome::Remediation {
-        retries: host.retries,
-        namespace: host.namespace,
-        is_learned: host.trust.is_learned,
-    };
-    match outcome::host_outcome(run, host.name, run.is_partial(), remediation) {
-        Outcome::Failed { reason, message } => fail(&mut service, reason, message),
-        done @ (Outcome::Succeeded | Outcome::LeftOut) => {
+        service
+    }
+
+    /// Returns whether a service has succeeded although its run no longer exists.
+    ///
+    /// That is so if a later service of the same sequence has begun: the run was deleted before its
+    /// result was recorded.
+    fn has_been_passed(&self, seen: &ServiceRun) -> bool {
+        let exists = |it: &ServiceRun| self.runs.iter().any(|run| run.carries(self.host.name, it));
+        let after = self.host.recorded.iter().skip_while(|it| it.name != seen.name).skip(1);
+        // A later service that is recorded as succeeded was finished before this sequence began.
+        let mut later =
+            after.filter(|it| matches!(it.state, RunState::Pending | RunState::Running));
+        !exists(seen) && later.any(exists)
+    }
+
+    /// Evaluates a host that is in a run; `services` are its records with the results of others.
+    fn in_run(&self, mut services: Vec<ServiceRun>, run: &Run<'_>) -> ServiceSequence {
+        let recorded = self.host.recorded;
+        let state = SequenceState::InRun {
+            run: run.name(),
+            waiting_for: run.waiting_for().map(str::to_owned),
+            trouble: run.trouble().map(str::to_owned),
+        };
+        if let Some(overtaken) = self.overtaken(run) {
+            for it in services.iter_mut().filter(|it| it.name == run.service) {
+                it.clone_from(&overtaken);
+            }
+            return ServiceSequence::of(services, state);
+        }
+        // A run that only waits is not recorded: it may be withdrawn, and then nothing has happened.
+        let is_due = |it: &&mut ServiceRun| {
+            it.state == RunState::Pending && run.has_begun() && run.carries(self.host.name, it)
+        };
+        if let Some(service) = services.iter_mut().find(is_due) {
+            service.state = RunState::Running;
+            service.run = Some(run.name());
+            service.since = Time(self.now);
+        }
+        // One write records that the sequence is running, and the runs report the rest. A failure that
+        // is over is the exception.
+        if has_begun(recorded) && !(run.has_begun() && is_cause_over(recorded, &services)) {
+            let standing = Some(services);
+            return ServiceSequence { standing, ..ServiceSequence::of(recorded.to_vec(), state) };
+        }
+        ServiceSequence::of(services, state)
+    }
+
+    /// Returns the next attempt of a service whose inputs changed during its run.
+    ///
+    /// It is recorded at once: if the inputs changed back meanwhile, the run's success would otherwise
+    /// count for them.
+    fn overtaken(&self, run: &Run<'_>) -> Option<ServiceRun> {
+        let desired = self.host.desired.iter().find(|it| it.service == run.service)?;
+        let seen = self.recorded(&run.service)?;
+        // Unreadable inputs have reached no pod.
+        let is_read = !desired.run_hash.is(UNKNOWN);
+        if !is_read || !run.carries(self.host.name, seen) || desired.run_hash.is(&seen.hash) {
+            return None;
+        }
+        let untouched = if run.has_begun() { None } else { self.untouched(desired, seen) };
+        Some(untouched.unwrap_or_else(|| self.attempt(desired, Some(seen))))
+    }
+
+    /// Returns the record of a service whose inputs changed back before the attempt with others began.
+    ///
+    /// Nothing has changed on the host, so nothing has to run. Once a sequence has begun, its later
+    /// services may have begun too, because only its first run is recorded.
+    fn untouched(&self, desired: &DesiredService, seen: &ServiceRun) -> Option<ServiceRun> {
+        let deployed = seen.deployed_hash.as_ref().filter(|it| desired.run_hash.is(it));
+        let is_untouched =
+            seen.state == RunState::Pending && seen.run.is_none() && !has_begun(self.host.recorded);
+        deployed.filter(|_| is_untouched).map(|deployed| {
+            let mut service = ServiceRun { hash: deployed.clone(), ..seen.clone() };
             succeed(&mut service);
-            if done == Outcome::Succeeded && !run.is_partial() {
-                service.deployed_hash = Some(seen.hash.clone());
+            service
+        })
+    }
+
+    /// Evaluates the services in order; the first one that is not done decides.
+    ///
+    /// Later services that are out of date are recorded as pending together with it, so that one write
+    /// covers the whole sequence.
+    fn advance(&self, folded: &[Option<ServiceRun>]) -> ServiceSequence {
+        let mut services: Vec<ServiceRun> = Vec::new();
+        let mut state = SequenceState::Done;
+        let mut has_new_attempt = false;
+        let mut held = None;
+        for (idx, (desired, seen)) in self.host.desired.iter().zip(folded).enumerate() {
+            let next = if is_open(&state) {
+                self.next(desired, seen.as_ref())
+            } else {
+                Next::Nothing(seen.clone())
+            };
+            if held.is_none() && !matches!(next, Next::Nothing(_)) {
+                // While no run may start, this service stops the sequence.
+                let same = seen.as_ref().filter(|it| desired.run_hash.is(&it.hash));
+                let stop = match same {
+                    Some(seen) if seen.state == RunState::Failed => failed(seen, None),
+                    _ => SequenceState::OutOfDate,
+                };
+                let open = folded[idx..].iter().flatten();
+                let all = services.iter().chain(open).cloned().collect();
+                held = Some(Box::new(ServiceSequence::of(all, stop)));
+            }
+            match next {
+                Next::Nothing(service) => services.extend(service),
+                Next::Stop(stop, service) => {
+                    if state == SequenceState::Done {
+                        state = stop;
+                    }
+                    services.push(service);
+                }
+                Next::Attempt(attempt) => {
+                    has_new_attempt |= Some(&attempt) != seen.as_ref();
+                    if state == SequenceState::Done {
+                        state = SequenceState::NeedsRun(need(desired, &attempt));
+                    }
+                    services.push(attempt);
+                }
             }
         }
+        let recorded = self.host.recorded;
+        let goes_on = matches!(state, SequenceState::NeedsRun(_)) && !has_new_attempt;
+        let is_kept = goes_on && recorded.len() == services.len();
+        let standing = is_kept.then(|| mem::replace(&mut services, recorded.to_vec()));
+        ServiceSequence { services, state, standing, held }
     }
-    service
-}
 
-/// Returns whether a service has succeeded although its run no longer exists.
-///
-/// That is so if a later service of the same sequence has begun: the run was deleted before its
-/// result was recorded.
-fn has_been_passed(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>]) -> bool {
-    let exists = runs.iter().any(|it| it.carries(host.name, seen));
-    let after = host.recorded.iter().skip_while(|it| it.name != seen.name).skip(1);
-    // A later service that is recorded as succeeded was finished before this sequence began.
-    let mut later = after.filter(|it| matches!(it.state, RunState::Pending | RunState::Running));
-    !exists && later.any(|it| runs.iter().any(|run| run.carries(host.name, it)))
+    fn next(&self, desired: &DesiredService, seen: Option<&ServiceRun>) -> Next {
+        // This host has no unfinished run, and the results of finished runs have been folded in.
+        if let Some(service) = seen.and_then(|it| self.untouched(desired, it)) {
+            return Next::Nothing(Some(service));
+        }
+        let attempt = || Next::Attempt(self.attempt(desired, seen));
+        let Some(same) = seen.filter(|it| desired.run_hash.is(&it.hash)) else { return attempt() };
+        match same.state {
+            RunState::Succeeded => Next::Nothing(Some(same.clone())),
+            // The result of another owner's run is unknown; this owner needs a new attempt.
+            RunState::Pending | RunState::Running if self.host.has_moved => attempt(),
+            RunState::Running if self.is_lost(same) => {
+                let lost = self.lost(same);
+                Next::Stop(failed(&lost, None), lost)
+            }
+            // It was recorded, but its run was not created: the process ended in between.
+            RunState::Pending | RunState::Running => Next::Attempt(same.clone()),
+            RunState::Failed => match self.retry_at(same) {
+                Some(due) if due <= self.now => attempt(),
+                retry_at => Next::Stop(failed(same, retry_at), same.clone()),
+            },
+        }
+    }
+
+    /// Returns whether the run of a running service was deleted; its effect on the host is unknown.
+    fn is_lost(&self, seen: &ServiceRun) -> bool {
+        let exists = |name: &String| self.runs.iter().any(|it| it.name() == *name);
+        seen.run.as_ref().is_some_and(|it| !exists(it))
+    }
+
+    fn lost(&self, seen: &ServiceRun) -> ServiceRun {
+        let (reason, message) = outcome::lost(seen, self.host.name, self.host.retries);
+        let mut service = ServiceRun { since: Time(self.now), ..seen.clone() };
+        fail(&mut service, reason, message);
+        service
+    }
 }
 
 fn succeed(service: &mut ServiceRun) {
@@ -241,151 +403,10 @@ fn fail(service: &mut ServiceRun, reason: FailureReason, message: String) {
     service.message = Some(message);
 }
 
-fn in_run(
-    host: &Host<'_>,
-    folded: Vec<Option<ServiceRun>>,
-    run: &Run<'_>,
-    runs: &[Run<'_>],
-    now: Timestamp,
-) -> ServiceSequence {
-    let state = SequenceState::InRun {
-        run: run.name(),
-        waiting_for: run.waiting_for().map(str::to_owned),
-        trouble: run.trouble().map(str::to_owned),
-    };
-    if let Some(overtaken) = overtaken(host, run, runs, now) {
-        let replace = |it: ServiceRun| if it.name == run.service { overtaken.clone() } else { it };
-        let services = folded.into_iter().flatten().map(replace).collect();
-        return ServiceSequence { services, state, held: None };
-    }
-    // One write records that the sequence is running, and the runs report the rest. A failure that
-    // is over is the exception.
-    if has_begun(host.recorded) && !(run.has_begun() && is_cause_over(host.recorded, &folded)) {
-        return ServiceSequence { services: host.recorded.to_vec(), state, held: None };
-    }
-    let mut services: Vec<ServiceRun> = folded.into_iter().flatten().collect();
-    // A run that only waits is not recorded: it may be withdrawn, and then nothing has happened.
-    let is_due = |it: &&mut ServiceRun| {
-        it.state == RunState::Pending && run.has_begun() && run.carries(host.name, it)
-    };
-    if let Some(service) = services.iter_mut().find(is_due) {
-        service.state = RunState::Running;
-        service.run = Some(run.name());
-        service.since = Time(now);
-    }
-    ServiceSequence { services, state, held: None }
-}
-
 /// Returns whether a service whose failure is recorded has succeeded since.
-fn is_cause_over(recorded: &[ServiceRun], folded: &[Option<ServiceRun>]) -> bool {
-    let mut done = folded.iter().flatten().filter(|it| it.state == RunState::Succeeded);
+fn is_cause_over(recorded: &[ServiceRun], services: &[ServiceRun]) -> bool {
+    let mut done = services.iter().filter(|it| it.state == RunState::Succeeded);
     done.any(|it| recorded.iter().any(|seen| seen.name == it.name && seen.reason.is_some()))
-}
-
-/// Returns the next attempt of a service whose inputs changed during its run.
-///
-/// It is recorded at once: if the inputs changed back meanwhile, the run's success would otherwise
-/// count for them.
-fn overtaken(
-    host: &Host<'_>,
-    run: &Run<'_>,
-    runs: &[Run<'_>],
-    now: Timestamp,
-) -> Option<ServiceRun> {
-    let desired = host.desired.iter().find(|it| it.service == run.service)?;
-    let seen = recorded(host, &run.service)?;
-    // Unreadable inputs have reached no pod.
-    let is_read = !desired.run_hash.is(UNKNOWN);
-    if !is_read || !run.carries(host.name, seen) || desired.run_hash.is(&seen.hash) {
-        return None;
-    }
-    let untouched = if run.has_begun() { None } else { untouched(host, desired, seen) };
-    Some(untouched.unwrap_or_else(|| attempt(host, desired, Some(seen), runs, now)))
-}
-
-/// Returns the record of a service whose inputs changed back before the attempt with others began.
-///
-/// Nothing has changed on the host, so nothing has to run. Once a sequence has begun, its later
-/// services may have begun too, because only its first run is recorded.
-fn untouched(host: &Host<'_>, desired: &DesiredService, seen: &ServiceRun) -> Option<ServiceRun> {
-    let deployed = seen.deployed_hash.as_ref().filter(|it| desired.run_hash.is(it));
-    let is_untouched =
-        seen.state == RunState::Pending && seen.run.is_none() && !has_begun(host.recorded);
-    deployed.filter(|_| is_untouched).map(|deployed| {
-        let mut service = ServiceRun { hash: deployed.clone(), ..seen.clone() };
-        succeed(&mut service);
-        service
-    })
-}
-
-/// Evaluates the services in order; the first one that is not done decides.
-///
-/// Later services that are out of date are recorded as pending together with it, so that one write
-/// covers the whole sequence.
-fn advance(
-    host: &Host<'_>,
-    mut folded: Vec<Option<ServiceRun>>,
-    runs: &[Run<'_>],
-    now: Timestamp,
-) -> ServiceSequence {
-    let mut services: Vec<ServiceRun> = Vec::new();
-    let mut state = SequenceState::Done;
-    let mut has_new_attempt = false;
-    let mut held = None;
-    for (idx, desired) in host.desired.iter().enumerate() {
-        let next = if is_open(&state) {
-            next(host, desired, folded[idx].as_ref(), runs, now)
-        } else {
-            Next::Nothing
-        };
-        if held.is_none() && !matches!(next, Next::Nothing | Next::Untouched(_)) {
-            held = Some(Box::new(held_at(desired, &services, &folded[idx..])));
-        }
-        let seen = folded[idx].take();
-        match next {
-            Next::Nothing => services.extend(seen),
-            Next::Untouched(service) => services.push(service),
-            Next::Stop(stop) => {
-                if state == SequenceState::Done {
-                    state = stop;
-                }
-                services.extend(seen);
-            }
-            Next::Lost(service) => {
-                if state == SequenceState::Done {
-                    state = failed(&service, None);
-                }
-                services.push(service);
-            }
-            Next::Attempt(attempt) => {
-                has_new_attempt |= Some(&attempt) != seen.as_ref();
-                if state == SequenceState::Done {
-                    state = SequenceState::NeedsRun(need(desired, &attempt));
-                }
-                services.push(attempt);
-            }
-        }
-    }
-    let goes_on = matches!(state, SequenceState::NeedsRun(_)) && !has_new_attempt;
-    if goes_on && host.recorded.len() == services.len() {
-        services = host.recorded.to_vec();
-    }
-    ServiceSequence { services, state, held }
-}
-
-/// Returns the sequence while no run may start: the first of the `open` services stops it.
-fn held_at(
-    first: &DesiredService,
-    done: &[ServiceRun],
-    open: &[Option<ServiceRun>],
-) -> ServiceSequence {
-    let seen = open.first().and_then(Option::as_ref);
-    let state = match seen.filter(|it| first.run_hash.is(&it.hash)) {
-        Some(seen) if seen.state == RunState::Failed => failed(seen, None),
-        _ => SequenceState::OutOfDate,
-    };
-    let services = done.iter().chain(open.iter().flatten()).cloned().collect();
-    ServiceSequence { services, state, held: None }
 }
 
 /// Returns whether later services may still be planned.
@@ -401,64 +422,11 @@ fn need(desired: &DesiredService, service: &ServiceRun) -> NeededRun {
     }
 }
 
-fn next(
-    host: &Host<'_>,
-    desired: &DesiredService,
-    seen: Option<&ServiceRun>,
-    runs: &[Run<'_>],
-    now: Timestamp,
-) -> Next {
-    let same = seen.filter(|it| desired.run_hash.is(&it.hash));
-    // This host has no unfinished run, and the results of finished runs have been folded in.
-    if let Some(service) = seen.and_then(|it| untouched(host, desired, it)) {
-        return Next::Untouched(service);
-    }
-    match same.map(|it| (it, it.state)) {
-        Some((_, RunState::Succeeded)) => Next::Nothing,
-        // The result of another owner's run is unknown; this owner needs a new attempt.
-        Some((seen, RunState::Pending | RunState::Running)) if host.has_moved => {
-            Next::Attempt(attempt(host, desired, Some(seen), runs, now))
-        }
-        Some((seen, RunState::Running)) if is_lost(seen, runs) => Next::Lost(lost(host, seen, now)),
-        // It was recorded, but its run was not created: the process ended in between.
-        Some((seen, RunState::Pending | RunState::Running)) => Next::Attempt(seen.clone()),
-        Some((seen, RunState::Failed)) => retry(host, desired, seen, runs, now),
-        None => Next::Attempt(attempt(host, desired, seen, runs, now)),
-    }
-}
-
-/// Returns whether the run of a running service was deleted; its effect on the host is unknown.
-fn is_lost(seen: &ServiceRun, runs: &[Run<'_>]) -> bool {
-    let exists = |name: &String| runs.iter().any(|it| it.name() == *name);
-    seen.run.as_ref().is_some_and(|it| !exists(it))
-}
-
-fn lost(host: &Host<'_>, seen: &ServiceRun, now: Timestamp) -> ServiceRun {
-    let (reason, message) = outcome::lost(seen, host.name, host.retries);
-    let mut service = ServiceRun { since: Time(now), ..seen.clone() };
-    fail(&mut service, reason, message);
-    service
-}
-
 fn failed(seen: &ServiceRun, retry_at: Option<Timestamp>) -> SequenceState {
     SequenceState::Failed {
         reason: FailureReason::parse(seen.reason.as_deref().unwrap_or_default()),
         message: seen.message.clone().unwrap_or_default(),
         retry_at,
-    }
-}
-
-fn retry(
-    host: &Host<'_>,
-    desired: &DesiredService,
-    seen: &ServiceRun,
-    runs: &[Run<'_>],
-    now: Timestamp,
-) -> Next {
-    match next_retry::retry_at(host, seen, runs) {
-        None => Next::Stop(failed(seen, None)),
-        Some(due) if now < due => Next::Stop(failed(seen, Some(due))),
-        Some(_) => Next::Attempt(attempt(host, desired, Some(seen), runs, now)),
     }
 }
 

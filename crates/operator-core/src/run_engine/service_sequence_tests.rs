@@ -193,18 +193,30 @@ fn the_same_attempt_once_more_starts_from_where_the_first_one_did() {
     assert_eq!(chain.services[0].deployed_hash.as_deref(), Some("A"));
 }
 
+/// The two services a and b, with the same inputs.
+fn two() -> Vec<DesiredService> {
+    let of = |name: &str| DesiredService { service: name.into(), ..wanted("A").remove(0) };
+    ["a", "b"].map(of).into()
+}
+
+/// A run of service b on its first attempt.
+fn run_of_b(name: &str, status: &Value) -> AnsibleEe {
+    let mut object = run(name, &[("n0", tried("A", 1))], status);
+    object.metadata.labels.get_or_insert_default().insert(SERVICE_LABEL.into(), "b".into());
+    object
+}
+
+/// What is recorded of service a after failures for one reason.
+fn failed(reason: FailureReason, failures: i64, since: Timestamp) -> ServiceRun {
+    let reason = Some(reason.as_str().into());
+    ServiceRun { reason, failures, since: Time(since), ..record(RunState::Failed, "A", 1) }
+}
+
 /// Two services: the first one's run is gone, the second one's is as given.
 fn after_the_first_run_went(second: RunState, run_of_second: &Value) -> ServiceSequence {
-    let wanted: Vec<DesiredService> = ["a", "b"]
-        .map(|service| DesiredService { service: service.into(), ..wanted("A").remove(0) })
-        .into();
-    let mut first = record(RunState::Running, "A", 1);
-    first.run = Some("gone".into());
+    let first = ServiceRun { run: Some("gone".into()), ..record(RunState::Running, "A", 1) };
     let recorded = [first, ServiceRun { name: "b".into(), ..record(second, "A", 1) }];
-    let mut object = run("r", &[("n0", tried("A", 1))], run_of_second);
-    let label = (SERVICE_LABEL.to_owned(), "b".to_owned());
-    object.metadata.labels.get_or_insert_default().extend([label]);
-    judged_chain(&wanted, &recorded, &[object], true)
+    judged_chain(&two(), &recorded, &[run_of_b("r", run_of_second)], true)
 }
 
 #[test]
@@ -226,30 +238,22 @@ fn a_cause_does_not_outlive_the_success_of_its_service_and_the_chain_stays_begun
     let mut first = record(RunState::Running, "A", 2);
     first.reason = Some(FailureReason::PodEvicted.as_str().into());
     first.message = Some("it is retried automatically.".into());
-    let wanted: Vec<DesiredService> = ["a", "b"]
-        .map(|service| DesiredService { service: service.into(), ..wanted("A").remove(0) })
-        .into();
-    let at = |status: Value| {
-        let mut object = run("s", &[("n0", tried("A", 1))], &status);
-        object.metadata.labels.get_or_insert_default().insert(SERVICE_LABEL.into(), "b".into());
-        let recorded = [first.clone(), second.clone()];
-        judged_chain(&wanted, &recorded, &[done("A", 2, "Ok"), object], true).services
+    let at = |recorded: &[ServiceRun; 2], status: Value| {
+        judged_chain(&two(), recorded, &[done("A", 2, "Ok"), run_of_b("s", &status)], true).services
     };
-    let told = at(json!({ "JobStatus": "Running" }));
+    let recorded = [first.clone(), second.clone()];
+    let told = at(&recorded, json!({ "JobStatus": "Running" }));
     assert_eq!(
         (told[0].state, &told[0].reason, &told[0].message),
         (RunState::Succeeded, &None, &None)
     );
     assert_eq!((told[1].state, told[1].run.as_deref()), (RunState::Running, Some("s")));
     // What only waits may be withdrawn, and then it was not reported.
-    assert_eq!(at(json!({})), [first.clone(), second.clone()]);
+    assert_eq!(at(&recorded, json!({})), recorded);
     // Without a cause nothing is written between two services.
     first.reason = None;
-    let recorded = [first.clone(), second.clone()];
-    let mut object = run("s", &[("n0", tried("A", 1))], &json!({ "JobStatus": "Running" }));
-    object.metadata.labels.get_or_insert_default().insert(SERVICE_LABEL.into(), "b".into());
-    let chain = judged_chain(&wanted, &recorded, &[done("A", 2, "Ok"), object], true);
-    assert_eq!(chain.services, recorded);
+    let recorded = [first, second];
+    assert_eq!(at(&recorded, json!({ "JobStatus": "Running" })), recorded);
 }
 
 #[test]
@@ -302,11 +306,7 @@ fn they_do_not_either_while_nothing_may_run() {
 
 #[test]
 fn a_held_host_keeps_its_record_and_no_attempt_of_it_is_due() {
-    let mut failed = record(RunState::Failed, "A", 1);
-    failed.reason = Some(FailureReason::HostUnreachable.as_str().into());
-    failed.failures = 1;
-    let mut recent = failed.clone();
-    recent.since = Time(now());
+    let unreachable = |since| failed(FailureReason::HostUnreachable, 1, since);
     let mut lost = record(RunState::Running, "A", 1);
     lost.run = Some("gone".into());
     let untried = SequenceState::Failed {
@@ -315,8 +315,8 @@ fn a_held_host_keeps_its_record_and_no_attempt_of_it_is_due() {
         retry_at: None,
     };
     let cases = [
-        ("retried now", failed, untried.clone()),
-        ("retried later", recent, untried),
+        ("retried now", unreachable(Timestamp::UNIX_EPOCH), untried.clone()),
+        ("retried later", unreachable(now()), untried),
         ("its run is gone", lost, SequenceState::OutOfDate),
         ("another input", record(RunState::Succeeded, "B", 1), SequenceState::OutOfDate),
     ];
@@ -332,16 +332,13 @@ fn a_held_host_keeps_its_record_and_no_attempt_of_it_is_due() {
 
 #[test]
 fn a_held_host_goes_as_far_as_its_runs_have_come() {
-    let wanted: Vec<DesiredService> = ["a", "b"]
-        .map(|service| DesiredService { service: service.into(), ..wanted("A").remove(0) })
-        .into();
     let recorded = ["a", "b"]
         .map(|service| ServiceRun { name: service.into(), ..record(RunState::Pending, "A", 1) });
-    let held = judged_chain(&wanted, &recorded, &[done("A", 1, "Ok")], false);
+    let held = judged_chain(&two(), &recorded, &[done("A", 1, "Ok")], false);
     assert_eq!(held.state, SequenceState::OutOfDate);
     assert_eq!(service(&held).0, RunState::Succeeded);
     assert_eq!(held.services[1], recorded[1]);
-    let running = judged_chain(&wanted, &recorded, &[running("A", 1)], true);
+    let running = judged_chain(&two(), &recorded, &[running("A", 1)], true);
     assert_eq!(running.clone().held(), running);
 }
 
@@ -358,7 +355,7 @@ fn a_run_marks_its_own_attempt_as_running_once() {
     let chain = judged("A", &[record(RunState::Pending, "A", 1)], &[running("A", 1)], true);
     assert_eq!(service(&chain), (RunState::Running, "A", 1));
     let later = judged("A", &chain.services, &[running("A", 1)], true);
-    assert_eq!(later, chain);
+    assert_eq!((later.state, later.services), (chain.state, chain.services));
 }
 
 #[test]
@@ -445,11 +442,8 @@ fn each_class_of_failure_has_its_own_count_and_so_its_own_pauses() {
 
 #[test]
 fn a_refused_key_is_tried_at_once_with_another_secret() {
-    let mut failed = record(RunState::Failed, "A", 1);
-    failed.reason = Some(FailureReason::KeyRefused.as_str().into());
+    let mut failed = failed(FailureReason::KeyRefused, 1, now());
     failed.run = Some("r".into());
-    failed.failures = 1;
-    failed.since = Time(now());
     let object = done("A", 1, "KeyRefused");
     let waits = judged("A", &[failed.clone()], std::slice::from_ref(&object), true);
     assert!(matches!(waits.state, SequenceState::Failed { retry_at: Some(_), .. }));
@@ -465,10 +459,8 @@ fn a_refused_key_is_tried_at_once_with_another_secret() {
 
 #[test]
 fn a_refused_host_key_is_tried_at_once_when_another_one_is_trusted() {
-    let mut failed = record(RunState::Failed, "A", 1);
+    let mut failed = failed(FailureReason::HostKeyMismatch, 1, now());
     failed.run = Some("r".into());
-    failed.failures = 1;
-    failed.since = Time(now());
     let token = trust().token();
     let cases = [
         // reason, what the failed run trusted, whether it is retried at once

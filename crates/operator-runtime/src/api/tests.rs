@@ -39,6 +39,11 @@ pub(crate) fn object(name: &str, uid: &str, version: &str) -> Value {
     })
 }
 
+/// Returns an Event as the API server answers.
+fn event() -> Value {
+    json!({ "apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {}, "eventTime": null })
+}
+
 fn target(uid: Option<&str>) -> Target {
     let kind = Kind::of::<ConfigMap>();
     Target { kind, namespace: "ns".into(), name: "a".into(), uid: uid.map(str::to_owned) }
@@ -277,15 +282,7 @@ async fn a_namespace_that_goes_or_is_gone_is_known() {
 
 #[tokio::test]
 async fn a_status_that_was_written_is_followed_by_its_events() {
-    let server = FakeApi::answering([
-        (200, object("a", "1", "5")),
-        (
-            201,
-            json!({
-                "apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {}, "eventTime": null,
-            }),
-        ),
-    ]);
+    let server = FakeApi::answering([(200, object("a", "1", "5")), (201, event())]);
     assert_eq!(outcome(&server, vec![status(vec![notice()])]).await, (vec!["5".into()], None));
     let requests = server.requests();
     assert!(server.asked()[1].starts_with("POST /apis/events.k8s.io/v1/namespaces/ns/events"));
@@ -314,10 +311,7 @@ async fn events_on_objects_of_others_follow_the_steps_while_the_process_leads() 
 #[tokio::test]
 async fn a_second_failure_with_the_same_reason_is_an_event_of_its_own_and_a_repeated_one_is_counted()
  {
-    let event = json!({
-        "apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {}, "eventTime": null,
-    });
-    let server = FakeApi::answering([(201, event.clone()), (201, event.clone()), (200, event)]);
+    let server = FakeApi::answering([(201, event()), (201, event()), (200, event())]);
     let about = |note: &str| {
         let draft = EventDraft { note: note.into(), ..notice() };
         (target(Some("1")), draft)

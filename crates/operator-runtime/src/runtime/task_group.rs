@@ -16,13 +16,14 @@ pub struct TaskGroup {
     shutdown: Shutdown,
 }
 
-impl TaskGroup {
-    /// Creates an empty group.
-    pub fn new() -> Self {
+impl Default for TaskGroup {
+    fn default() -> Self {
         let (trigger, shutdown) = shutdown();
         Self { tasks: JoinSet::new(), trigger, shutdown }
     }
+}
 
+impl TaskGroup {
     /// Returns the signal at which the tasks must end.
     pub fn shutdown(&self) -> Shutdown {
         self.shutdown.clone()
@@ -68,19 +69,13 @@ impl TaskGroup {
     }
 }
 
-impl Default for TaskGroup {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[tokio::test]
     async fn a_task_that_ends_by_itself_is_an_error_that_names_it() {
-        let mut crew = TaskGroup::new();
+        let mut crew = TaskGroup::default();
         let mut stop = crew.shutdown();
         crew.spawn("steady", async move {
             stop.requested().await;
@@ -94,7 +89,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn tasks_that_do_not_end_in_time_are_ended() {
-        let mut crew = TaskGroup::new();
+        let mut crew = TaskGroup::default();
         crew.spawn("stubborn", std::future::pending());
         crew.finish(Duration::from_secs(20)).await;
         assert!(crew.tasks.join_next().await.is_some_and(|it| it.is_err()));

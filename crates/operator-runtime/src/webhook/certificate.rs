@@ -1,24 +1,19 @@
 //! Maintains the webhook's certificate in a Secret and its CA in the webhook configurations.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use futures::StreamExt as _;
 use jiff::Timestamp;
 use k8s_openapi::{
-    ByteString,
-    api::{
-        admissionregistration::v1::{
-            MutatingWebhookConfiguration, ValidatingWebhookConfiguration, WebhookClientConfig,
-        },
-        core::v1::Secret,
-    },
-    apimachinery::pkg::apis::meta::v1::ObjectMeta,
+    ByteString, api::core::v1::Secret, apimachinery::pkg::apis::meta::v1::ObjectMeta,
 };
 use kube::{
-    Api, Client, ResourceExt,
+    Api, Client,
     api::{Patch, PatchParams, PostParams},
+    core::{ApiResource, DynamicObject},
 };
 use rustls::ServerConfig;
+use rustls::server::{WebPkiClientVerifier, danger::ClientCertVerifier};
 use serde_json::{Value, json};
 use tokio::{
     sync::watch,
@@ -27,7 +22,7 @@ use tokio::{
 use tracing::{debug, info, warn};
 
 use super::certificate_location::CertificateLocation;
-use super::watched_objects::{Configuration, Known, Seen, bundle_of, changes, secret_of};
+use super::watched_objects::{Known, Seen, bundle_of, changes, missing, secret_of};
 use crate::{
     admin::{Check, Heartbeat},
     args::CertificateMaker,
@@ -35,7 +30,7 @@ use crate::{
     clock,
     error::{During as _, Error, Result},
     shutdown::Shutdown,
-    tls::{Bundle, Clients},
+    tls::Bundle,
 };
 
 /// Interval of checking the clock for a due renewal; the check makes no request.
@@ -56,7 +51,7 @@ pub struct Certificates {
     client: Client,
     place: CertificateLocation,
     now: Clock,
-    clients: Clients,
+    clients: Arc<dyn ClientCertVerifier>,
     presented: watch::Sender<Option<Arc<ServerConfig>>>,
     seen: Seen,
     /// The bundle that is currently presented.
@@ -66,31 +61,25 @@ pub struct Certificates {
     reports: Option<(Check, Heartbeat)>,
 }
 
-impl fmt::Debug for Certificates {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Certificates").field(&self.place).finish()
-    }
-}
-
 impl Certificates {
     /// Creates an instance that presents nothing yet.
     pub fn new(client: Client, place: CertificateLocation) -> Self {
         Self {
+            seen: Seen::nothing(&place),
             client,
             place,
             now: Arc::new(clock::now),
-            clients: Clients::Any,
+            clients: WebPkiClientVerifier::no_client_auth(),
             presented: watch::Sender::new(None),
-            seen: Seen::default(),
             current: None,
             published: None,
             reports: None,
         }
     }
 
-    /// Restricts the server to these clients.
+    /// Restricts the server to the clients that a verifier accepts.
     #[must_use]
-    pub fn for_clients(mut self, clients: Clients) -> Self {
+    pub fn for_clients(mut self, clients: Arc<dyn ClientCertVerifier>) -> Self {
         self.clients = clients;
         self
     }
@@ -132,7 +121,7 @@ impl Certificates {
                 Some(change) = changes.next() => {
                     if let Err(error) = self.seen.take(change) {
                         self.watch_failed(&error);
-                    } else if self.seen.is_complete(&self.place) {
+                    } else if self.seen.is_complete() {
                         due = due.min(earliest);
                     }
                     continue;
@@ -172,14 +161,14 @@ impl Certificates {
     /// Reports a failed watch. It is reopened, and until then its last report stays valid.
     fn watch_failed(&self, error: &Error) {
         warn!(secret = self.place.secret, "{}", error.chain());
-        if !self.seen.is_complete(&self.place) {
+        if !self.seen.is_complete() {
             self.report(Some(error.chain()));
         }
     }
 
     /// Compares and corrects everything once. Returns the delay until the next round.
     async fn round(&mut self) -> Result<Duration> {
-        if !self.seen.is_complete(&self.place) {
+        if !self.seen.is_complete() {
             self.report(Some("the watches have not delivered everything yet".into()));
             return Ok(LOOK);
         }
@@ -191,7 +180,7 @@ impl Certificates {
                 self.report(Some("the caBundle was renewed a moment ago".into()));
                 return Ok(left);
             }
-            self.presented.send_replace(Some(bundle.server_config_for(&self.clients)?));
+            self.presented.send_replace(Some(bundle.server_config_for(Arc::clone(&self.clients))?));
             self.current = Some(bundle);
             info!(secret = self.place.secret, "presenting the webhook's certificate");
         }
@@ -254,34 +243,37 @@ impl Certificates {
 
     /// Updates both configurations, the second even if the first fails.
     async fn publish(&mut self, bundle: &Bundle) -> Result<()> {
-        let mutating = match self.place.mutating.clone() {
-            Some(name) => self.patch::<MutatingWebhookConfiguration>(&name, bundle).await,
-            None => Ok(()),
-        };
-        let validating = match self.place.validating.clone() {
-            Some(name) => self.patch::<ValidatingWebhookConfiguration>(&name, bundle).await,
-            None => Ok(()),
-        };
-        mutating.and(validating)
+        let mut outcome = Ok(());
+        for (at, (kind, name)) in self.place.configurations().iter().enumerate() {
+            outcome = outcome.and(self.patch(at, kind, name, bundle).await);
+        }
+        outcome
     }
 
-    async fn patch<K: Configuration>(&mut self, name: &str, bundle: &Bundle) -> Result<()> {
-        let Some(seen) = K::seen(&mut self.seen).get() else { return Err(K::missing(name)) };
-        let Some(webhooks) = foreign(&seen.client_configs(), bundle) else { return Ok(()) };
+    async fn patch(
+        &mut self,
+        at: usize,
+        kind: &ApiResource,
+        name: &str,
+        bundle: &Bundle,
+    ) -> Result<()> {
+        let plural = &kind.plural;
+        let Some(seen) = self.seen.configurations[at].get() else {
+            return Err(missing(plural, name));
+        };
+        let Some(webhooks) = foreign(&seen.data, bundle) else { return Ok(()) };
         if self.place.maker == CertificateMaker::CertManager {
-            let plural = K::plural(&());
             return Err(waits_for(&format!("published the authority in {plural}/{name}")));
         }
         // With the resourceVersion, so that an entry removed meanwhile does not reappear.
-        let metadata = json!({ "resourceVersion": seen.resource_version() });
+        let metadata = json!({ "resourceVersion": seen.metadata.resource_version });
         let patch = Patch::Strategic(json!({ "metadata": metadata, "webhooks": webhooks }));
-        let api: Api<K> = Api::all(self.client.clone());
-        let plural = K::plural(&());
+        let api: Api<DynamicObject> = Api::all_with(self.client.clone(), kind);
         let patched = api.patch(name, &PatchParams::default(), &patch).await;
         // API servers must notice the change anew, whatever was published before.
         self.published = None;
-        *K::seen(&mut self.seen) =
-            Known::Present(patched.during(format!("patch {plural}/{name}"))?);
+        let patched = patched.during(format!("patch {plural}/{name}"))?;
+        self.seen.configurations[at] = Known::Present(patched);
         info!("published the webhook's authority in {plural}/{name}");
         Ok(())
     }
@@ -292,12 +284,14 @@ fn waits_for(what: &str) -> Error {
     Error::Process { what: format!("cert-manager has not {what} yet"), source: None }
 }
 
-/// Returns a patch of the entries whose caBundle differs from ours, or `None` when all match.
-fn foreign(configs: &[(&str, &WebhookClientConfig)], bundle: &Bundle) -> Option<Vec<Value>> {
-    let ours = ByteString(bundle.authorities.clone().into_bytes());
-    let foreign = configs.iter().filter(|(_, it)| it.ca_bundle.as_ref() != Some(&ours));
+/// Returns a patch of the entries of a configuration whose caBundle differs from ours, or `None` when
+/// all match.
+fn foreign(configuration: &Value, bundle: &Bundle) -> Option<Vec<Value>> {
+    let ours = json!(ByteString(bundle.authorities.clone().into_bytes()));
+    let all = configuration["webhooks"].as_array().into_iter().flatten();
+    let foreign = all.filter(|it| it["clientConfig"]["caBundle"] != ours);
     let entries: Vec<Value> = foreign
-        .map(|(name, _)| json!({ "name": name, "clientConfig": { "caBundle": ours } }))
+        .map(|it| json!({ "name": it["name"], "clientConfig": { "caBundle": ours } }))
         .collect();
     (!entries.is_empty()).then_some(entries)
 }

@@ -1,5 +1,10 @@
 //! Location of a webhook's certificate and its CA.
 
+use k8s_openapi::api::admissionregistration::v1::{
+    MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
+};
+use kube::core::ApiResource;
+
 use crate::args::CertificateMaker;
 
 /// Location of a webhook's certificate and its CA.
@@ -17,4 +22,14 @@ pub struct CertificateLocation {
     pub validating: Option<String>,
     /// Who issues the certificate and publishes its CA.
     pub maker: CertificateMaker,
+}
+
+impl CertificateLocation {
+    /// Returns the kind and the name of each webhook configuration.
+    pub(super) fn configurations(&self) -> Vec<(ApiResource, String)> {
+        let mutating = ApiResource::erase::<MutatingWebhookConfiguration>(&());
+        let validating = ApiResource::erase::<ValidatingWebhookConfiguration>(&());
+        let all = [(mutating, &self.mutating), (validating, &self.validating)];
+        all.into_iter().filter_map(|(kind, name)| Some((kind, name.clone()?))).collect()
+    }
 }

@@ -78,6 +78,12 @@ fn keeper_of(cluster: &FakeApi, maker: CertificateMaker) -> (Certificates, Prese
     (Certificates::new(client(cluster), place).served_by(sender), presented)
 }
 
+/// Has the checks of an operator report the task.
+fn reported(keeper: Certificates, health: &Health) -> Certificates {
+    let alive = health.liveness("webhook certificate", Duration::from_mins(5));
+    keeper.reported_to(health.readiness("webhook"), alive)
+}
+
 /// Runs the certificate task until the trigger is dropped.
 fn started(keeper: Certificates) -> Trigger {
     let (trigger, stop) = shutdown();
@@ -123,9 +129,7 @@ async fn an_overwritten_ca_bundle_is_mended_and_the_webhook_is_ready() {
     let cluster = configured();
     let health = Health::default();
     let (keeper, mut presented) = keeper(&cluster);
-    let limit = Duration::from_mins(5);
-    let reports = (health.readiness("webhook"), health.liveness("webhook certificate", limit));
-    let keeper = keeper.reported_to(reports.0, reports.1);
+    let keeper = reported(keeper, &health);
     assert_eq!(health.unready(), ["webhook: not started"]);
     let _running = started(keeper);
     next(&mut presented).await;
@@ -163,9 +167,7 @@ async fn without_its_configuration_the_webhook_is_not_ready() {
     let cluster = cluster();
     let health = Health::default();
     let (keeper, mut presented) = keeper(&cluster);
-    let limit = Duration::from_mins(5);
-    let reports = (health.readiness("webhook"), health.liveness("webhook certificate", limit));
-    let _running = started(keeper.reported_to(reports.0, reports.1));
+    let _running = started(reported(keeper, &health));
     // A missing Secret is created all the same.
     cluster.until(|it| it.get(SECRET).is_some()).await;
     tokio::time::sleep(Duration::from_hours(1)).await;
@@ -193,14 +195,12 @@ async fn what_cert_manager_makes_is_presented_once_it_is_published_and_never_wri
     let cluster = configured();
     let health = Health::default();
     let (keeper, mut presented) = keeper_of(&cluster, CertificateMaker::CertManager);
-    let limit = Duration::from_mins(5);
-    let reports = (health.readiness("webhook"), health.liveness("webhook certificate", limit));
-    let _running = started(keeper.reported_to(reports.0, reports.1));
-    for (words, act) in [
-        ("not filled Secret op-tls for op.edpm-system.svc", None),
-        ("not published the authority", Some(())),
+    let _running = started(reported(keeper, &health));
+    for (words, is_stored) in [
+        ("not filled Secret op-tls for op.edpm-system.svc", false),
+        ("not published the authority", true),
     ] {
-        if act.is_some() {
+        if is_stored {
             store(&cluster, clock::now());
         }
         tokio::time::sleep(Duration::from_mins(2)).await;
@@ -219,7 +219,6 @@ async fn what_cert_manager_makes_is_presented_once_it_is_published_and_never_wri
     assert_eq!(requests(&cluster, "").into_iter().find(writes), None);
 }
 
-/// Returns a clock that follows the test's paused time.
 #[tokio::test(start_paused = true)]
 async fn nothing_is_requested_at_rest_until_the_renewal_is_due() {
     let cluster = configured();

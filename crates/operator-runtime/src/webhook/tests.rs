@@ -191,17 +191,8 @@ async fn until<T, F: Future<Output = Option<T>>>(question: impl Fn() -> F) -> T 
     timeout(Duration::from_mins(1), asking).await.unwrap()
 }
 
-/// Connects to a webhook, trusting only the CAs of `trusted`.
+/// Connects to a webhook, with a client certificate if there is one, trusting only the CAs of `trusted`.
 async fn connect(
-    address: SocketAddr,
-    from: [u8; 4],
-    trusted: &Bundle,
-) -> Result<TlsStream<TcpStream>, BoxError> {
-    connect_as(None, address, from, trusted).await
-}
-
-/// The same, with a client certificate.
-async fn connect_as(
     client: Option<&Bundle>,
     address: SocketAddr,
     from: [u8; 4],
@@ -231,17 +222,16 @@ async fn connect_as(
     Ok(connector.connect(HOST.try_into()?, socket.connect(address).await?).await?)
 }
 
-/// Sends a request over TLS, trusting only the CAs of `trusted`; returns the whole response.
-async fn ask_securely(address: SocketAddr, trusted: &Bundle) -> Result<String, BoxError> {
-    ask_from(address, [127, 0, 0, 1], trusted).await
-}
+/// The address that most clients have.
+const ME: [u8; 4] = [127, 0, 0, 1];
 
+/// Sends a request over TLS, trusting only the CAs of `trusted`; returns the whole response.
 async fn ask_from(
     address: SocketAddr,
     from: [u8; 4],
     trusted: &Bundle,
 ) -> Result<String, BoxError> {
-    ask_over(connect(address, from, trusted).await?).await
+    ask_over(connect(None, address, from, trusted).await?).await
 }
 
 async fn ask_over(mut stream: TlsStream<TcpStream>) -> Result<String, BoxError> {
@@ -257,15 +247,27 @@ async fn ask_over(mut stream: TlsStream<TcpStream>) -> Result<String, BoxError> 
     Ok(answer)
 }
 
-/// Starts a server with these limits; returns its address and its certificate.
-async fn serving(limits: Limits) -> (SocketAddr, Bundle, JoinHandle<()>) {
+/// Starts a server for so many connections of the clients with a certificate of these CAs; returns its
+/// address and its certificate.
+async fn serving(connections: usize, clients: &str) -> (SocketAddr, Bundle, JoinHandle<()>) {
+    let bundle = Bundle::issue(HOST, clock::now(), None).unwrap();
+    let config = bundle.server_config_for(client_verifier(clients).unwrap()).unwrap();
+    // The usual times: a busy machine takes a while for a handshake of a client that is not slow.
+    let limits = Limits { connections, ..Limits::default() };
+    let presented = watch::channel(Some(config)).1;
+    let (address, server) = serving_until(std::future::pending(), presented, limits).await;
+    (address, bundle, server)
+}
+
+async fn serving_until(
+    stopped: impl Future<Output = ()> + Send + 'static,
+    presented: Presented,
+    limits: Limits,
+) -> (SocketAddr, JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let bundle = Bundle::issue(HOST, clock::now(), None).unwrap();
-    let (_, presented) = watch::channel(Some(bundle.server_config().unwrap()));
     let router = webhook().router();
-    let server = tokio::spawn(serve(listener, presented, router, limits, std::future::pending()));
-    (address, bundle, server)
+    (address, tokio::spawn(serve(listener, presented, router, limits, stopped)))
 }
 
 /// Waits until the server has closed a connection.
@@ -277,16 +279,13 @@ async fn closed(mut stream: impl AsyncRead + Unpin) {
 
 #[tokio::test]
 async fn connections_that_are_slow_are_closed_and_others_are_answered_meanwhile() {
-    // The usual times: a busy machine takes a while for a handshake of a client that is not slow.
-    let limits = Limits { connections: 3, ..Limits::default() };
-    let (address, bundle, server) = serving(limits).await;
-    let me = [127, 0, 0, 1];
+    let (address, bundle, server) = serving(3, "").await;
     // One never completes the handshake, one never its request head, one never its body: all
     // connections are in use.
     let silent = TcpStream::connect(address).await.unwrap();
-    let mut in_head = connect(address, me, &bundle).await.unwrap();
+    let mut in_head = connect(None, address, ME, &bundle).await.unwrap();
     in_head.write_all(b"POST /mutate-x HTTP/1.1\r\nhost: a\r\n").await.unwrap();
-    let mut in_body = connect(address, me, &bundle).await.unwrap();
+    let mut in_body = connect(None, address, ME, &bundle).await.unwrap();
     let head = b"POST /mutate-x HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\n{";
     in_body.write_all(head).await.unwrap();
     let other = ask_from(address, [127, 0, 0, 2], &bundle);
@@ -300,68 +299,56 @@ async fn connections_that_are_slow_are_closed_and_others_are_answered_meanwhile(
 
 #[tokio::test]
 async fn one_address_cannot_take_the_connections_of_others() {
-    let limits = Limits { connections: 4, ..Limits::default() };
-    let (address, bundle, server) = serving(limits).await;
-    let held = join_all((0..4).map(|_| connect(address, [127, 0, 0, 1], &bundle))).await;
+    let (address, bundle, server) = serving(4, "").await;
+    let held = join_all((0..4).map(|_| connect(None, address, ME, &bundle))).await;
     assert!(held.iter().all(Result::is_ok), "{held:?}");
-    assert!(connect(address, [127, 0, 0, 1], &bundle).await.is_err(), "a fifth was let in");
+    assert!(connect(None, address, ME, &bundle).await.is_err(), "a fifth was let in");
     let answer = ask_from(address, [127, 0, 0, 2], &bundle).await.unwrap();
     assert!(answer.contains("200 OK"), "{answer}");
     drop(held);
-    let again = || async { ask_securely(address, &bundle).await.ok() };
+    let again = || async { ask_from(address, ME, &bundle).await.ok() };
     assert!(until(again).await.contains("200 OK"), "its places are free again");
     server.abort();
 }
 
 #[tokio::test]
 async fn where_clients_are_known_by_their_certificates_nobody_else_is_answered() {
-    let me = [127, 0, 0, 1];
     let of = |usage| Bundle::issue_for("api-server", clock::now(), None, usage).unwrap();
     let (api_server, other) =
         (of(ExtendedKeyUsagePurpose::ClientAuth), of(ExtendedKeyUsagePurpose::ClientAuth));
-    let bundle = Bundle::issue(HOST, clock::now(), None).unwrap();
-    let clients = Clients::of(&api_server.authorities).unwrap();
-    let (_, presented) = watch::channel(Some(bundle.server_config_for(&clients).unwrap()));
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    let router = webhook().router();
-    let limits = Limits { connections: 1, ..Limits::default() };
-    let server = tokio::spawn(serve(listener, presented, router, limits, std::future::pending()));
+    let (address, bundle, server) = serving(1, &api_server.authorities).await;
     let ask = async |client: Option<&Bundle>| {
-        ask_over(connect_as(client, address, me, &bundle).await?).await
+        ask_over(connect(client, address, ME, &bundle).await?).await
     };
     // Whoever is known needs none of the places.
-    let known = connect_as(Some(&api_server), address, me, &bundle).await.unwrap();
+    let known = connect(Some(&api_server), address, ME, &bundle).await.unwrap();
     let again = || async { ask(Some(&api_server)).await.ok() };
     assert!(until(again).await.contains("200 OK"));
     assert!(ask_over(known).await.unwrap().contains("200 OK"), "it held a place");
     assert!(ask(None).await.is_err(), "somebody without a certificate was answered");
     assert!(ask(Some(&other)).await.is_err(), "somebody else's certificate was accepted");
-    assert!(Clients::of("no certificate").is_err());
-    assert!(matches!(Clients::of(" ").unwrap(), Clients::Any));
+    assert!(client_verifier("no certificate").is_err());
+    assert!(!client_verifier(" ").unwrap().offer_client_auth());
     server.abort();
 }
 
 #[tokio::test]
 async fn the_certificate_is_swapped_without_a_restart() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
     let (presented, config) = watch::channel(None);
-    let router = webhook().router();
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let stopped = async { drop(stopped.await) };
-    let server = tokio::spawn(serve(listener, config, router, Limits::default(), stopped));
+    let (address, server) = serving_until(stopped, config, Limits::default()).await;
     let now = clock::now();
     let old = Bundle::issue(HOST, now, None).unwrap();
     let new = Bundle::issue(HOST, now, Some(&old)).unwrap();
 
-    assert!(ask_securely(address, &old).await.is_err(), "nothing is served without a certificate");
+    assert!(ask_from(address, ME, &old).await.is_err(), "nothing is served without a certificate");
     presented.send_replace(Some(old.server_config().unwrap()));
-    assert!(ask_securely(address, &old).await.unwrap().contains("200 OK"));
-    assert!(ask_securely(address, &new).await.unwrap().contains(r#""allowed":true"#));
+    assert!(ask_from(address, ME, &old).await.unwrap().contains("200 OK"));
+    assert!(ask_from(address, ME, &new).await.unwrap().contains(r#""allowed":true"#));
     presented.send_replace(Some(new.server_config().unwrap()));
-    assert!(ask_securely(address, &new).await.unwrap().contains("200 OK"));
-    assert!(ask_securely(address, &old).await.is_err(), "the old authority signed another");
+    assert!(ask_from(address, ME, &new).await.unwrap().contains("200 OK"));
+    assert!(ask_from(address, ME, &old).await.is_err(), "the old authority signed another");
     stop.send(()).unwrap();
     server.await.unwrap();
 }

@@ -8,33 +8,25 @@ use futures::{
     stream::{BoxStream, select_all},
 };
 use k8s_openapi::{
-    ByteString,
-    api::{
-        admissionregistration::v1::{
-            MutatingWebhookConfiguration, ValidatingWebhookConfiguration, WebhookClientConfig,
-        },
-        core::v1::Secret,
-    },
-    apimachinery::pkg::apis::meta::v1::ObjectMeta,
+    ByteString, api::core::v1::Secret, apimachinery::pkg::apis::meta::v1::ObjectMeta,
 };
 use kube::{
     Api, Client, Resource,
-    core::Status,
+    core::{DynamicObject, Status},
     runtime::{WatchStreamExt as _, watcher::watch_object},
 };
 use serde::de::DeserializeOwned;
 
 use super::certificate_location::CertificateLocation;
 use crate::{
-    error::{Error, Result},
+    error::{Error, Refusal, Result},
     tls::Bundle,
 };
 
 /// An object as last reported by its watch.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) enum Known<K> {
     /// The watch has delivered nothing yet.
-    #[default]
     NotYet,
     /// The object does not exist.
     Absent,
@@ -62,61 +54,63 @@ impl<K> From<Option<K>> for Known<K> {
 /// An event of one of the watches.
 pub(super) enum Change {
     Secret(Option<Secret>),
-    Mutating(Option<MutatingWebhookConfiguration>),
-    Validating(Option<ValidatingWebhookConfiguration>),
+    /// Of the configuration at that place.
+    Configuration(usize, Option<DynamicObject>),
     Failed(Error),
 }
 
 /// Everything that the watches have reported, updated with own writes.
-#[derive(Default)]
 pub(super) struct Seen {
     pub(super) secret: Known<Secret>,
-    pub(super) mutating: Known<MutatingWebhookConfiguration>,
-    pub(super) validating: Known<ValidatingWebhookConfiguration>,
+    /// In the order of [`CertificateLocation::configurations`].
+    pub(super) configurations: Vec<Known<DynamicObject>>,
 }
 
 impl Seen {
+    /// Creates what is known before any watch has reported.
+    pub(super) fn nothing(place: &CertificateLocation) -> Self {
+        let n_configurations = place.configurations().len();
+        Self { secret: Known::NotYet, configurations: vec![Known::NotYet; n_configurations] }
+    }
+
     /// Applies an event; returns the error of a failed watch.
     pub(super) fn take(&mut self, change: Change) -> Result<()> {
         match change {
             Change::Secret(it) => self.secret = it.into(),
-            Change::Mutating(it) => self.mutating = it.into(),
-            Change::Validating(it) => self.validating = it.into(),
+            Change::Configuration(at, it) => self.configurations[at] = it.into(),
             Change::Failed(error) => return Err(error),
         }
         Ok(())
     }
 
     /// Returns whether each watch of [`changes`] has reported at least once.
-    pub(super) fn is_complete(&self, place: &CertificateLocation) -> bool {
-        self.secret.is_reported()
-            && (place.mutating.is_none() || self.mutating.is_reported())
-            && (place.validating.is_none() || self.validating.is_reported())
+    pub(super) fn is_complete(&self) -> bool {
+        self.secret.is_reported() && self.configurations.iter().all(Known::is_reported)
     }
 }
 
 /// Watches the Secret and the configurations, each by its name: RBAC permits no more.
 pub(super) fn changes(client: &Client, place: &CertificateLocation) -> BoxStream<'static, Change> {
     let secrets = Api::namespaced(client.clone(), &place.namespace);
-    let mut informers = vec![watched(secrets, &place.secret, Change::Secret)];
-    if let Some(name) = &place.mutating {
-        informers.push(watched(Api::all(client.clone()), name, Change::Mutating));
-    }
-    if let Some(name) = &place.validating {
-        informers.push(watched(Api::all(client.clone()), name, Change::Validating));
+    let mut informers = vec![watched(secrets, "secrets", &place.secret, Change::Secret)];
+    for (at, (kind, name)) in place.configurations().into_iter().enumerate() {
+        let api: Api<DynamicObject> = Api::all_with(client.clone(), &kind);
+        let change = move |it| Change::Configuration(at, it);
+        informers.push(watched(api, &kind.plural, &name, change));
     }
     select_all(informers).boxed()
 }
 
 fn watched<K>(
     api: Api<K>,
+    plural: &str,
     name: &str,
-    change: fn(Option<K>) -> Change,
+    change: impl Fn(Option<K>) -> Change + Send + 'static,
 ) -> BoxStream<'static, Change>
 where
-    K: Resource<DynamicType = ()> + Clone + fmt::Debug + DeserializeOwned + Send + 'static,
+    K: Resource + Clone + fmt::Debug + DeserializeOwned + Send + 'static,
 {
-    let what = format!("watch {}/{name}", K::plural(&()));
+    let what = format!("watch {plural}/{name}");
     let reported = watch_object(api, name).default_backoff();
     let reported = reported.map(move |it| match it {
         Ok(object) => change(object),
@@ -125,44 +119,12 @@ where
     reported.boxed()
 }
 
-/// The two kinds of webhook configuration.
-pub(super) trait Configuration:
-    Resource<DynamicType = ()> + Clone + fmt::Debug + DeserializeOwned
-{
-    /// Returns what is known of this configuration.
-    fn seen(all: &mut Seen) -> &mut Known<Self>;
-
-    /// Returns the names of its webhooks and their client configurations.
-    fn client_configs(&self) -> Vec<(&str, &WebhookClientConfig)>;
-
-    /// Creates the error for a configuration that does not exist.
-    fn missing(name: &str) -> Error {
-        let status = Status::failure("the webhook configuration does not exist", "NotFound");
-        let what = format!("watch {}/{name}", Self::plural(&()));
-        Error::NotFound { what, status: status.with_code(404).boxed() }
-    }
-}
-
-impl Configuration for MutatingWebhookConfiguration {
-    fn seen(all: &mut Seen) -> &mut Known<Self> {
-        &mut all.mutating
-    }
-
-    fn client_configs(&self) -> Vec<(&str, &WebhookClientConfig)> {
-        let webhooks = self.webhooks.iter().flatten();
-        webhooks.map(|it| (it.name.as_str(), &it.client_config)).collect()
-    }
-}
-
-impl Configuration for ValidatingWebhookConfiguration {
-    fn seen(all: &mut Seen) -> &mut Known<Self> {
-        &mut all.validating
-    }
-
-    fn client_configs(&self) -> Vec<(&str, &WebhookClientConfig)> {
-        let webhooks = self.webhooks.iter().flatten();
-        webhooks.map(|it| (it.name.as_str(), &it.client_config)).collect()
-    }
+/// Creates the error for a configuration that does not exist.
+pub(super) fn missing(plural: &str, name: &str) -> Error {
+    let status = Status::failure("the webhook configuration does not exist", "NotFound");
+    let status = status.with_code(404).boxed();
+    let what = format!("watch {plural}/{name}");
+    Error::Refused { what, refusal: Refusal::NotFound, status }
 }
 
 /// Returns the bundle that the Secret holds, or `None` when a part is missing or not UTF-8.

@@ -13,7 +13,6 @@ use e2e::{Namespace, says};
 use k8s_openapi::api::batch::v1::Job;
 use kube::ResourceExt;
 use operator_core::run_engine::run::SERVICE_LABEL;
-use serde_json::json;
 use simulated_cluster::{Host, Operator};
 
 use crate::computes::{self, is_settled, of_nova};
@@ -28,8 +27,7 @@ async fn redeploy(
 ) -> Result<AnsibleEe> {
     let known: Vec<String> =
         ns.list::<AnsibleEe>().await?.iter().map(ResourceExt::name_any).collect();
-    let annotations = json!({ "dataplane.openstack.org/redeploy": value });
-    ns.merge::<Node>(&host.name, json!({ "metadata": { "annotations": annotations } })).await?;
+    ns.annotate::<Node>(&host.name, "dataplane.openstack.org/redeploy", value).await?;
     ns.wait_any(RUN, "the new run", |it: &AnsibleEe| !known.contains(&it.name_any()) && holds(it))
         .await
 }
@@ -44,8 +42,7 @@ async fn without_jobs<T>(ns: &Namespace, work: impl Future<Output = Result<T>>) 
 }
 
 fn is_refused(run: &AnsibleEe) -> bool {
-    let conditions = run.status.as_ref().map(|it| it.conditions.as_slice());
-    says(conditions.unwrap_or_default(), "JobReady", "JobRefused", &[])
+    says(run.conditions(), "JobReady", "JobRefused", &[])
 }
 
 fn is_running(run: &AnsibleEe) -> bool {
@@ -152,9 +149,7 @@ async fn nova_operator_killed_amid_its_own_runs() -> Result<()> {
     host.hold("nova-registered");
 
     without_jobs(&own, async {
-        let value = json!({ "nova.openstack.org/redeploy": "1" });
-        let change = json!({ "metadata": { "annotations": value } });
-        own.merge::<ExternalCompute>(&host.name, change).await?;
+        own.annotate::<ExternalCompute>(&host.name, "nova.openstack.org/redeploy", "1").await?;
         next_run(&own, &known, "libvirt", is_refused).await?;
         own.replace(&[Operator::Nova]).await
     })

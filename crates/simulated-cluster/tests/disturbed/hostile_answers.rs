@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use api::baremetal::BaremetalSet;
-use api::conditions::Condition;
 use api::nova::Cell;
 use e2e::{Namespace, holds};
 use serde_json::{Value, json};
@@ -200,8 +199,8 @@ async fn set(ns: &Namespace, name: &str, endpoint: &str, secret: &str) -> Result
 async fn wake(ns: Namespace) -> Result<()> {
     for number in 0.. {
         for set in 0..SETS {
-            let look = json!({ "metadata": { "annotations": { "example.org/look": number.to_string() } } });
-            ns.merge::<BaremetalSet>(&format!("set-{set}"), look).await?;
+            let look = number.to_string();
+            ns.annotate::<BaremetalSet>(&format!("set-{set}"), "example.org/look", look).await?;
         }
         tokio::time::sleep(Duration::from_millis(500)).await;
     }
@@ -225,10 +224,6 @@ fn limit(own: &Own, operator: Operator) -> Result<usize> {
     let memory = container["resources"]["limits"]["memory"].as_str().context("no limit")?;
     let mib: usize = memory.strip_suffix("Mi").context("not in Mi")?.parse()?;
     Ok(mib << 20)
-}
-
-fn conditions(set: &BaremetalSet) -> &[Condition] {
-    set.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -262,9 +257,7 @@ async fn servers_that_answer_as_much_as_they_can_end_no_operator_and_hold_no_oth
     own.secret(IRONIC, &Ironic::secret()).await?;
     own.secret("keys", &[("authorized_keys", "ssh-ed25519 AAAA")]).await?;
     set(&own, "metal", &ironic.endpoint(), IRONIC).await?;
-    let is_listed =
-        |it: &BaremetalSet| holds(conditions(it), "OpenStackBaremetalSetProvServerReady");
-    own.wait::<BaremetalSet>("metal", "listed", PATIENCE, is_listed).await?;
+    own.good::<BaremetalSet>("metal", &["OpenStackBaremetalSetProvServerReady"], PATIENCE).await?;
     server.sends().await?;
 
     own.sim.operators.check()?;

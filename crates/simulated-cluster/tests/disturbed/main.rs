@@ -7,6 +7,8 @@ mod crashes;
 #[path = "../sim/ends.rs"]
 mod ends;
 mod hostile_answers;
+#[path = "../sim/idle.rs"]
+mod idle;
 #[path = "../sim/journey.rs"]
 mod journey;
 mod namespaces;

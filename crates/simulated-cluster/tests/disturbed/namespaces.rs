@@ -7,8 +7,6 @@ use e2e::{Namespace, SOON};
 use serde_json::{Value, json};
 use simulated_cluster::{Options, Simulation};
 
-use crate::webhooks::refused;
-
 const WATCHED: &str = "watched";
 
 /// Creates a node that requests a compute.
@@ -36,7 +34,7 @@ async fn what_is_watched_is_served_with_rights_there_alone_and_all_else_is_left_
     let is_there = |it: &ExternalCompute| it.spec.cell_name == "nova-cell1";
     watched.wait::<ExternalCompute>("n0", "made for its node", SOON, is_there).await?;
     let words = ["spec.customServiceConfig"];
-    refused::<ExternalCompute>(&watched, "n0", bad_options(), &words).await?;
+    watched.denied::<ExternalCompute>("n0", bad_options(), &words).await?;
 
     // Created before the other one, so an operator that watched here would have created this
     // compute too.

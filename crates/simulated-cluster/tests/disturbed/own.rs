@@ -9,7 +9,7 @@ use e2e::Namespace;
 use e2e::journey::ready;
 use simulated_cluster::{Host, Operator, Options, Simulation};
 
-use crate::journey::{deploy, ssh_secret};
+use crate::journey::deploy_to;
 
 /// Time limit of what operators do that are killed meanwhile, on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(3);
@@ -62,8 +62,7 @@ impl Own {
     pub(crate) async fn deployed(test: &str) -> Result<(Self, Host)> {
         let own = Self::start(test).await?;
         let host = own.sim.player.host(test, "192.0.2.10");
-        ssh_secret(&own, &host).await?;
-        deploy(&own, &[&host]).await?;
+        deploy_to(&own, &host).await?;
         ready(&own, &host.name).await?;
         Ok((own, host))
     }
@@ -85,7 +84,7 @@ impl Own {
     /// there twice.
     pub(crate) async fn ends_well(&self, host: &Host, n_runs: usize) -> Result<()> {
         let is_ready = |it: &Node| {
-            let conditions = e2e::journey::conditions(it);
+            let conditions = it.conditions();
             let observed = it.status.as_ref().and_then(|it| it.observed_generation);
             let holds = |type_| e2e::holds(conditions, type_);
             observed == it.metadata.generation && holds("Ready") && holds("UpToDate")

@@ -3,7 +3,7 @@
 
 use anyhow::{Context as _, Result, ensure};
 use api::dataplane::{Node, Role};
-use e2e::journey::{conditions, role};
+use e2e::journey::role;
 use e2e::{run, says};
 use serde_json::{Value, json};
 use simulated_cluster::Operator;
@@ -95,11 +95,11 @@ async fn objects_that_cannot_be_read_hold_nobody_else_and_are_taken_up_when_corr
 
     patch(&own, "openstackdataplanerole", "poison", &Value::Null).await?;
     let is_read = |it: &Role| {
-        let conditions = it.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default();
+        let conditions = it.conditions();
         !conditions.is_empty() && !says(conditions, "Ready", "Unreadable", &[])
     };
     own.wait::<Role>("poison", "its own condition", PATIENCE, is_read).await?;
     let node = own.api::<Node>().get(&host.name).await?;
-    ensure!(e2e::holds(conditions(&node), "Ready"), "{:?}", conditions(&node));
+    ensure!(e2e::holds(node.conditions(), "Ready"), "{:?}", node.conditions());
     own.done()
 }

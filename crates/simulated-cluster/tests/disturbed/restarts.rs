@@ -7,14 +7,15 @@ use std::time::{Duration, UNIX_EPOCH};
 use anyhow::{Context as _, Result};
 use api::dataplane::{Deployment, Node, NodeSet, Service};
 use api::nova::ExternalCompute;
-use e2e::journey::{SERVICE, SSH_SECRET, ready_within};
-use e2e::{Kind, Namespace, holds};
+use e2e::Namespace;
+use e2e::journey::{SERVICE, ready_within};
 use kube::api::PropagationPolicy;
 use serde_json::json;
 use simulated_cluster::{Host, Operator, Simulation};
 
 use crate::computes::{self, CELL, is_settled};
 use crate::ends::{cleaned, delete, gone, held};
+use crate::journey::node_set;
 use crate::own::Own;
 
 /// Environment variable with the seed of an earlier run.
@@ -98,21 +99,13 @@ async fn a_node_set_ends_well(own: &Own, other: &Host) -> Result<()> {
         let spec = json!({ "playbookContents": "- hosts: all\n  tasks: []\n" });
         own.create::<Service>(service, spec).await?;
     }
-    let entry = |it: &Host| (it.name.clone(), json!({ "ansible": { "ansibleHost": it.address } }));
-    let spec = json!({
-        "preProvisioned": true,
-        "services": OF_SET,
-        "nodeTemplate": { "ansibleSSHPrivateKeySecret": SSH_SECRET },
-        "nodes": hosts.iter().map(entry).collect::<serde_json::Map<_, _>>(),
-    });
+    let spec = node_set(&hosts.iter().collect::<Vec<_>>(), &OF_SET);
     own.create::<NodeSet>("set", spec).await?;
     for n_deployments in 1..=3 {
         let name = format!("set-{n_deployments}");
         let spec = json!({ "nodeSets": ["set"], "maxUnavailable": 1 });
         own.create::<Deployment>(&name, spec).await?;
-        let is_ready =
-            |it: &Deployment| it.status.as_ref().is_some_and(|it| holds(&it.conditions, "Ready"));
-        own.wait::<Deployment>(&name, "deployed", LIMIT, is_ready).await?;
+        own.good::<Deployment>(&name, &["Ready"], LIMIT).await?;
         for host in &hosts {
             let expected = OF_SET.repeat(n_deployments);
             assert_eq!(host.services(), expected, "{}", host.name);
@@ -132,12 +125,13 @@ async fn computes_end_well(own: &Own, hosts: &[Host]) -> Result<()> {
     // A host that is redeployed gets its compute's services again.
     expected.extend(expected.clone());
     for host in hosts {
-        annotate::<Node>(own, host, "dataplane.openstack.org/redeploy").await?;
+        own.annotate::<Node>(&host.name, "dataplane.openstack.org/redeploy", "1").await?;
     }
     all_have_seen(own, hosts, &expected).await?;
     expected.extend(OF_NOVA);
     for host in hosts {
-        annotate::<ExternalCompute>(own, host, "nova.openstack.org/redeploy").await?;
+        let key = "nova.openstack.org/redeploy";
+        own.annotate::<ExternalCompute>(&host.name, key, "1").await?;
     }
     all_have_seen(own, hosts, &expected).await?;
     let [leaving, staying @ ..] = hosts else { anyhow::bail!("no host") };
@@ -159,12 +153,6 @@ async fn all_have_seen(ns: &Namespace, hosts: &[Host], services: &[&str]) -> Res
         assert_eq!(host.visits().len(), services.len(), "a run was cut off on {}", host.name);
     }
     Ok(())
-}
-
-/// Requests a deployment of a host's object.
-async fn annotate<K: Kind>(ns: &Namespace, host: &Host, name: &str) -> Result<()> {
-    let change = json!({ "metadata": { "annotations": { name: "1" } } });
-    ns.merge::<K>(&host.name, change).await.map(drop)
 }
 
 /// Waits until `holds` is true of the runs that reached the host.

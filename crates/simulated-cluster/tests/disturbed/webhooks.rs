@@ -1,75 +1,40 @@
 //! The chart's webhooks while they are unavailable, and after they are uninstalled: what they
 //! block.
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use api::dataplane::{Node, Role, Service};
 use api::nova::{Cell, ExternalCompute};
-use e2e::{Kind, Namespace, SOON};
+use e2e::{Namespace, SOON};
 use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
 };
 use k8s_openapi::api::core::v1::ServiceAccount;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Api;
-use kube::api::{DeleteParams, ListParams};
-use serde_json::{Value, json};
+use kube::api::ListParams;
+use serde_json::json;
 use simulated_cluster::Operator;
 
+use crate::idle::{CELL, cell, idle_node, idle_role, idle_service};
 use crate::own::Own;
 
-const CELL: &str = "nova.openstack.org/cell";
 const ALLOW_REMOVAL: &str = "nova.openstack.org/allow-removal";
-
-/// Returns the change that sets the cell annotation.
-fn cell(cell: &str) -> Value {
-    json!({ "metadata": { "annotations": { CELL: cell } } })
-}
-
-/// Creates a node of the role `compute` at an unused address.
-async fn node(ns: &Namespace, name: &str, cell: Option<&str>) -> Result<()> {
-    let spec = json!({ "role": "compute", "hostName": name, "ansibleHost": "192.168.123.254" });
-    let annotations = cell.map(|it| json!({ CELL: it })).unwrap_or_default();
-    ns.create_with::<Node>(name, spec, json!({ "annotations": annotations })).await.map(drop)
-}
-
-/// Makes a change that must be denied with all of these words.
-pub(crate) async fn refused<K: Kind>(
-    ns: &Namespace,
-    name: &str,
-    change: Value,
-    words: &[&str],
-) -> Result<()> {
-    let text = change.to_string();
-    let Err(error) = ns.merge::<K>(name, change).await else { bail!("{name}: {text} passed") };
-    let error = format!("{error:#}");
-    for word in words {
-        assert!(error.contains(word), "{text}: {word} is not in: {error}");
-    }
-    Ok(())
-}
 
 #[tokio::test]
 async fn with_the_operator_down_only_changes_of_cell_and_role_are_refused() -> Result<()> {
     let own = Own::start("cell-down").await?;
-    let service = json!({ "playbookContents": "- hosts: all\n  tasks: []\n" });
-    own.create::<Service>("noop", service).await?;
-    let role = json!({
-        "preProvisioned": true,
-        "services": ["noop"],
-        "deployStrategy": { "deploy": false },
-        "nodeTemplate": { "ansibleSSHPrivateKeySecret": "key", "ansibleUser": "cloud-admin" },
-    });
+    own.create::<Service>("noop", idle_service()).await?;
     let in_cell = json!({ "annotations": { CELL: "nova-cell1" } });
-    own.create_with::<Role>("compute", role, in_cell).await?;
-    node(&own, "n0", None).await?;
+    own.create_with::<Role>("compute", idle_role(), in_cell).await?;
+    idle_node(&own, "n0", None).await?;
     let is_there = |it: &ExternalCompute| it.spec.cell_name == "nova-cell1";
     own.wait::<ExternalCompute>("n0", "in nova-cell1", SOON, is_there).await?;
     own.sim.operators.kill(Operator::Nova)?;
 
     let down = ["failed calling webhook", "cell.openstackdataplane"];
-    refused::<Node>(&own, "n0", cell("nova-cell2"), &down).await?;
-    refused::<Node>(&own, "n0", json!({ "spec": { "role": "other" } }), &down).await?;
-    refused::<Role>(&own, "compute", cell("nova-cell2"), &down).await?;
+    own.denied::<Node>("n0", cell("nova-cell2"), &down).await?;
+    own.denied::<Node>("n0", json!({ "spec": { "role": "other" } }), &down).await?;
+    own.denied::<Role>("compute", cell("nova-cell2"), &down).await?;
     for change in [
         json!({ "metadata": { "finalizers": ["example.org/held"] } }),
         json!({ "metadata": { "annotations": { ALLOW_REMOVAL: "true" } } }),
@@ -79,8 +44,8 @@ async fn with_the_operator_down_only_changes_of_cell_and_role_are_refused() -> R
         own.merge::<Node>("n0", change).await?;
     }
     own.merge::<Role>("compute", json!({ "metadata": { "labels": { "rack": "7" } } })).await?;
-    node(&own, "n1", Some("nova-cell1")).await?;
-    own.api::<Node>().delete("n1", &DeleteParams::default()).await?;
+    idle_node(&own, "n1", Some("nova-cell1")).await?;
+    own.remove::<Node>("n1").await?;
     let options = json!({ "spec": { "customServiceConfig": "[DEFAULT]\ndebug = True\n" } });
     own.merge::<ExternalCompute>("n0", options).await?;
     for finalizers in [json!(["example.org/held"]), json!(null)] {
@@ -109,9 +74,9 @@ async fn uninstalling_keeps_every_object_and_blocks_no_later_write() -> Result<(
     let own = Own::start("uninstalled").await?;
     let spec = json!({ "dataplaneNodeName": "n0", "cellName": "nova-cell1" });
     own.create::<ExternalCompute>("n0", spec).await?;
-    node(&own, "n1", Some("nova-cell1")).await?;
+    idle_node(&own, "n1", Some("nova-cell1")).await?;
     let bad = json!({ "spec": { "customServiceConfig": "no section = x\n[" } });
-    refused::<ExternalCompute>(&own, "n0", bad, &["spec.customServiceConfig"]).await?;
+    own.denied::<ExternalCompute>("n0", bad, &["spec.customServiceConfig"]).await?;
 
     for operator in Operator::ALL {
         own.sim.operators.kill(operator)?;
@@ -119,7 +84,7 @@ async fn uninstalling_keeps_every_object_and_blocks_no_later_write() -> Result<(
     own.sim.install().await?;
     assert_eq!(n_configurations(&own).await?, 3);
     let down = ["failed calling webhook", "cell.openstackdataplane"];
-    refused::<Node>(&own, "n1", cell("nova-cell2"), &down).await?;
+    own.denied::<Node>("n1", cell("nova-cell2"), &down).await?;
 
     // They run when their release is uninstalled, and end after it.
     own.replace(&Operator::ALL).await?;

@@ -1,11 +1,9 @@
 //! A slip in the name of an annotation: kubectl is warned, and nothing is refused.
 
-use std::time::Duration;
-
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
 use api::dataplane::Node;
-use e2e::SOON;
 use e2e::journey::SSH_SECRET;
+use e2e::{SOON, eventually};
 use serde_json::json;
 
 use crate::deployment::node_set;
@@ -54,16 +52,10 @@ async fn warnings(ns: &World, arguments: &[&str], manifest: &str) -> Result<Stri
 /// Waits until the API server evaluates the policy, which it reads some time after it was applied.
 async fn evaluated(ns: &World) -> Result<()> {
     let slip = annotated(ns, "OpenStackDataPlaneNode", "nova.openstack.org/cel");
-    let mut tick = tokio::time::interval(Duration::from_millis(200));
-    let warned = async {
-        loop {
-            tick.tick().await;
-            if warnings(ns, DRY_RUN, &slip).await?.contains(IGNORED) {
-                return Ok(());
-            }
-        }
-    };
-    tokio::time::timeout(SOON, warned).await.context("there is no warning")?
+    eventually("there is a warning", async || {
+        Ok(warnings(ns, DRY_RUN, &slip).await?.contains(IGNORED))
+    })
+    .await
 }
 
 #[tokio::test]
@@ -132,17 +124,11 @@ async fn kubectl_is_warned_that_the_node_of_an_entry_is_made_anew() -> Result<()
         let arguments = ["delete", "-n", &ns.name, "--dry-run=server", "osdpnode", name];
         warnings(&ns, &arguments, "").await
     };
-    let mut tick = tokio::time::interval(Duration::from_millis(200));
-    let warned = async {
-        loop {
-            tick.tick().await;
-            let said: String = delete(&host.name).await?;
-            if words.iter().all(|it| said.contains(it)) {
-                return anyhow::Ok(());
-            }
-        }
-    };
-    tokio::time::timeout(SOON, warned).await.context("there is no warning")??;
+    eventually("there is a warning", async || {
+        let said = delete(&host.name).await?;
+        Ok(words.iter().all(|it| said.contains(it)))
+    })
+    .await?;
     let said = delete(&own.name).await?;
     assert!(!said.contains("Warning"), "{said}");
     ns.done().await

@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use api::ansibleee::AnsibleEe;
-use api::conditions::{Condition, find};
+use api::conditions::find;
 use api::dataplane::{Node, Role, Service};
 use api::nova::ExternalCompute;
 use e2e::journey::{ROLE, SERVICE};
-use e2e::{holds, says};
 use kube::ResourceExt as _;
 use kube::runtime::wait::await_condition;
 use kube::runtime::wait::conditions::is_deleted;
@@ -44,21 +43,6 @@ fn decide(world: &World, fate: Fate) {
     world.sim.player.decide(Matching::service(&world.ns.name, "nova-audit"), fate);
 }
 
-async fn annotate(world: &World, annotations: Value) -> Result<()> {
-    let change = json!({ "metadata": { "annotations": annotations } });
-    world.merge::<Role>(ROLE, change).await.map(drop)
-}
-
-async fn wait_for(
-    world: &World,
-    host: &Host,
-    what: &str,
-    is: fn(&[Condition]) -> bool,
-) -> Result<()> {
-    let conditions = |it: &Node| it.status.clone().map(|it| it.conditions).unwrap_or_default();
-    world.wait::<Node>(&host.name, what, DEPLOYED, |it| is(&conditions(it))).await.map(drop)
-}
-
 fn is_audit(run: &AnsibleEe) -> bool {
     run.labels().contains_key("nova.openstack.org/audit")
 }
@@ -81,15 +65,15 @@ async fn hosts_share_an_audit_one_that_differs_is_repaired_and_a_deployment_ends
     let three = world.host_like(&one, "audit-3", "192.0.2.233");
     deploy(&world.ns, &[&one, &two]).await?;
     decide(&world, found(2, &json!({ "audit-1": [1, [FILE]] })));
-    annotate(&world, json!({ "nova.openstack.org/audit": INTERVAL })).await?;
-    let is_found = |it: &[Condition]| says(it, IN_SYNC, "OutOfSync", &[FILE, "redeploy="]);
-    wait_for(&world, &one, "found", is_found).await?;
-    wait_for(&world, &two, "in sync", |it| holds(it, IN_SYNC)).await?;
+    world.annotate::<Role>(ROLE, "nova.openstack.org/audit", INTERVAL).await?;
+    let words = [FILE, "redeploy="];
+    world.told::<Node>(&one.name, IN_SYNC, "OutOfSync", &words, DEPLOYED).await?;
+    world.good::<Node>(&two.name, &[IN_SYNC], DEPLOYED).await?;
     assert_eq!(audits(&world).await?, [["audit-1", "audit-2"]]);
 
     decide(&world, found(1, &json!({})));
-    annotate(&world, json!({ "nova.openstack.org/audit-repair": "true" })).await?;
-    wait_for(&world, &one, "mended", |it| holds(it, IN_SYNC)).await?;
+    world.annotate::<Role>(ROLE, "nova.openstack.org/audit-repair", "true").await?;
+    world.good::<Node>(&one.name, &[IN_SYNC], DEPLOYED).await?;
     let services = of_nova(&one);
     assert_eq!(services.iter().filter(|it| *it == "nova").count(), 2, "{services:?}");
     assert_eq!(of_nova(&two).iter().filter(|it| *it == "nova").count(), 1);
@@ -106,8 +90,7 @@ async fn hosts_share_an_audit_one_that_differs_is_repaired_and_a_deployment_ends
     decide(&world, found(1, &json!({})));
     let known: Vec<String> =
         world.list::<AnsibleEe>().await?.iter().map(AnsibleEe::name_any).collect();
-    let again = json!({ "metadata": { "annotations": { "nova.openstack.org/redeploy": "1" } } });
-    world.merge::<ExternalCompute>(&three.name, again).await?;
+    world.annotate::<ExternalCompute>(&three.name, "nova.openstack.org/redeploy", "1").await?;
     let deploys_it = |it: &AnsibleEe| {
         !is_audit(it) && it.spec.hosts[0].name == "audit-3" && !known.contains(&it.name_any())
     };
@@ -116,7 +99,7 @@ async fn hosts_share_an_audit_one_that_differs_is_repaired_and_a_deployment_ends
     let (name, uid) = (audit.name_any(), audit.uid().unwrap_or_default());
     let goes = await_condition(world.api::<AnsibleEe>(), &name, is_deleted(&uid));
     timeout(YIELDS, goes).await.context("the audit stays in the way of the deployment")??;
-    wait_for(&world, &three, "audited after its deployment", |it| holds(it, IN_SYNC)).await?;
+    world.good::<Node>(&three.name, &[IN_SYNC], DEPLOYED).await?;
     assert_eq!(of_nova(&three).iter().filter(|it| *it == "nova").count(), 2);
     world.done().await
 }
@@ -136,16 +119,17 @@ async fn a_repair_beside_audited_services_deploys_those_of_the_node_and_then_the
     let audited = json!({ "spec": { "auditPlaybook": "example.site.motd_audit" } });
     world.merge::<Service>(SERVICE, audited).await?;
     decide(&world, found(1, &json!({ "audit-4": [1, [MOTD]] })));
-    annotate(&world, json!({ "nova.openstack.org/audit": INTERVAL })).await?;
-    let is_found = |it: &[Condition]| says(it, IN_SYNC, "OutOfSync", &[MOTD, COMMAND]);
-    wait_for(&world, &host, "found", is_found).await?;
+    world.annotate::<Role>(ROLE, "nova.openstack.org/audit", INTERVAL).await?;
+    let words = [MOTD, COMMAND];
+    world.told::<Node>(&host.name, IN_SYNC, "OutOfSync", &words, DEPLOYED).await?;
 
     decide(&world, found(1, &json!({})));
-    annotate(&world, json!({ "nova.openstack.org/audit-repair": "true" })).await?;
-    wait_for(&world, &host, "mended", |it| holds(it, IN_SYNC)).await?;
+    world.annotate::<Role>(ROLE, "nova.openstack.org/audit-repair", "true").await?;
+    world.good::<Node>(&host.name, &[IN_SYNC], DEPLOYED).await?;
     let once = [SERVICE, "libvirt", "nova", "nova-registered"];
     assert_eq!(deployed(&host), [once, once].concat());
-    wait_for(&world, &host, "served", |it| find(it, REQUESTED).is_none()).await?;
+    let is_served = |it: &Node| find(it.conditions(), REQUESTED).is_none();
+    world.wait::<Node>(&host.name, "served", DEPLOYED, is_served).await?;
     settled(&world.ns, &host).await?;
     world.done().await
 }

@@ -5,12 +5,10 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use api::baremetal::BaremetalSet;
-use api::conditions::Condition;
 use api::dataplane::{Deployment, HostState, Node, NodeSet, Role};
-use e2e::journey::{self, ROLE, SERVICE, SSH_SECRET, conditions, conditions_of_set};
-use e2e::{Namespace, holds, says};
+use e2e::journey::{self, ROLE, SERVICE, SSH_SECRET};
+use e2e::{Namespace, says};
 use k8s_openapi::api::events::v1::Event;
-use kube::api::DeleteParams;
 use serde_json::{Value, json};
 use simulated_cluster::{Behaviour, Host, Ironic, Operator, Trouble};
 
@@ -97,10 +95,6 @@ impl Metal {
     }
 }
 
-fn told(set: &BaremetalSet) -> &[Condition] {
-    set.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
-}
-
 /// Asserts that the content of config drives appears in no object and no log.
 async fn nothing_tells(world: &World) -> Result<()> {
     world.holds_nowhere::<BaremetalSet>(&NOWHERE).await?;
@@ -116,11 +110,10 @@ async fn drift_is_told(ns: &Namespace, metal: &Metal) -> Result<()> {
     let before = metal.ironic.node(MACHINE)?;
     let host = metal.host.name.as_str();
     ns.secret(ROOT, &[("NodeRootPassword", OTHER_PASSWORD)]).await?;
-    let is_told = |it: &BaremetalSet| says(told(it), "UpToDate", "ConfigDriveChanged", &[host]);
-    ns.wait::<BaremetalSet>(ROLE, "out of date", RETURNED, is_told).await?;
+    ns.told::<BaremetalSet>(ROLE, "UpToDate", "ConfigDriveChanged", &[host], RETURNED).await?;
     let words = ["Provisioned", "only when it is provisioned again"];
     let is_told = |it: &Node| {
-        let found = conditions(it).iter().find(|it| it.type_ == "BaremetalReady");
+        let found = it.conditions().iter().find(|it| it.type_ == "BaremetalReady");
         found.is_some_and(|it| it.reason == words[0] && it.message.contains(words[1]))
     };
     ns.wait::<Node>(host, "told of it", RETURNED, is_told).await?;
@@ -154,8 +147,7 @@ async fn an_empty_machine_becomes_a_ready_host_and_is_given_back() -> Result<()>
     let metal = Metal::enroll(&world, "sim-metal").await?;
     let (ironic, host) = (&metal.ironic, metal.host.name.as_str());
     role(&world, &metal).await?;
-    let has_machine = |it: &Node| holds(conditions(it), "BaremetalReady");
-    let waited = world.wait::<Node>(host, "on its machine", DEPLOYED, has_machine);
+    let waited = world.good::<Node>(host, &["BaremetalReady"], DEPLOYED);
     metal::meanwhile(&world, ROLE, waited).await?;
     journey::ready(&world, host).await?;
     let deployed = ironic.node(MACHINE)?;
@@ -168,28 +160,26 @@ async fn an_empty_machine_becomes_a_ready_host_and_is_given_back() -> Result<()>
 
     // A user who undeploys the machine triggers a new deployment: another disk, on which the
     // services run again.
+    let installation = |it: &Node| it.status.clone()?.machine?.installation;
+    let before = installation(&world.api::<Node>().get(host).await?);
     ironic.provision(MACHINE, "deleted")?;
     ironic.reaches(MACHINE, "available").await?;
     assert!(!metal.host.is_up(), "nothing runs on a machine that is free");
-    let is_replaced = |it: &Node| {
-        it.status.as_ref().and_then(|it| it.machine.as_ref()).is_some_and(|it| it.replaced)
-    };
+    let is_replaced = |it: &Node| installation(it).is_some_and(|it| Some(it) != before);
     let waited = world.wait::<Node>(host, "on another installation", DEPLOYED, is_replaced);
     metal::meanwhile(&world, ROLE, waited).await?;
     journey::ready(&world, host).await?;
     assert_eq!(trace(&metal.host), ["hello", "hello"], "once on each disk");
-    let is_told = |it: &BaremetalSet| holds(told(it), "UpToDate");
-    let waited = world.wait::<BaremetalSet>(ROLE, "up to date", RETURNED, is_told);
+    let waited = world.good::<BaremetalSet>(ROLE, &["UpToDate"], RETURNED);
     metal::meanwhile(&world, ROLE, waited).await?;
     nothing_tells(&world).await?;
     world.holds_nowhere::<Node>(&NOWHERE).await?;
 
     let guests = "1 guest is on this host, so its machine is not given back: g1 (0f-1).";
     metal.host.behave("last-look", Behaviour::failed("The host must have no guests", guests));
-    world.api::<Node>().delete(host, &DeleteParams::default()).await?;
+    world.remove::<Node>(host).await?;
     let words = ["1 guest", "g1 (0f-1)", "dataplane.openstack.org/skip-cleanup=true"];
-    let is_held = |it: &Node| says(conditions(it), "BaremetalReady", "MachineHeld", &words);
-    world.wait::<Node>(host, "held by a guest", RETURNED, is_held).await?;
+    world.told::<Node>(host, "BaremetalReady", "MachineHeld", &words, RETURNED).await?;
     assert_eq!(ironic.node(MACHINE)?["provision_state"], "active", "nothing is wiped");
     metal.host.behave("last-look", Behaviour::Done);
     metal::meanwhile(&world, ROLE, world.gone::<Node>(host, RETURNED)).await?;
@@ -222,12 +212,9 @@ async fn a_node_set_gets_an_empty_machine_is_deployed_to_it_and_gives_it_back() 
     world.create::<NodeSet>(SET, spec).await?;
     // The deployment waits for the machine by itself.
     world.create::<Deployment>("first", json!({ "nodeSets": [SET] })).await?;
-    let has_machine = |it: &NodeSet| holds(conditions_of_set(it), "NodeSetBaremetalProvisionReady");
-    let waited = world.wait::<NodeSet>(SET, "on its machine", DEPLOYED, has_machine);
+    let waited = world.good::<NodeSet>(SET, &["NodeSetBaremetalProvisionReady"], DEPLOYED);
     metal::meanwhile(&world, SET, waited).await?;
-    let is_done =
-        |it: &NodeSet| ["Ready", "UpToDate"].iter().all(|of| holds(conditions_of_set(it), of));
-    let set = world.wait::<NodeSet>(SET, "ready and up to date", journey::RUN, is_done).await?;
+    let set = world.good::<NodeSet>(SET, &["Ready", "UpToDate"], journey::RUN).await?;
     let status = set.status.unwrap_or_default();
     assert_eq!(status.hosts[0].state, HostState::Deployed);
     let deployed = metal.ironic.node(MACHINE)?;
@@ -242,7 +229,7 @@ async fn a_node_set_gets_an_empty_machine_is_deployed_to_it_and_gives_it_back() 
     world.holds_nowhere::<NodeSet>(&NOWHERE).await?;
     world.holds_nowhere::<Deployment>(&NOWHERE).await?;
 
-    world.api::<NodeSet>().delete(SET, &DeleteParams::default()).await?;
+    world.remove::<NodeSet>(SET).await?;
     metal::meanwhile(&world, SET, world.gone::<NodeSet>(SET, RETURNED)).await?;
     world.gone::<BaremetalSet>(SET, RETURNED).await?;
     metal.returned().await?;
@@ -268,10 +255,10 @@ async fn set(ns: &Namespace, ironic: &Ironic, authentication: &str) -> Result<()
 
 /// Waits until a set's machine runs, then deletes it and waits until the machine is free.
 async fn there_and_back(ns: &Namespace, ironic: &Ironic) -> Result<()> {
-    let waited = ns.wait::<BaremetalSet>(SET, "ready", DEPLOYED, |it| holds(told(it), "Ready"));
+    let waited = ns.good::<BaremetalSet>(SET, &["Ready"], DEPLOYED);
     metal::meanwhile(ns, SET, waited).await?;
     ironic.reaches(MACHINE, "active").await?;
-    ns.api::<BaremetalSet>().delete(SET, &DeleteParams::default()).await?;
+    ns.remove::<BaremetalSet>(SET).await?;
     metal::meanwhile(ns, SET, ns.gone::<BaremetalSet>(SET, RETURNED)).await?;
     ironic.reaches(MACHINE, "available").await
 }
@@ -294,8 +281,7 @@ async fn a_set_logs_in_to_keystone_before_it_asks_its_ironic() -> Result<()> {
     };
     log_in("not-the-password").await?;
     set(&world, &ironic, "keystone").await?;
-    let is_refused = |it: &BaremetalSet| says(told(it), SERVER, "CredentialsRefused", &["Secret"]);
-    world.wait::<BaremetalSet>(SET, "refused", RETURNED, is_refused).await?;
+    world.told::<BaremetalSet>(SET, SERVER, "CredentialsRefused", &["Secret"], RETURNED).await?;
     log_in("the-password").await?;
     there_and_back(&world, &ironic).await?;
     world.done().await
@@ -326,7 +312,7 @@ async fn what_answers_instead_of_ironic_is_told_and_the_machine_goes_on_afterwar
     ironic.hold(MACHINE, true)?;
     ironic.listen().await?;
     let is_locked = |it: &BaremetalSet| {
-        let told = told(it).iter().find(|it| it.type_ == PROVISIONED);
+        let told = it.conditions().iter().find(|it| it.type_ == PROVISIONED);
         told.is_some_and(|it| it.message.contains("and Ironic works on it"))
     };
     woken(&world, "waiting for its machine", is_locked).await?;
@@ -351,7 +337,7 @@ async fn why_a_deployment_failed_is_read_from_the_history_where_ironic_says_it_n
         let host = it.status.as_ref().and_then(|it| it.baremetal_hosts.get("a"));
         let failure = host.and_then(|it| it.failure.as_ref());
         failure.is_some_and(|it| it.said.ends_with(end))
-            && says(told(it), "Ready", "DeployRetrying", &["Image failed to verify"])
+            && says(it.conditions(), "Ready", "DeployRetrying", &["Image failed to verify"])
     };
     let waited = world.wait::<BaremetalSet>(SET, "told why", DEPLOYED, is_told);
     metal::meanwhile(&world, SET, waited).await?;
@@ -361,7 +347,7 @@ async fn why_a_deployment_failed_is_read_from_the_history_where_ironic_says_it_n
 
 /// Waits until the set reports this reason about its Ironic.
 async fn told_in_turn(ns: &Namespace, reason: &str, words: &str) -> Result<()> {
-    woken(ns, reason, |it| says(told(it), SERVER, reason, &[words])).await
+    woken(ns, reason, |it| says(it.conditions(), SERVER, reason, &[words])).await
 }
 
 /// Waits until `holds` is true of the set, and triggers its reconciles meanwhile.

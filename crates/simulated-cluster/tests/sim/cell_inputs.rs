@@ -6,18 +6,16 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use api::ansibleee::AnsibleEe;
-use api::conditions::Condition;
-use api::dataplane::{Node, Role, Service};
+use api::dataplane::{Node, Role};
 use api::nova::{Cell, ExternalCompute};
+use e2e::Namespace;
 use e2e::cells::{self, BUS, CELL, demo_value};
-use e2e::{Namespace, holds, says};
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::api::events::v1::Event;
-use kube::api::DeleteParams;
 use serde_json::{Value, json};
-use simulated_cluster::PRIVATE_KEY;
 
-use crate::world::World;
+use crate::idle::idle_role;
+use crate::world::{World, idle_inputs};
 
 /// Less than a cell's requeue interval, so that the effect of a changed Secret must come from its
 /// watch.
@@ -28,78 +26,40 @@ const COMPUTE: &str = "nova.openstack.org/Compute";
 /// Creates a node that requests the cell, with every other input present; nothing is deployed.
 async fn node(test: &str) -> Result<World> {
     let ns = World::new(test).await?;
-    ns.secret("key", &[("ssh-privatekey", PRIVATE_KEY), ("known_hosts", "x")]).await?;
-    let service = json!({ "playbookContents": "- hosts: all\n  tasks: [{fail: }]\n" });
-    ns.create::<Service>("noop", service).await?;
-    let role = json!({
-        "preProvisioned": true,
-        "services": ["noop"],
-        "deployStrategy": { "deploy": false },
-        "nodeTemplate": { "ansibleSSHPrivateKeySecret": "key", "ansibleUser": "cloud-admin" },
-    });
-    ns.create::<Role>("compute", role).await?;
+    idle_inputs(&ns).await?;
+    ns.create::<Role>("compute", idle_role()).await?;
     let spec = json!({ "role": "compute", "hostName": "n0", "ansibleHost": "192.168.123.254" });
     let metadata = json!({ "annotations": { "nova.openstack.org/cell": CELL } });
     ns.create_with::<Node>("n0", spec, metadata).await?;
     Ok(ns)
 }
 
-fn of_node(it: &Node) -> &[Condition] {
-    it.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
-}
-
-fn of_compute(it: &ExternalCompute) -> &[Condition] {
-    it.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
-}
-
-fn of_cell(it: &Cell) -> &[Condition] {
-    it.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
-}
-
 /// Waits until the compute reports this in that condition and in `Ready`, and the node repeats it;
 /// both must have an Event with the reason.
 async fn told(ns: &Namespace, type_: &str, reason: &str, words: &[&str]) -> Result<()> {
-    let what = format!("{type_} {reason} with {words:?}");
-    let tells = |it: &ExternalCompute| {
-        [type_, "Ready"].iter().all(|type_| says(of_compute(it), type_, reason, words))
-    };
-    ns.wait::<ExternalCompute>("n0", &what, SOON, tells).await?;
-    ns.wait::<Node>("n0", &what, SOON, |it| says(of_node(it), COMPUTE, reason, words)).await?;
+    for type_ in [type_, "Ready"] {
+        ns.told::<ExternalCompute>("n0", type_, reason, words, SOON).await?;
+    }
+    ns.told::<Node>("n0", COMPUTE, reason, words, SOON).await?;
     for kind in ["NovaExternalCompute", "OpenStackDataPlaneNode"] {
-        event(ns, kind, "n0", reason).await?;
+        ns.event(kind, "n0", reason).await?;
     }
     Ok(())
 }
 
 /// Waits until a cell reports this in that condition and in `Ready`, with an Event.
 async fn cell_told(ns: &Namespace, type_: &str, reason: &str, words: &[&str]) -> Result<()> {
-    let what = format!("{type_} {reason} with {words:?}");
-    let tells =
-        |it: &Cell| [type_, "Ready"].iter().all(|type_| says(of_cell(it), type_, reason, words));
-    ns.wait::<Cell>(CELL, &what, SOON, tells).await?;
-    event(ns, "NovaCell", CELL, reason).await
-}
-
-/// Waits for an Event, which is written just after the condition it belongs to.
-async fn event(ns: &Namespace, kind: &str, name: &str, reason: &str) -> Result<()> {
-    let is_it = |it: &Event| {
-        let regarding = it.regarding.as_ref();
-        it.reason.as_deref() == Some(reason)
-            && regarding.is_some_and(|it| it.kind.as_deref() == Some(kind))
-            && regarding.is_some_and(|it| it.name.as_deref() == Some(name))
-    };
-    let what = format!("Event {reason} on {kind} {name}");
-    ns.wait_any::<Event>(SOON, &what, is_it).await.map(drop)
+    for type_ in [type_, "Ready"] {
+        ns.told::<Cell>(CELL, type_, reason, words, SOON).await?;
+    }
+    ns.event("NovaCell", CELL, reason).await
 }
 
 /// Waits until cell and compute have what they need; nothing may have run.
 async fn healed(ns: &Namespace) -> Result<()> {
-    ns.wait::<Cell>(CELL, "Ready", SOON, |it| holds(of_cell(it), "Ready")).await?;
-    let is_complete = |it: &ExternalCompute| {
-        let types = ["NovaCellReady", "InputReady", "ServiceConfigReady"];
-        types.iter().all(|type_| holds(of_compute(it), type_))
-    };
-    ns.wait::<ExternalCompute>("n0", "complete", SOON, is_complete).await?;
+    ns.good::<Cell>(CELL, &["Ready"], SOON).await?;
+    let types = ["NovaCellReady", "InputReady", "ServiceConfigReady"];
+    ns.good::<ExternalCompute>("n0", &types, SOON).await?;
     assert!(ns.list::<AnsibleEe>().await?.is_empty(), "something ran");
     Ok(())
 }
@@ -168,11 +128,10 @@ async fn the_files_that_computes_share_come_back_and_a_strangers_secret_stays() 
     cells::create_secrets(&ns).await?;
     cells::create(&ns).await?;
     let words = [name.as_str(), "was not made by the operator", "kubectl delete -n e2e-cell-files"];
-    let tells = |it: &Cell| says(of_cell(it), "ServiceConfigReady", "SecretNotOurs", &words);
-    let cell = ns.wait::<Cell>(CELL, "told of the Secret", SOON, tells).await?;
+    let cell = ns.told::<Cell>(CELL, "ServiceConfigReady", "SecretNotOurs", &words, SOON).await?;
     let strangers = ns.api::<Secret>().get(&name).await?;
     assert_eq!(strangers.data.unwrap_or_default().keys().collect::<Vec<_>>(), ["mine"]);
-    ns.api::<Secret>().delete(&name, &DeleteParams::default()).await?;
+    ns.remove::<Secret>(&name).await?;
 
     let url = demo_value(&ns, BUS, "transport_url").await?;
     let is_whole = |it: &Secret| {
@@ -183,8 +142,7 @@ async fn the_files_that_computes_share_come_back_and_a_strangers_secret_stays() 
             && owners.iter().any(|it| Some(&it.uid) == cell.metadata.uid.as_ref())
     };
     ns.wait::<Secret>(&name, "rendered", SOON, is_whole).await?;
-    let is_told = |it: &Cell| says(of_cell(it), "ServiceConfigReady", "Rendered", &[&name]);
-    ns.wait::<Cell>(CELL, "done with its Secret", SOON, is_told).await?;
+    ns.told::<Cell>(CELL, "ServiceConfigReady", "Rendered", &[&name], SOON).await?;
     for edit in [json!({ "01-nova.conf": "" }), json!({ "01-nova.conf": null })] {
         ns.merge::<Secret>(&name, json!({ "data": edit })).await?;
         ns.wait::<Secret>(&name, "mended", SOON, is_whole).await?;

@@ -3,52 +3,32 @@
 //! No host is touched: nothing is deployed. The test itself records in the status that a compute
 //! has run, as the operator does before a first run.
 
-use std::time::Duration;
-
-use anyhow::{Context as _, Result, bail};
-use api::conditions::Condition;
+use anyhow::{Result, bail};
 use api::dataplane::{Node, Role, Service};
 use api::nova::ExternalCompute;
-use e2e::{Namespace, SOON, cells, holds, run, says};
-use kube::api::{DeleteParams, Patch, PatchParams};
+use e2e::{Namespace, SOON, cells, eventually, run};
+use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
+use crate::idle::{CELL, cell, idle_node, idle_role, idle_service};
 use crate::world::World;
 
-const CELL: &str = "nova.openstack.org/cell";
 const ALLOW_REMOVAL: &str = "nova.openstack.org/allow-removal";
 /// The condition in which a node reports its compute.
 const COMPUTE: &str = "nova.openstack.org/Compute";
 
-/// The change a user makes to the cell annotation: a name, or null to remove it.
-fn cell(cell: impl Into<Value>) -> Value {
-    json!({ "metadata": { "annotations": { CELL: cell.into() } } })
-}
-
 /// Creates a role of that cell whose nodes are not deployed.
 async fn role(ns: &Namespace, name: &str, cell: Option<&str>) -> Result<()> {
-    let spec = json!({
-        "preProvisioned": true,
-        "services": ["noop"],
-        "deployStrategy": { "deploy": false },
-        "nodeTemplate": { "ansibleSSHPrivateKeySecret": "key", "ansibleUser": "cloud-admin" },
-    });
     let annotations = cell.map(|it| json!({ CELL: it })).unwrap_or_default();
-    ns.create_with::<Role>(name, spec, json!({ "annotations": annotations })).await.map(drop)
-}
-
-/// Creates a node of the role `compute` at an unused address.
-async fn node(ns: &Namespace, name: &str, cell: Option<&str>) -> Result<()> {
-    let spec = json!({ "role": "compute", "hostName": name, "ansibleHost": "192.168.123.254" });
-    let annotations = cell.map(|it| json!({ CELL: it })).unwrap_or_default();
-    ns.create_with::<Node>(name, spec, json!({ "annotations": annotations })).await.map(drop)
+    let metadata = json!({ "annotations": annotations });
+    ns.create_with::<Role>(name, idle_role(), metadata).await.map(drop)
 }
 
 /// Creates a namespace with the role `compute` of that cell.
 async fn world(test: &str, of_role: Option<&str>) -> Result<World> {
     let ns = World::new(test).await?;
-    let service = json!({ "playbookContents": "- hosts: all\n  tasks: [{fail: }]\n" });
-    ns.create::<Service>("noop", service).await?;
+    // The ssh Secret is missing: that is what computes wait for.
+    ns.create::<Service>("noop", idle_service()).await?;
     role(&ns, "compute", of_role).await?;
     Ok(ns)
 }
@@ -65,9 +45,7 @@ async fn compute(ns: &Namespace, name: &str, cell: &str) -> Result<ExternalCompu
 async fn has_run(ns: &Namespace, name: &str, cell: &str) -> Result<()> {
     compute(ns, name, cell).await?;
     cells::record_run(ns, name).await?;
-    let elsewhere = json!({ CELL: "nova-elsewhere" });
-    let change = json!({ "metadata": { "annotations": elsewhere } });
-    decided::<Node>(ns, name, &change, false).await
+    decided::<Node>(ns, name, &crate::idle::cell("nova-elsewhere"), false).await
 }
 
 /// Waits until the webhook decides this way, by dry runs: its caches lag behind.
@@ -78,75 +56,41 @@ async fn decided<K: e2e::Kind>(
     allowed: bool,
 ) -> Result<()> {
     let dry = PatchParams { dry_run: true, ..PatchParams::default() };
-    let api = ns.api::<K>();
-    let mut tick = tokio::time::interval(Duration::from_millis(200));
-    let asking = async {
-        loop {
-            tick.tick().await;
-            if api.patch(name, &dry, &Patch::Merge(change)).await.is_ok() == allowed {
-                return;
-            }
-        }
-    };
-    let decided = tokio::time::timeout(SOON, asking).await;
-    decided.with_context(|| format!("{name}: {change} is never answered with {allowed}"))
-}
-
-/// Makes a change that must be denied with all of these words.
-async fn refused<K: e2e::Kind>(
-    ns: &Namespace,
-    name: &str,
-    change: Value,
-    words: &[&str],
-) -> Result<()> {
-    let text = change.to_string();
-    let Err(error) = ns.merge::<K>(name, change).await else { bail!("{name}: {text} passed") };
-    let error = format!("{error:#}");
-    for word in words {
-        assert!(error.contains(word), "{text}: {word} is not in: {error}");
-    }
-    Ok(())
+    let (api, patch) = (ns.api::<K>(), Patch::Merge(change));
+    eventually(&format!("{name}: {change} is answered with {allowed}"), async || {
+        Ok(api.patch(name, &dry, &patch).await.is_ok() == allowed)
+    })
+    .await
 }
 
 async fn node_says(ns: &Namespace, name: &str, reason: &str, words: &[&str]) -> Result<()> {
-    let what = format!("{reason} with {words:?}");
-    ns.wait::<Node>(name, &what, SOON, |it| says(of_node(it), COMPUTE, reason, words)).await?;
-    Ok(())
+    ns.told::<Node>(name, COMPUTE, reason, words, SOON).await.map(drop)
 }
 
 /// Waits until the compute reports whether it is in the requested cell.
 async fn matches(ns: &Namespace, name: &str, does: bool) -> Result<()> {
-    let is_it = |it: &ExternalCompute| {
-        let is_told = says(of_compute(it), "CellMatches", "CellMismatch", &[]);
-        if does { holds(of_compute(it), "CellMatches") } else { is_told }
-    };
-    let what = format!("CellMatches {does}");
-    ns.wait::<ExternalCompute>(name, &what, SOON, is_it).await.map(drop)
-}
-
-fn of_node(it: &Node) -> &[Condition] {
-    it.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
-}
-
-fn of_compute(it: &ExternalCompute) -> &[Condition] {
-    it.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
+    let type_ = "CellMatches";
+    if does {
+        return ns.good::<ExternalCompute>(name, &[type_], SOON).await.map(drop);
+    }
+    ns.told::<ExternalCompute>(name, type_, "CellMismatch", &[], SOON).await.map(drop)
 }
 
 #[tokio::test]
 async fn a_compute_that_has_run_leaves_its_cell_only_by_the_legal_way() -> Result<()> {
     let ns = world("cell-node", None).await?;
-    node(&ns, "n0", Some("nova-cell1")).await?;
+    idle_node(&ns, "n0", Some("nova-cell1")).await?;
     has_run(&ns, "n0", "nova-cell1").await?;
     let way = format!(
         "kubectl annotate --overwrite -n {} openstackdataplanenode/n0 {ALLOW_REMOVAL}=true {CELL}=",
         ns.name
     );
     let words = ["NovaExternalCompute n0", "nova-cell1", "nova-cell2", way.as_str()];
-    refused::<Node>(&ns, "n0", cell("nova-cell2"), &words).await?;
+    ns.denied::<Node>("n0", cell("nova-cell2"), &words).await?;
     for none in [Value::Null, json!("")] {
-        refused::<Node>(&ns, "n0", cell(none), &["NovaExternalCompute n0", ALLOW_REMOVAL]).await?;
+        ns.denied::<Node>("n0", cell(none), &["NovaExternalCompute n0", ALLOW_REMOVAL]).await?;
     }
-    refused::<Node>(&ns, "n0", cell("nova-cell0"), &["cell0"]).await?;
+    ns.denied::<Node>("n0", cell("nova-cell0"), &["cell0"]).await?;
     // Changes that do not concern the cell are allowed.
     for change in [
         json!({ "metadata": { "labels": { "rack": "7" } } }),
@@ -167,8 +111,8 @@ async fn a_compute_that_has_run_leaves_its_cell_only_by_the_legal_way() -> Resul
 #[tokio::test]
 async fn a_role_is_refused_for_the_nodes_that_inherit_from_it() -> Result<()> {
     let ns = world("cell-role", Some("nova-cell1")).await?;
-    node(&ns, "n0", None).await?;
-    node(&ns, "n1", Some("nova-cell1")).await?;
+    idle_node(&ns, "n0", None).await?;
+    idle_node(&ns, "n1", Some("nova-cell1")).await?;
     for name in ["n0", "n1"] {
         has_run(&ns, name, "nova-cell1").await?;
     }
@@ -177,7 +121,7 @@ async fn a_role_is_refused_for_the_nodes_that_inherit_from_it() -> Result<()> {
     let error = format!("{error:#}");
     assert!(error.contains("NovaExternalCompute n0 has run in cell nova-cell1"), "{error}");
     assert!(!error.contains("n1"), "{error}");
-    refused::<Role>(&ns, "compute", cell(Value::Null), &["NovaExternalCompute n0"]).await?;
+    ns.denied::<Role>("compute", cell(Value::Null), &["NovaExternalCompute n0"]).await?;
 
     ns.merge::<Node>("n0", cell("nova-cell1")).await?;
     decided::<Role>(&ns, "compute", &change(), true).await?;
@@ -190,9 +134,9 @@ async fn a_role_is_refused_for_the_nodes_that_inherit_from_it() -> Result<()> {
     decided::<Node>(&ns, "n0", &moved, true).await?;
     ns.merge::<Node>("n0", moved).await?;
     let back = json!({ "spec": { "role": "compute" } });
-    refused::<Node>(&ns, "n0", back, &["NovaExternalCompute n0", "nova-cell2"]).await?;
+    ns.denied::<Node>("n0", back, &["NovaExternalCompute n0", "nova-cell2"]).await?;
     let typo = json!({ "spec": { "role": "othre" } });
-    refused::<Node>(&ns, "n0", typo, &["OpenStackDataPlaneRole othre", "does not exist"]).await?;
+    ns.denied::<Node>("n0", typo, &["OpenStackDataPlaneRole othre", "does not exist"]).await?;
     assert_eq!(compute(&ns, "n0", "nova-cell1").await?.spec.cell_name, "nova-cell1");
     ns.done().await
 }
@@ -200,8 +144,8 @@ async fn a_role_is_refused_for_the_nodes_that_inherit_from_it() -> Result<()> {
 #[tokio::test]
 async fn a_typo_before_the_first_run_is_mended_by_correcting_it() -> Result<()> {
     let ns = world("cell-typo", None).await?;
-    node(&ns, "n0", Some("nova-cel1")).await?;
-    node(&ns, "n1", Some("nova-cel1")).await?;
+    idle_node(&ns, "n0", Some("nova-cel1")).await?;
+    idle_node(&ns, "n1", Some("nova-cel1")).await?;
     compute(&ns, "n0", "nova-cel1").await?;
     compute(&ns, "n1", "nova-cel1").await?;
     ns.merge::<Node>("n0", cell("nova-cell1")).await?;
@@ -224,12 +168,12 @@ async fn a_typo_before_the_first_run_is_mended_by_correcting_it() -> Result<()> 
 async fn a_role_that_goes_changes_no_compute_and_what_slips_past_is_told_and_mended() -> Result<()>
 {
     let ns = world("cell-slip", Some("nova-cell1")).await?;
-    node(&ns, "n0", None).await?;
+    idle_node(&ns, "n0", None).await?;
     has_run(&ns, "n0", "nova-cell1").await?;
     // Everything that follows the node has arrived.
     let has_all = |it: &ExternalCompute| it.spec.inventory_config_map_name.is_some();
     let before = ns.wait::<ExternalCompute>("n0", "complete", SOON, has_all).await?;
-    ns.api::<Role>().delete("compute", &DeleteParams::default()).await?;
+    ns.remove::<Role>("compute").await?;
     node_says(&ns, "n0", "RoleNotFound", &["OpenStackDataPlaneRole compute"]).await?;
 
     // Creating a role is not an update: the webhook is not called for its nodes.
@@ -253,11 +197,10 @@ async fn a_role_that_goes_changes_no_compute_and_what_slips_past_is_told_and_men
 #[tokio::test]
 async fn a_node_that_is_made_again_may_name_another_cell() -> Result<()> {
     let ns = world("cell-again", None).await?;
-    node(&ns, "n0", Some("nova-cell1")).await?;
+    idle_node(&ns, "n0", Some("nova-cell1")).await?;
     has_run(&ns, "n0", "nova-cell1").await?;
-    ns.api::<Node>().delete("n0", &DeleteParams::default()).await?;
-    ns.gone::<Node>("n0", SOON).await?;
-    node(&ns, "n0", Some("nova-cell2")).await?;
+    ns.removed::<Node>("n0", SOON).await?;
+    idle_node(&ns, "n0", Some("nova-cell2")).await?;
     compute(&ns, "n0", "nova-cell2").await?;
     ns.done().await
 }
@@ -265,9 +208,9 @@ async fn a_node_that_is_made_again_may_name_another_cell() -> Result<()> {
 #[tokio::test]
 async fn cell0_is_refused_from_the_beginning() -> Result<()> {
     let ns = world("cell-zero", None).await?;
-    let made = node(&ns, "n0", Some("nova-cell0")).await;
+    let made = idle_node(&ns, "n0", Some("nova-cell0")).await;
     let error = format!("{:#}", made.expect_err("cell0 passed"));
     assert!(error.contains("cell0 holds instances"), "{error}");
-    refused::<Role>(&ns, "compute", cell("nova-cell0"), &["cell0 holds instances"]).await?;
+    ns.denied::<Role>("compute", cell("nova-cell0"), &["cell0 holds instances"]).await?;
     ns.done().await
 }

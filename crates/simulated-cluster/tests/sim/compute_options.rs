@@ -4,10 +4,9 @@
 //! There is no node, so nothing is deployed.
 
 use anyhow::Result;
-use api::conditions::Condition;
 use api::nova::{Cell, ExternalCompute};
 use e2e::cells::{self, CELL};
-use e2e::{Namespace, SOON, run, says};
+use e2e::{Namespace, SOON, run};
 use serde_json::{Value, json};
 
 use crate::world::World;
@@ -23,19 +22,12 @@ async fn configure(ns: &Namespace, options: &str) -> Result<String> {
 
 /// Waits until the compute reports its options this way.
 async fn told(ns: &Namespace, reason: &str, words: &[&str]) -> Result<()> {
-    let what = format!("ConfigWarnings {reason} {words:?}");
-    let is_told = |it: &ExternalCompute| says(conditions(it), "ConfigWarnings", reason, words);
-    ns.wait::<ExternalCompute>("n0", &what, SOON, is_told).await.map(drop)
-}
-
-fn conditions(compute: &ExternalCompute) -> &[Condition] {
-    compute.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
+    ns.told::<ExternalCompute>("n0", "ConfigWarnings", reason, words, SOON).await.map(drop)
 }
 
 /// The release that the cell names.
 async fn name_release(ns: &Namespace, release: &str) -> Result<()> {
-    let change = json!({ "metadata": { "annotations": { RELEASE: release } } });
-    ns.merge::<Cell>(CELL, change).await.map(drop)
+    ns.annotate::<Cell>(CELL, RELEASE, release).await.map(drop)
 }
 
 #[tokio::test]

@@ -4,7 +4,6 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use api::conditions::Condition;
 use api::dataplane::{Node, Role, Service};
 use api::nova::{Cell, ExternalCompute};
 use e2e::journey::{ROLE, SERVICE, SSH_SECRET, role};
@@ -104,17 +103,12 @@ pub(crate) fn in_cell(cell: &str) -> Value {
     json!({ "annotations": { "nova.openstack.org/cell": cell } })
 }
 
-/// Returns the conditions of a compute.
-pub(crate) fn conditions(it: &ExternalCompute) -> &[Condition] {
-    it.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
-}
-
 /// Returns whether a compute is ready with its current inputs.
 pub(crate) fn is_settled(it: &ExternalCompute) -> bool {
     let observed = it.status.as_ref().and_then(|it| it.observed_generation);
     observed == it.metadata.generation
-        && holds(conditions(it), "Ready")
-        && holds(conditions(it), "UpToDate")
+        && holds(it.conditions(), "Ready")
+        && holds(it.conditions(), "UpToDate")
 }
 
 /// Waits until the compute of a host is ready with its current inputs.
@@ -126,4 +120,10 @@ pub(crate) async fn settled(ns: &Namespace, host: &Host) -> Result<ExternalCompu
 pub(crate) fn of_nova(host: &Host) -> Vec<String> {
     let services = host.services().into_iter();
     services.filter(|it| it == "libvirt" || it.starts_with("nova")).collect()
+}
+
+/// Changes the options of a compute.
+pub(crate) async fn configure(ns: &Namespace, host: &Host, options: &str) -> Result<()> {
+    let change = json!({ "spec": { "customServiceConfig": options } });
+    ns.merge::<ExternalCompute>(&host.name, change).await.map(drop)
 }

@@ -3,7 +3,6 @@
 
 use anyhow::Result;
 use api::ansibleee::AnsibleEe;
-use api::conditions::Condition;
 use api::dataplane::{DataPlane, Node, Role};
 use e2e::{Namespace, SOON, says};
 use kube::ResourceExt;
@@ -38,15 +37,11 @@ async fn made(ns: &Namespace) -> Result<DataPlane> {
     told(ns, "SetupReady", "Applied", &["3/3"]).await
 }
 
-fn conditions(plane: &DataPlane) -> &[Condition] {
-    plane.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
-}
-
 /// Waits until a condition of the current data plane reports this.
 async fn told(ns: &Namespace, type_: &str, reason: &str, words: &[&str]) -> Result<DataPlane> {
     let holds = |it: &DataPlane| {
         let observed = it.status.as_ref().and_then(|it| it.observed_generation);
-        observed == it.metadata.generation && says(conditions(it), type_, reason, words)
+        observed == it.metadata.generation && says(it.conditions(), type_, reason, words)
     };
     ns.wait::<DataPlane>(PLANE, &format!("{type_} {reason} {words:?}"), SOON, holds).await
 }
@@ -74,7 +69,7 @@ async fn a_data_plane_makes_its_roles_and_nodes_and_sums_them_up() -> Result<()>
     }
     let words = ["0/1 roles and 0/2 nodes", "OpenStackDataPlaneNode n0", "deployStrategy.deploy"];
     let plane = told(&ns, "Ready", "NotRequested", &words).await?;
-    assert!(says(conditions(&plane), "Orphaned", "NoOrphans", &[]));
+    assert!(says(plane.conditions(), "Orphaned", "NoOrphans", &[]));
     assert!(ns.list::<AnsibleEe>().await?.is_empty(), "something ran");
     ns.done().await
 }
@@ -133,13 +128,18 @@ async fn a_node_that_others_made_is_left_alone_until_it_is_handed_over() -> Resu
     let node = ns.api::<Node>().get("n1").await?;
     assert_eq!(node.owner_references(), []);
     assert_eq!(node.spec.ansible_host.as_deref(), Some("192.168.123.1"));
-    let adopt = json!({ "dataplane.openstack.org/adopt": PLANE });
-    ns.merge::<Node>("n1", json!({ "metadata": { "annotations": adopt } })).await?;
+    ns.annotate::<Node>("n1", "dataplane.openstack.org/adopt", PLANE).await?;
     let plane = told(&ns, "SetupReady", "Applied", &["3/3"]).await?;
     let node = ns.api::<Node>().get("n1").await?;
     assert!(belongs_to(&node, &plane));
     assert_eq!(node.spec.ansible_host.as_deref(), Some("192.168.123.254"));
     ns.done().await
+}
+
+/// Waits until the node says whether it may be deployed to.
+async fn deploys(ns: &Namespace, expected: bool) -> Result<()> {
+    let is_so = |it: &Node| it.status.as_ref().and_then(|it| it.deploy) == Some(expected);
+    ns.wait::<Node>("n0", &format!("deploying: {expected}"), SOON, is_so).await.map(drop)
 }
 
 #[tokio::test]
@@ -153,24 +153,15 @@ async fn a_role_tells_that_its_data_plane_is_missing_and_follows_it_when_it_come
     });
     ns.create::<Role>("compute", role).await?;
     ns.create::<Node>("n0", json!({ "role": "compute", "ansibleHost": "192.168.123.1" })).await?;
-    let role_says = |reason: &'static str, words: &'static [&'static str]| {
-        move |it: &Role| {
-            let conditions = it.status.as_ref().map(|it| it.conditions.as_slice());
-            says(conditions.unwrap_or_default(), "DataPlaneFound", reason, words)
-        }
-    };
-    let missing = role_says("DataPlaneNotFound", &["OpenStackDataPlane plane", "create it"]);
-    ns.wait::<Role>("compute", "DataPlaneNotFound", SOON, missing).await?;
+    let (found, words) = ("DataPlaneFound", ["OpenStackDataPlane plane", "create it"]);
+    ns.told::<Role>("compute", found, "DataPlaneNotFound", &words, SOON).await?;
     ns.event("OpenStackDataPlaneRole", "compute", "DataPlaneNotFound").await?;
-    let deploys = |expected: bool| {
-        move |it: &Node| it.status.as_ref().and_then(|it| it.deploy) == Some(expected)
-    };
-    ns.wait::<Node>("n0", "not deploying", SOON, deploys(false)).await?;
+    deploys(&ns, false).await?;
     ns.create::<DataPlane>(PLANE, json!({ "deployStrategy": { "deploy": true } })).await?;
-    ns.wait::<Role>("compute", "Found", SOON, role_says("Found", &[PLANE])).await?;
-    ns.wait::<Node>("n0", "deploying", SOON, deploys(true)).await?;
+    ns.told::<Role>("compute", found, "Found", &[PLANE], SOON).await?;
+    deploys(&ns, true).await?;
     change(&ns, json!({ "deployStrategy": { "deploy": false } })).await?;
-    ns.wait::<Node>("n0", "not deploying", SOON, deploys(false)).await?;
+    deploys(&ns, false).await?;
     ns.done().await
 }
 
@@ -181,11 +172,8 @@ async fn a_node_without_a_role_follows_the_data_plane_that_made_it() -> Result<(
     let node = json!({ "ansibleHost": "192.168.123.1", "services": ["configure-os"] });
     let spec = json!({ "deployStrategy": { "deploy": true }, "nodes": { "n0": node } });
     ns.create::<DataPlane>(PLANE, spec).await?;
-    let deploys = |expected: bool| {
-        move |it: &Node| it.status.as_ref().and_then(|it| it.deploy) == Some(expected)
-    };
-    ns.wait::<Node>("n0", "deploying", SOON, deploys(true)).await?;
+    deploys(&ns, true).await?;
     change(&ns, json!({ "deployStrategy": { "deploy": false } })).await?;
-    ns.wait::<Node>("n0", "not deploying", SOON, deploys(false)).await?;
+    deploys(&ns, false).await?;
     ns.done().await
 }

@@ -3,9 +3,8 @@
 
 use anyhow::{Context as _, Result};
 use api::ansibleee::{AnsibleEe, JobStatus};
-use api::conditions::Condition;
 use api::dataplane::{Deployment, DeploymentStatus, Node, NodeSet, RunState, Service};
-use e2e::journey::{RUN, SSH_SECRET, conditions_of_set};
+use e2e::journey::{RUN, SSH_SECRET};
 use e2e::{Namespace, SOON, holds, says};
 use k8s_openapi::api::batch::v1::Job;
 use kube::ResourceExt;
@@ -14,6 +13,7 @@ use operator_core::run_engine::run::SERVICE_LABEL;
 use serde_json::{Value, json};
 use simulated_cluster::{Behaviour, Host, Visit};
 
+use crate::journey;
 use crate::world::World;
 
 pub(crate) const SET: &str = "compute";
@@ -44,30 +44,13 @@ pub(crate) async fn node_set(ns: &Namespace, hosts: &[&Host], services: &[&str])
     for service in services {
         ns.create::<Service>(service, json!({ "playbookContents": PLAYBOOK })).await?;
     }
-    let node = |it: &&Host| {
-        let ansible = json!({ "ansibleHost": it.address });
-        (it.name.clone(), json!({ "ansible": ansible }))
-    };
-    let nodes: serde_json::Map<String, Value> = hosts.iter().map(node).collect();
-    let spec = json!({
-        "preProvisioned": true,
-        "tlsEnabled": false,
-        "nodes": nodes,
-        "services": services,
-        "nodeTemplate": {
-            "ansibleSSHPrivateKeySecret": SSH_SECRET,
-            "ansible": { "ansibleUser": "cloud-admin" },
-        },
-    });
-    ns.create::<NodeSet>(SET, spec).await?;
-    Ok(())
+    ns.create::<NodeSet>(SET, journey::node_set(hosts, services)).await.map(drop)
 }
 
 /// Creates a deployment of the node set.
 pub(crate) async fn deploy(ns: &Namespace, name: &str, mut spec: Value) -> Result<()> {
     spec["nodeSets"] = json!([SET]);
-    ns.create::<Deployment>(name, spec).await?;
-    Ok(())
+    ns.create::<Deployment>(name, spec).await.map(drop)
 }
 
 /// Returns what makes a deployment one of a single service to a single host.
@@ -75,13 +58,8 @@ fn of_one(host: &Host, service: &str) -> Value {
     json!({ "ansibleLimit": host.name, "servicesOverride": [service] })
 }
 
-pub(crate) fn conditions(it: &Deployment) -> &[Condition] {
-    it.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
-}
-
 pub(crate) async fn done(ns: &Namespace, name: &str) -> Result<DeploymentStatus> {
-    let is_done = |it: &Deployment| holds(conditions(it), "Ready");
-    let deployment = ns.wait::<Deployment>(name, "deployed", RUN, is_done).await?;
+    let deployment = ns.good::<Deployment>(name, &["Ready"], RUN).await?;
     deployment.status.context("a deployment that is ready has a status")
 }
 
@@ -105,14 +83,13 @@ async fn at_work(ns: &Namespace, service: &str) -> Result<()> {
 /// Waits until the deployment waits for another one with a host of its own, which it names.
 async fn waits_for(ns: &Namespace, name: &str, other: &str) -> Result<()> {
     let words = [other, SET, "Delete it to go on without"];
-    let waits = |it: &Deployment| says(conditions(it), "SetupReady", "DeploymentUnderWay", &words);
-    ns.wait::<Deployment>(name, &format!("waiting for {other}"), SOON, waits).await.map(drop)
+    ns.told::<Deployment>(name, "SetupReady", "DeploymentUnderWay", &words, SOON).await.map(drop)
 }
 
 #[tokio::test]
 async fn a_deployment_runs_each_service_once_and_a_deleted_job_runs_nothing_again() -> Result<()> {
     let (ns, host) = World::with_host("deployment", "e2e-deployment", "192.168.122.200").await?;
-    crate::journey::ssh_secret(&ns, &host).await?;
+    journey::ssh_secret(&ns, &host).await?;
     host.hold("slow");
     node_set(&ns, &[&host], &["one", "slow", "two"]).await?;
     deploy(&ns, "edpm", json!({})).await?;
@@ -124,8 +101,7 @@ async fn a_deployment_runs_each_service_once_and_a_deleted_job_runs_nothing_agai
     let job = first.status.as_ref().and_then(|it| it.job.clone()).context("no Job")?;
     ns.api::<Job>().delete(&job.name, &DeleteParams::background()).await?;
     ns.gone::<Job>(&job.name, SOON).await?;
-    ns.api::<AnsibleEe>().delete(&first.name_any(), &DeleteParams::default()).await?;
-    ns.gone::<AnsibleEe>(&first.name_any(), SOON).await?;
+    ns.removed::<AnsibleEe>(&first.name_any(), SOON).await?;
     host.release();
     let status = done(&ns, "edpm").await?;
     assert_eq!(status.deployed, Some(true));
@@ -154,8 +130,8 @@ async fn a_failing_service_ends_the_deployment_of_its_host_alone() -> Result<()>
     node_set(&ns, &[&good, &bad], &["one", "two"]).await?;
     deploy(&ns, "edpm", json!({ "backoffLimit": 1 })).await?;
     let words = [bad.name.as_str(), "Nothing forbids it", "create another"];
-    let is_over = |it: &Deployment| says(conditions(it), "Ready", "BackoffLimitExceeded", &words);
-    let deployment = ns.wait::<Deployment>("edpm", "given up", RUN, is_over).await?;
+    let deployment =
+        ns.told::<Deployment>("edpm", "Ready", "BackoffLimitExceeded", &words, RUN).await?;
     ns.event("OpenStackDataPlaneDeployment", "edpm", "BackoffLimitExceeded").await?;
     let status = deployment.status.context("no status")?;
     let succeeded = ["one", "two"].map(|it| (it.to_owned(), RunState::Succeeded));
@@ -184,18 +160,16 @@ async fn a_failing_service_ends_the_deployment_of_its_host_alone() -> Result<()>
 async fn a_deployment_that_runs_is_not_deleted_by_accident() -> Result<()> {
     let ns = World::new("deployment-delete").await?;
     let host = ns.host("e2e-deploy-delete", "192.168.122.203");
-    crate::journey::ssh_secret(&ns, &host).await?;
+    journey::ssh_secret(&ns, &host).await?;
     host.hold("slow");
     node_set(&ns, &[&host], &["slow", "two"]).await?;
     deploy(&ns, "edpm", json!({})).await?;
     at_work(&ns, "slow").await?;
-    ns.api::<Deployment>().delete("edpm", &DeleteParams::default()).await?;
+    ns.remove::<Deployment>("edpm").await?;
     let words = ["confirm-delete=true"];
-    let is_held = |it: &Deployment| says(conditions(it), "Ready", "DeletionNotConfirmed", &words);
-    ns.wait::<Deployment>("edpm", "held", SOON, is_held).await?;
-    let annotation = json!({ "dataplane.openstack.org/confirm-delete": "true" });
-    let change = json!({ "metadata": { "annotations": annotation } });
-    ns.merge::<Deployment>("edpm", change).await?;
+    ns.told::<Deployment>("edpm", "Ready", "DeletionNotConfirmed", &words, SOON).await?;
+    let confirm = "dataplane.openstack.org/confirm-delete";
+    ns.annotate::<Deployment>("edpm", confirm, "true").await?;
     ns.gone::<Deployment>("edpm", SOON).await?;
     // The run ends with the deployment, perhaps before it has written a line.
     let left = trace(&host);
@@ -208,7 +182,7 @@ async fn of_two_deployments_with_a_common_host_the_younger_waits_until_the_older
 -> Result<()> {
     let (ns, first) = World::with_host("deployments", "e2e-deployments-0", "203.0.113.207").await?;
     let second = ns.host_like(&first, "e2e-deployments-1", "203.0.113.208");
-    crate::journey::ssh_secret(&ns, &first).await?;
+    journey::ssh_secret(&ns, &first).await?;
     node_set(&ns, &[&first, &second], &["slow", "two"]).await?;
     first.hold("slow");
     // Of some tasks alone, so that the host is not ready in between.
@@ -224,7 +198,7 @@ async fn of_two_deployments_with_a_common_host_the_younger_waits_until_the_older
     deploy(&ns, "youngest", of_one(&second, "two")).await?;
     waits_for(&ns, "youngest", "younger").await?;
     // What is deleted holds up no other one.
-    ns.api::<Deployment>().delete("younger", &DeleteParams::default()).await?;
+    ns.remove::<Deployment>("younger").await?;
     done(&ns, "youngest").await?;
     assert_eq!((trace(&first).len(), trace(&second).len()), (1, 4), "nothing ran beside a run");
 
@@ -242,14 +216,14 @@ async fn of_two_deployments_with_a_common_host_the_younger_waits_until_the_older
 async fn a_deployment_of_services_that_lack_nothing_makes_the_node_set_ready() -> Result<()> {
     let ns = World::new("deployment-staged").await?;
     let host = ns.host("e2e-deployment-staged", "192.168.122.71");
-    crate::journey::ssh_secret(&ns, &host).await?;
+    journey::ssh_secret(&ns, &host).await?;
     node_set(&ns, &[&host], &["one", "two"]).await?;
     let sources = json!([{ "secretRef": { "name": "later" } }]);
     let lacks = json!({ "spec": { "caCerts": "authorities", "dataSources": sources } });
     ns.merge::<Service>("two", lacks).await?;
     let words = ["Secret later, named by OpenStackDataPlaneService two", "Secret authorities"];
     let is_told = |it: &NodeSet| {
-        let conditions = conditions_of_set(it);
+        let conditions = it.conditions();
         says(conditions, "ServiceInputsReady", "DataSourceNotFound", &words)
             && holds(conditions, "InputReady")
     };
@@ -258,20 +232,16 @@ async fn a_deployment_of_services_that_lack_nothing_makes_the_node_set_ready() -
 
     deploy(&ns, "first", json!({ "servicesOverride": ["one"] })).await?;
     done(&ns, "first").await?;
-    let is_ready = |it: &NodeSet| holds(conditions_of_set(it), "Ready") && is_told(it);
+    let is_ready = |it: &NodeSet| holds(it.conditions(), "Ready") && is_told(it);
     ns.wait::<NodeSet>(SET, "ready all the same", SOON, is_ready).await?;
 
     deploy(&ns, "second", json!({ "servicesOverride": ["two"] })).await?;
-    let waits = |it: &Deployment| says(conditions(it), "InputReady", "DataSourceNotFound", &words);
-    ns.wait::<Deployment>("second", "it waits", SOON, waits).await?;
+    ns.told::<Deployment>("second", "InputReady", "DataSourceNotFound", &words, SOON).await?;
     for secret in ["later", "authorities"] {
         ns.secret(secret, &[("key", "x")]).await?;
     }
     done(&ns, "second").await?;
     assert_eq!(trace(&host), ["one", "one tagged", "two", "two tagged"]);
-    let is_complete = |it: &NodeSet| {
-        says(conditions_of_set(it), "ServiceInputsReady", "ServiceInputsComplete", &[])
-    };
-    ns.wait::<NodeSet>(SET, "complete", SOON, is_complete).await?;
+    ns.told::<NodeSet>(SET, "ServiceInputsReady", "ServiceInputsComplete", &[], SOON).await?;
     ns.done().await
 }

@@ -10,7 +10,7 @@ use kube::api::{Patch, PatchParams};
 use serde_json::json;
 use simulated_cluster::{Behaviour, Host};
 
-use crate::deployment::{conditions, deploy, done, node_set};
+use crate::deployment::{deploy, done, node_set};
 use crate::world::World;
 
 /// The operator of a service that this project does not know: its conditions' prefix, which is its
@@ -83,7 +83,7 @@ async fn hosts_are_deployed_one_after_the_other_as_their_nodes_allow_it() -> Res
     let uid = ns.api::<Deployment>().get("second").await?.uid().context("no UID")?;
     let target = targeted(&ns, &first, &uid).await?;
     let words = [first.name.as_str(), OPERATOR];
-    let waits = |it: &Deployment| says(conditions(it), "Ready", "AwaitingDisruption", &words);
+    let waits = |it: &Deployment| says(it.conditions(), "Ready", "AwaitingDisruption", &words);
     ns.wait::<Deployment>("second", "waiting for the first host", RUN, waits).await?;
     untargeted(&ns, &[&second, &third]).await?;
     assert_eq!(first.visits().len(), 1, "nothing ran on it yet");
@@ -99,8 +99,7 @@ async fn hosts_are_deployed_one_after_the_other_as_their_nodes_allow_it() -> Res
     let variables = &first.visits()[1].files["/runner/env/extravars"];
     ensure!(variables.contains(r#""edpm_reboot_drained":true"#), "{variables}");
     let words = ["2 of 3 hosts wait for their turn"];
-    let waits = |it: &Deployment| says(conditions(it), "Ready", "Requested", &words);
-    ns.wait::<Deployment>("second", "at the second host", RUN, waits).await?;
+    ns.told::<Deployment>("second", "Ready", "Requested", &words, RUN).await?;
     untargeted(&ns, &[&second, &third]).await?;
     assert_eq!(second.visits().len(), 1);
 
@@ -110,8 +109,7 @@ async fn hosts_are_deployed_one_after_the_other_as_their_nodes_allow_it() -> Res
     let target = targeted(&ns, &second, &uid).await?;
     allow(&ns, &second, Some(&target)).await?;
     let words = [second.name.as_str(), "Nothing forbids it", "1 of 3 hosts were left as they are"];
-    let is_over = |it: &Deployment| says(conditions(it), "Ready", "BackoffLimitExceeded", &words);
-    ns.wait::<Deployment>("second", "given up", RUN, is_over).await?;
+    ns.told::<Deployment>("second", "Ready", "BackoffLimitExceeded", &words, RUN).await?;
     assert_eq!(third.visits().len(), 1, "it was not begun with");
 
     // The correction goes to the host that failed, which is allowed anew for it.

@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use api::ansibleee::AnsibleEe;
 use api::dataplane::Node;
-use api::nova::{Cell, ExternalCompute, Leftover};
+use api::nova::{Cell, Leftover};
+pub(crate) use e2e::cells::gone;
 use e2e::{Namespace, SOON};
-use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
 use kube::api::{DeleteParams, PropagationPolicy};
 use simulated_cluster::Host;
@@ -39,19 +38,6 @@ pub(crate) async fn held_in(ns: &Namespace, name: &str, cell: &str) -> Result<()
 pub(crate) async fn delete(ns: &Namespace, node: &str, how: PropagationPolicy) -> Result<()> {
     let params = DeleteParams { propagation_policy: Some(how), ..DeleteParams::default() };
     ns.api::<Node>().delete(node, &params).await?;
-    Ok(())
-}
-
-/// Waits until the node is gone, and asserts that nothing else of it is left in the cluster.
-pub(crate) async fn gone(ns: &Namespace, node: &str, within: Duration) -> Result<()> {
-    ns.gone::<Node>(node, within).await?;
-    assert!(ns.api::<ExternalCompute>().get_opt(node).await?.is_none(), "its compute goes first");
-    ns.gone::<ConfigMap>(&format!("dataplanenode-{node}"), SOON).await?;
-    for it in ns.list::<AnsibleEe>().await? {
-        if it.name_any().starts_with(&format!("nova-cleanup-{node}-")) {
-            ns.gone::<AnsibleEe>(&it.name_any(), SOON).await?;
-        }
-    }
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result, ensure};
 use api::dataplane::{NodeSet, Service};
 use e2e::journey::RUN;
-use e2e::{SOON, cells, holds, run};
+use e2e::{SOON, cells, run};
 use simulated_cluster::{Host, Visit};
 
 use crate::world::World;
@@ -93,12 +93,8 @@ async fn the_first_deployment_of_the_page_runs_from_its_first_line_to_its_last()
         assert_deployed(host, &set);
     }
     // The simulated hosts run any playbook; ours has to have them.
-    let is_ours = |it: &Service| {
-        let conditions = it.status.as_ref().map(|it| it.conditions.as_slice());
-        holds(conditions.unwrap_or_default(), "PlaybookIncluded")
-    };
     for service in &set.spec.services {
-        ns.wait::<Service>(service, "with a playbook of ours", SOON, is_ours).await?;
+        ns.good::<Service>(service, &["PlaybookIncluded"], SOON).await?;
     }
     ns.done().await
 }

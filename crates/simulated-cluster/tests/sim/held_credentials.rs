@@ -5,7 +5,7 @@ use anyhow::Result;
 use api::dataplane::Node;
 use api::nova::{Cell, ExternalCompute};
 use api::rabbitmq::RabbitMqUser;
-use e2e::{Namespace, SOON, logins, says};
+use e2e::{Namespace, SOON, logins};
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 use serde_json::json;
@@ -119,11 +119,7 @@ async fn a_login_ends_exactly_when_the_last_compute_has_a_newer_one_also_after_t
     }
     let held = format!("RabbitMQUser {} ({})", first.user, slow.name);
     let words = [held.as_str(), second.user.as_str(), second.secret.as_str()];
-    let tells = |it: &Cell| {
-        let conditions = it.status.as_ref().map(|it| it.conditions.as_slice());
-        says(conditions.unwrap_or_default(), "ComputesUpToDate", "ComputesBehind", &words)
-    };
-    ns.wait::<Cell>(CELL, "telling what is held", SOON, tells).await?;
+    ns.told::<Cell>(CELL, "ComputesUpToDate", "ComputesBehind", &words, SOON).await?;
     quick.release();
     uses(&ns, &quick.name, &[&third]).await?;
     second.ended(&ns).await?;

@@ -11,15 +11,14 @@ use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::json;
 use simulated_cluster::{Behaviour, Fate, Matching, PRIVATE_KEY};
 
-use crate::journey::{deploy, ssh_secret, trace};
+use crate::journey::{deploy, deploy_to, ssh_secret, trace};
 use crate::world::World;
 
 #[tokio::test]
 async fn an_unreachable_host_is_tried_again_until_it_answers() -> Result<()> {
     let (world, host) = World::with_host("unreachable", "unreachable", "192.0.2.10").await?;
     host.stop();
-    ssh_secret(&world, &host).await?;
-    deploy(&world, &[&host]).await?;
+    deploy_to(&world, &host).await?;
     let words = [host.address.as_str(), "retried automatically"];
     told(&world, &host.name, "HostUnreachable", &words).await?;
     host.boot();
@@ -59,13 +58,11 @@ async fn a_changed_host_key_stops_the_run_until_it_is_accepted() -> Result<()> {
 async fn a_failed_task_is_told_with_its_place_and_runs_again_on_request() -> Result<()> {
     let (world, host) = World::with_host("failed-task", "failed-task", "192.0.2.13").await?;
     host.behave(SERVICE, Behaviour::failed("Nothing forbids it", "non-zero return code"));
-    ssh_secret(&world, &host).await?;
-    deploy(&world, &[&host]).await?;
+    deploy_to(&world, &host).await?;
     let words = ["task 'Nothing forbids it'", "playbook.yaml:", "dataplane.openstack.org/redeploy"];
     told(&world, &host.name, "TaskFailed", &words).await?;
     host.behave(SERVICE, Behaviour::Done);
-    let redeploy = json!({ "dataplane.openstack.org/redeploy": "1" });
-    world.merge::<Node>(&host.name, json!({ "metadata": { "annotations": redeploy } })).await?;
+    world.annotate::<Node>(&host.name, "dataplane.openstack.org/redeploy", "1").await?;
     ready(&world, &host.name).await?;
     assert_eq!(trace(&host), ["hello"]);
     world.done().await
@@ -74,8 +71,7 @@ async fn a_failed_task_is_told_with_its_place_and_runs_again_on_request() -> Res
 #[tokio::test]
 async fn an_image_that_cannot_be_pulled_is_named_and_replaced() -> Result<()> {
     let (world, host) = World::with_host("image", "image", "192.0.2.14").await?;
-    ssh_secret(&world, &host).await?;
-    deploy(&world, &[&host]).await?;
+    deploy_to(&world, &host).await?;
     ready(&world, &host.name).await?;
     let runs = world.list::<AnsibleEe>().await?;
     let image = "registry.example.org/no-such-image:1";
@@ -128,14 +124,11 @@ async fn ends_without_a_result(
     let world = World::new(&format!("pod-{name}")).await?;
     let host = world.host(&format!("pod-{name}"), address);
     world.sim.player.decide(Matching::all(&world.name), fate);
-    ssh_secret(&world, &host).await?;
-    deploy(&world, &[&host]).await?;
+    deploy_to(&world, &host).await?;
     told(&world, &host.name, reason, &[words]).await?;
     world.sim.player.decide(Matching::all(&world.name), Fate::Play);
     if reason != "PodEvicted" {
-        let redeploy = json!({ "dataplane.openstack.org/redeploy": "1" });
-        let change = json!({ "metadata": { "annotations": redeploy } });
-        world.merge::<Node>(&host.name, change).await?;
+        world.annotate::<Node>(&host.name, "dataplane.openstack.org/redeploy", "1").await?;
     }
     ready(&world, &host.name).await?;
     world.done().await
@@ -146,23 +139,20 @@ async fn a_host_stays_reserved_for_a_run_whose_worker_is_lost_until_its_pod_is_g
 {
     let (world, host) = World::with_host("worker-lost", "worker-lost", "192.0.2.135").await?;
     world.sim.player.decide(Matching::all(&world.name), Fate::WorkerLost);
-    ssh_secret(&world, &host).await?;
-    deploy(&world, &[&host]).await?;
+    deploy_to(&world, &host).await?;
     let is_at_work =
         |it: &Pod| it.status.as_ref().is_some_and(|it| it.phase.as_deref() == Some("Running"));
     world.wait_any::<Pod>(RUN, "at work", is_at_work).await?;
     // As Kubernetes deletes the pods of unresponsive workers.
     delete(&world, 1).await?;
     let is_lost = |it: &AnsibleEe| {
-        let conditions = it.status.as_ref().map(|it| it.conditions.as_slice());
         let words = ["out-of-service=nodeshutdown:NoExecute"];
-        says(conditions.unwrap_or_default(), "Ready", "RunnerLost", &words)
+        says(it.conditions(), "Ready", "RunnerLost", &words)
     };
     world.wait_any::<AnsibleEe>(RUN, "lost", is_lost).await?;
     // From now on a run that reaches the host finds the lost pod in the ledger.
     world.sim.player.decide(Matching::all(&world.name), Fate::Play);
-    let redeploy = json!({ "dataplane.openstack.org/redeploy": "1" });
-    world.merge::<Node>(&host.name, json!({ "metadata": { "annotations": redeploy } })).await?;
+    world.annotate::<Node>(&host.name, "dataplane.openstack.org/redeploy", "1").await?;
     assert_eq!(host.visits().len(), 0);
     // As the pod garbage collector does when the worker has the taint.
     let disrupted = json!({

@@ -23,8 +23,7 @@ async fn unknown_hosts(ns: &Namespace, host: &Host) -> Result<()> {
 }
 
 async fn accept(ns: &Namespace, host: &Host, fingerprint: &str) -> Result<()> {
-    let annotations = json!({ "metadata": { "annotations": { ACCEPT: fingerprint } } });
-    ns.merge::<Node>(&host.name, annotations).await.map(drop)
+    ns.annotate::<Node>(&host.name, ACCEPT, fingerprint).await.map(drop)
 }
 
 /// Changes an input, so that every host of the role is redeployed.

@@ -4,7 +4,7 @@
 use anyhow::{Context as _, Result, bail};
 use api::ansibleee::AnsibleEe;
 use api::nova::ExternalCompute;
-use e2e::{Kind, SOON, says};
+use e2e::{Kind, SOON};
 use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
 };
@@ -169,11 +169,7 @@ async fn ansibleee_operator_may_create_no_job_but_those_of_its_runs() -> Result<
         "hosts": [{ "name": "jobs-a", "address": "192.0.2.128:22" }],
     });
     ns.create::<AnsibleEe>("real", spec).await?;
-    let has_ended = |it: &AnsibleEe| {
-        let conditions = it.status.as_ref().map(|it| it.conditions.as_slice());
-        says(conditions.unwrap_or_default(), "Ready", "Ready", &[])
-    };
-    ns.wait::<AnsibleEe>("real", "Ready", SOON, has_ended).await?;
+    ns.told::<AnsibleEe>("real", "Ready", "Ready", &[], SOON).await?;
     assert_eq!(host.visits().len(), 1);
 
     let dry = PostParams { dry_run: true, ..PostParams::default() };

@@ -3,7 +3,6 @@
 use anyhow::Result;
 use api::dataplane::Role;
 use e2e::journey::{self, ROLE, ready, told};
-use e2e::says;
 use serde_json::json;
 
 use crate::journey::trace;
@@ -27,11 +26,7 @@ async fn a_host_that_is_away_delays_nobody_and_is_met_when_it_returns() -> Resul
     told(&ns, &away.name, "HostUnreachable", &[&away.address]).await?;
     ready(&ns, &near.name).await?;
     let words = ["1/2 nodes are ready", away.name.as_str()];
-    let of_role = |it: &Role| {
-        let conditions = it.status.as_ref().map(|it| it.conditions.as_slice());
-        says(conditions.unwrap_or_default(), "Ready", "HostUnreachable", &words)
-    };
-    ns.wait::<Role>(ROLE, "1/2 ready", journey::RUN, of_role).await?;
+    ns.told::<Role>(ROLE, "Ready", "HostUnreachable", &words, journey::RUN).await?;
 
     let before = near.visits().len();
     assert!(before > 0, "the ledger notes no visits");

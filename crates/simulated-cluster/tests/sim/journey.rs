@@ -4,7 +4,7 @@ use anyhow::Result;
 use api::dataplane::{Role, Service};
 use e2e::Namespace;
 use e2e::journey::{ROLE, SERVICE, SSH_SECRET, node, role};
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use simulated_cluster::Host;
 
 /// Simulates a play that writes its variable `greeting` on the host.
@@ -18,6 +18,28 @@ pub(crate) async fn deploy(ns: &Namespace, hosts: &[&Host]) -> Result<()> {
         node(ns, &host.name, &host.address).await?;
     }
     Ok(())
+}
+
+/// Creates the Secret for a host, and the role, deployed, for this host.
+pub(crate) async fn deploy_to(ns: &Namespace, host: &Host) -> Result<()> {
+    ssh_secret(ns, host).await?;
+    deploy(ns, &[host]).await
+}
+
+/// Returns the spec of a node set of these hosts, with these services.
+pub(crate) fn node_set(hosts: &[&Host], services: &[&str]) -> Value {
+    let entry = |it: &&Host| (it.name.clone(), json!({ "ansible": { "ansibleHost": it.address } }));
+    let nodes: Map<String, Value> = hosts.iter().map(entry).collect();
+    json!({
+        "preProvisioned": true,
+        "tlsEnabled": false,
+        "services": services,
+        "nodeTemplate": {
+            "ansibleSSHPrivateKeySecret": SSH_SECRET,
+            "ansible": { "ansibleUser": "cloud-admin" },
+        },
+        "nodes": nodes,
+    })
 }
 
 /// Creates a Secret that gives access to all of the hosts, which must share one user key.

@@ -4,16 +4,16 @@ use anyhow::{Context as _, Result};
 use api::dataplane::Node;
 use api::nova::ExternalCompute;
 use e2e::journey::{SERVICE, ready, told as node_told};
-use e2e::plugin::{Answer, edpm_in, started_in};
-use e2e::{Namespace, SOON, holds, says};
+use e2e::plugin::{Answer, assert_says, edpm_in, started_in, told_in};
+use e2e::{Namespace, SOON, holds};
 use serde_json::{Value, json};
 use simulated_cluster::{Behaviour, Host};
 use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
 use tokio::process::ChildStdout;
 use tokio::sync::OnceCell;
 
-use crate::computes::{self, BUS, CELL, DEPLOYED, conditions, settled};
-use crate::journey::{deploy, ssh_secret, trace};
+use crate::computes::{self, BUS, CELL, DEPLOYED, configure, settled};
+use crate::journey::{deploy_to, trace};
 use crate::world::World;
 
 /// The hosts that tests only read; the second one is in another cell.
@@ -25,12 +25,6 @@ const NAMESPACE: &str = "e2e-edpm-plugin";
 const OPTIONS: &str = "[libvirt]\ncpu_models = Nehalem\n";
 
 static LOOKED_AT: OnceCell<()> = OnceCell::const_new();
-
-/// Changes the options of a compute.
-async fn configure(ns: &Namespace, host: &Host, options: &str) -> Result<()> {
-    let change = json!({ "spec": { "customServiceConfig": options } });
-    ns.merge::<ExternalCompute>(&host.name, change).await.map(drop)
-}
 
 /// Both hosts, deployed by the first test that needs them and kept for the following ones.
 async fn looked_at() -> Result<()> {
@@ -54,21 +48,8 @@ async fn edpm(arguments: &[&str]) -> Result<Answer> {
     edpm_in(NAMESPACE, arguments).await
 }
 
-/// Returns the output of a command that succeeded.
-async fn told_in(namespace: &str, arguments: &[&str]) -> Result<String> {
-    let answer = edpm_in(namespace, arguments).await?;
-    assert_eq!(answer.code, Some(0), "{arguments:?}: {answer:?}");
-    Ok(answer.out)
-}
-
 async fn told(arguments: &[&str]) -> Result<String> {
     told_in(NAMESPACE, arguments).await
-}
-
-fn assert_says(text: &str, words: &[&str]) {
-    for word in words {
-        assert!(text.contains(word), "{word} is not in: {text}");
-    }
 }
 
 #[tokio::test]
@@ -178,10 +159,8 @@ async fn change(ns: &Namespace, host: &Host) -> Result<()> {
     let mut lines = BufReader::new(watch.stdout.take().context("a pipe")?).lines();
     changed(&mut lines, &[&host.name, "Done"]).await?;
     configure(ns, host, &format!("{OPTIONS}[DEFAULT]\nmax_concurrent_builds = 7\n")).await?;
-    let is_behind = |it: &ExternalCompute| {
-        says(conditions(it), "UpToDate", "InputsChanged", &["customServiceConfig"])
-    };
-    ns.wait::<ExternalCompute>(&host.name, "behind", SOON, is_behind).await?;
+    let words = ["customServiceConfig"];
+    ns.told::<ExternalCompute>(&host.name, "UpToDate", "InputsChanged", &words, SOON).await?;
     changed(&mut lines, &[&host.name, "False"]).await
 }
 
@@ -217,7 +196,7 @@ async fn a_change_that_waits_is_shown_by_diff_trace_and_watch_and_nothing_runs()
     configure(&ns, &host, OPTIONS).await?;
     let is_back = |it: &ExternalCompute| {
         let observed = it.status.as_ref().and_then(|it| it.observed_generation);
-        observed == it.metadata.generation && holds(conditions(it), "UpToDate")
+        observed == it.metadata.generation && holds(it.conditions(), "UpToDate")
     };
     ns.wait::<ExternalCompute>(&host.name, "up to date again", SOON, is_back).await?;
     ns.merge::<Node>(&host.name, json!({ "spec": { "deployStrategy": null } })).await?;
@@ -230,8 +209,7 @@ async fn a_change_that_waits_is_shown_by_diff_trace_and_watch_and_nothing_runs()
 async fn retry_runs_what_has_failed_once_more() -> Result<()> {
     let (ns, host) = World::with_host("edpm-retry", "edpm-retry", "192.0.2.123").await?;
     host.behave(SERVICE, Behaviour::failed("Nothing forbids it", "non-zero return code"));
-    ssh_secret(&ns, &host).await?;
-    deploy(&ns, &[&host]).await?;
+    deploy_to(&ns, &host).await?;
     node_told(&ns, &host.name, "TaskFailed", &["task 'Nothing forbids it'"]).await?;
     let table = told_in(&ns.name, &["status"]).await?;
     assert_says(&table, &[&host.name, "TaskFailed"]);

@@ -16,6 +16,7 @@ mod first_deployment;
 mod held_credentials;
 mod host_failures;
 mod host_keys;
+mod idle;
 mod installed;
 mod isolation;
 mod journey;

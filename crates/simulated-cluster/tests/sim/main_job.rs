@@ -4,28 +4,17 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use api::conditions::Condition;
 use api::nova::{Cell, ExternalCompute};
 use e2e::{Namespace, holds, says};
 use k8s_openapi::api::core::v1::Secret;
 use serde_json::json;
 use simulated_cluster::{Broker, Host, Visit};
 
-use crate::computes::{self, BUS, CELL, DEPLOYED, conditions, is_settled, of_nova, settled};
+use crate::computes::{self, BUS, CELL, DEPLOYED, configure, is_settled, of_nova, settled};
 use crate::world::World;
 
 /// The services of one deployment of a compute.
 const SERVICES: [&str; 3] = ["libvirt", "nova", "nova-registered"];
-
-fn of_cell(it: &Cell) -> &[Condition] {
-    it.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
-}
-
-/// Changes the options of a compute.
-async fn configure(ns: &Namespace, host: &Host, options: &str) -> Result<()> {
-    let change = json!({ "spec": { "customServiceConfig": options } });
-    ns.merge::<ExternalCompute>(&host.name, change).await.map(drop)
-}
 
 /// Changes the password of the cell's user: in its message bus, then in its Secret.
 async fn rotate(ns: &Namespace, broker: &Broker, password: &str) -> Result<()> {
@@ -54,10 +43,9 @@ async fn a_stopped_message_bus_is_named_by_the_cell_and_by_computes_that_wait() 
 
     broker.stop().await;
     let lost = format!("RabbitMQ at {} cannot be reached", broker.address());
-    let is_lost = |it: &Cell| says(of_cell(it), "Ready", "Unreachable", &[&lost]);
-    ns.wait::<Cell>(CELL, "not Ready", Duration::from_mins(2), is_lost).await?;
+    ns.told::<Cell>(CELL, "Ready", "Unreachable", &[&lost], Duration::from_mins(2)).await?;
     let kept = ns.api::<ExternalCompute>().get(&host.name).await?;
-    assert!(holds(conditions(&kept), "Ready"), "a compute with nothing to deploy stays Ready");
+    assert!(holds(kept.conditions(), "Ready"), "a compute with nothing to deploy stays Ready");
 
     configure(&ns, &host, "[DEFAULT]\nmax_concurrent_builds = 8\n").await?;
     let (cell, address) = (format!("NovaCell {CELL} is not Ready"), broker.address());
@@ -65,7 +53,7 @@ async fn a_stopped_message_bus_is_named_by_the_cell_and_by_computes_that_wait() 
     let waits = |it: &ExternalCompute| {
         ["Ready", "NovaCellReady"]
             .iter()
-            .all(|type_| says(conditions(it), type_, "NovaCellNotReady", &words))
+            .all(|type_| says(it.conditions(), type_, "NovaCellNotReady", &words))
     };
     ns.wait::<ExternalCompute>(&host.name, "waiting for its cell", DEPLOYED, waits).await?;
     broker.listen().await?;
@@ -82,8 +70,9 @@ fn credentials(compute: &ExternalCompute) -> Option<String> {
 
 /// Waits until the cell reports how many of its computes use the current credentials.
 async fn counts(ns: &Namespace, reason: &str, words: &str) -> Result<()> {
-    let tells = |it: &Cell| says(of_cell(it), "ComputesUpToDate", reason, &[words]);
-    ns.wait::<Cell>(CELL, words, Duration::from_mins(1), tells).await.map(drop)
+    ns.told::<Cell>(CELL, "ComputesUpToDate", reason, &[words], Duration::from_mins(1))
+        .await
+        .map(drop)
 }
 
 async fn redeployed(ns: &Namespace, host: &Host, known: Option<String>) -> Result<()> {

@@ -4,11 +4,10 @@ use anyhow::Result;
 use api::ansibleee::AnsibleEe;
 use api::dataplane::{Node, Role, Service};
 use api::nova::ExternalCompute;
-use e2e::journey::{self, ROLE, SERVICE, SSH_SECRET, conditions, ready};
+use e2e::journey::{self, ROLE, SERVICE, SSH_SECRET, ready};
 use e2e::{SOON, says};
 use k8s_openapi::api::core::v1::Service as CoreService;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
-use kube::api::DeleteParams;
 use serde_json::json;
 
 use crate::journey::trace;
@@ -40,10 +39,9 @@ async fn a_node_without_a_role_is_deployed_and_keeps_that_under_a_role() -> Resu
     ready(&ns, &host.name).await?;
 
     // Deleting a role removes nothing from its nodes.
-    ns.api::<Role>().delete(ROLE, &DeleteParams::default()).await?;
-    let is_told = |it: &Node| says(conditions(it), "InputReady", "RoleNotFound", &[ROLE]);
-    let node = ns.wait::<Node>(&host.name, "told", SOON, is_told).await?;
-    assert!(says(conditions(&node), "Ready", "Ready", &[]), "{:?}", conditions(&node));
+    ns.remove::<Role>(ROLE).await?;
+    let node = ns.told::<Node>(&host.name, "InputReady", "RoleNotFound", &[ROLE], SOON).await?;
+    assert!(says(node.conditions(), "Ready", "Ready", &[]), "{:?}", node.conditions());
     ns.create::<Role>(ROLE, journey::role()).await?;
     ready(&ns, &host.name).await?;
     assert_eq!(trace(&host), ["hello"]);
@@ -64,16 +62,11 @@ async fn a_service_of_novas_type_keeps_the_computes_of_its_role_from_running() -
     ns.merge::<Role>(ROLE, json!({ "spec": { "services": ["own"] } })).await?;
     let words = ["OpenStackDataPlaneService own", "OpenStackDataPlaneRole compute", "off the list"];
     let told = "nova.openstack.org/Compute";
-    let is_told = |it: &Node| says(conditions(it), told, "NovaServiceListed", &words);
-    ns.wait::<Node>("n0", "told on the node", SOON, is_told).await?;
-    let of_compute = |it: &ExternalCompute| {
-        let conditions = it.status.as_ref().map(|it| it.conditions.as_slice());
-        says(conditions.unwrap_or_default(), "InputReady", "NovaServiceListed", &words)
-    };
-    ns.wait::<ExternalCompute>("n0", "told on the compute", SOON, of_compute).await?;
+    ns.told::<Node>("n0", told, "NovaServiceListed", &words, SOON).await?;
+    ns.told::<ExternalCompute>("n0", "InputReady", "NovaServiceListed", &words, SOON).await?;
     assert!(ns.list::<AnsibleEe>().await?.is_empty(), "something ran");
     ns.merge::<Role>(ROLE, json!({ "spec": { "services": [] } })).await?;
-    let is_off = |it: &Node| !says(conditions(it), told, "NovaServiceListed", &[]);
+    let is_off = |it: &Node| !says(it.conditions(), told, "NovaServiceListed", &[]);
     ns.wait::<Node>("n0", "off the list", SOON, is_off).await?;
     ns.done().await
 }
@@ -103,9 +96,8 @@ async fn the_ports_of_a_service_follow_the_nodes_that_get_it() -> Result<()> {
     let has_both = |it: &EndpointSlice| addresses(it) == ["192.168.122.193", "192.168.122.194"];
     ns.wait::<EndpointSlice>("metrics-0", "both addresses", SOON, has_both).await?;
     let is_told = |it: &Service| {
-        let conditions = it.status.as_ref().map(|it| it.conditions.as_slice());
         let words = ["2 addresses", "OpenStackDataPlaneNode foreign"];
-        says(conditions.unwrap_or_default(), "EndpointsReady", "Exposed", &words)
+        says(it.conditions(), "EndpointsReady", "Exposed", &words)
     };
     ns.wait::<Service>(SERVICE, "the node that nobody has reached", SOON, is_told).await?;
     let is_exposed = |it: &CoreService| {
@@ -113,7 +105,7 @@ async fn the_ports_of_a_service_follow_the_nodes_that_get_it() -> Result<()> {
         ports.into_iter().flatten().any(|it| it.port == 9100)
     };
     ns.wait::<CoreService>("metrics", "the port", SOON, is_exposed).await?;
-    ns.api::<Node>().delete(&hosts[0].name, &DeleteParams::default()).await?;
+    ns.remove::<Node>(&hosts[0].name).await?;
     let has_one = |it: &EndpointSlice| addresses(it) == ["192.168.122.194"];
     ns.wait::<EndpointSlice>("metrics-0", "one address", SOON, has_one).await?;
     ns.merge::<Service>(SERVICE, json!({ "spec": { "services": [] } })).await?;

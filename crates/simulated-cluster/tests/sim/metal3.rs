@@ -4,12 +4,11 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use api::baremetal::BaremetalSet;
-use api::conditions::Condition;
 use api::metal3::BareMetalHost;
-use e2e::{Namespace, SOON, holds, metal3, says};
+use e2e::{Namespace, SOON, metal3, says};
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt as _;
-use kube::api::{DeleteParams, ListParams};
+use kube::api::ListParams;
 use serde_json::json;
 
 use crate::world::World;
@@ -24,10 +23,6 @@ const FOUND: Duration = Duration::from_mins(3);
 /// A foreign finalizer that keeps the set.
 const NEEDED: &str = "example.org/needed";
 const PROVISIONED: &str = "OpenStackBaremetalSetBmhProvisioningReady";
-
-fn conditions(set: &BaremetalSet) -> &[Condition] {
-    set.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
-}
 
 /// Creates a set of two hosts.
 async fn set(ns: &Namespace) -> Result<()> {
@@ -102,8 +97,7 @@ async fn machines_of_metal3_become_hosts_and_are_given_back_without_leaving_a_se
     metal3::serve(&ns.client).await?;
     set(&ns).await?;
     let none = "there is no BareMetalHost";
-    let is_told = |it: &BaremetalSet| says(conditions(it), PROVISIONED, "NoMachine", &[none]);
-    ns.wait::<BaremetalSet>(SET, "without machines", FOUND, is_told).await?;
+    ns.told::<BaremetalSet>(SET, PROVISIONED, "NoMachine", &[none], FOUND).await?;
     for name in ["m0", "m1"] {
         metal3::available(&ns, name, json!({ "rack": "one" })).await?;
     }
@@ -126,14 +120,14 @@ async fn machines_of_metal3_become_hosts_and_are_given_back_without_leaving_a_se
     metal3::fails(&ns, "m0", "provisioning error", words).await?;
     let is_told = |it: &BaremetalSet| {
         let told = it.status.as_ref().and_then(|it| it.baremetal_hosts.get("a"));
-        says(conditions(it), PROVISIONED, "MachineFailed", &["provisioning error", words])
+        says(it.conditions(), PROVISIONED, "MachineFailed", &["provisioning error", words])
             && told.and_then(|it| it.error.as_ref()).is_some_and(|it| it.contains(words))
     };
     ns.wait::<BaremetalSet>(SET, "in error, in Metal3's words", SOON, is_told).await?;
     for name in ["m0", "m1"] {
         metal3::comes_to(&ns, name, "provisioned", true).await?;
     }
-    ns.wait::<BaremetalSet>(SET, "ready", SOON, |it| holds(conditions(it), "Ready")).await?;
+    ns.good::<BaremetalSet>(SET, &["Ready"], SOON).await?;
     assert_eq!(secrets(&ns).await?.len(), 6);
 
     let change = json!({ "spec": { "baremetalHosts": { "a": null } } });
@@ -145,9 +139,8 @@ async fn machines_of_metal3_become_hosts_and_are_given_back_without_leaving_a_se
     assert_eq!(secrets(&ns).await?.len(), 3);
 
     held(&ns, true).await?;
-    ns.api::<BaremetalSet>().delete(SET, &DeleteParams::default()).await?;
-    let is_told = |it: &BaremetalSet| says(conditions(it), PROVISIONED, "DeletionWaits", &[NEEDED]);
-    ns.wait::<BaremetalSet>(SET, "held while it goes", SOON, is_told).await?;
+    ns.remove::<BaremetalSet>(SET).await?;
+    ns.told::<BaremetalSet>(SET, PROVISIONED, "DeletionWaits", &[NEEDED], SOON).await?;
     let machine = ns.api::<BareMetalHost>().get("m1").await?;
     assert!(machine.spec.image.is_some() && machine.spec.consumer_ref.is_some());
     assert!(machine.spec.online, "somebody still needs it");

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use api::nova::ExternalCompute;
-use e2e::{SOON, says};
+use e2e::SOON;
 use k8s_openapi::api::core::v1::Secret;
 use serde_json::json;
 use simulated_cluster::{Host, PRIVATE_KEY};
@@ -29,14 +29,10 @@ async fn a_key_reaches_a_deployed_host_on_request_and_another_one_by_itself() ->
 
     ns.secret(SECRET, &[("ssh-privatekey", PRIVATE_KEY), ("ssh-publickey", "one")]).await?;
     let words = [SECRET, "nova.openstack.org/redeploy"];
-    let is_told = |it: &ExternalCompute| {
-        says(computes::conditions(it), "UpToDate", "OperatorChanged", &words)
-    };
-    ns.wait::<ExternalCompute>(&host.name, "without the key", SOON, is_told).await?;
+    ns.told::<ExternalCompute>(&host.name, "UpToDate", "OperatorChanged", &words, SOON).await?;
     assert_eq!(had(&host), [""], "nothing runs because of it");
 
-    let redeploy = json!({ "metadata": { "annotations": { "nova.openstack.org/redeploy": "1" } } });
-    ns.merge::<ExternalCompute>(&host.name, redeploy).await?;
+    ns.annotate::<ExternalCompute>(&host.name, "nova.openstack.org/redeploy", "1").await?;
     let has_it = |it: &ExternalCompute| had(&host) == ["", "one"] && is_settled(it);
     ns.wait::<ExternalCompute>(&host.name, "deployed with it", DEPLOYED, has_it).await?;
 

@@ -2,37 +2,28 @@
 
 use anyhow::Result;
 use api::ansibleee::AnsibleEe;
-use api::conditions::Condition;
 use api::dataplane::{Node, Role, Service};
-use e2e::{Namespace, SOON, attachments, says};
+use e2e::{Namespace, SOON, attachments};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
-use kube::api::DeleteParams;
 use serde_json::{Value, json};
 use simulated_cluster::PRIVATE_KEY;
 
-use crate::world::World;
-
-fn told_by(node: &Node) -> &[Condition] {
-    node.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
-}
+use crate::idle::{idle_role, idle_service};
+use crate::world::{World, idle_inputs};
 
 /// Creates a role whose only service would fail if it ever ran, and a node at an unused address.
 async fn role_and_node(ns: &Namespace, role: Value, node: Value) -> Result<()> {
-    let service = json!({ "playbookContents": "- hosts: all\n  tasks: [{fail: }]\n" });
-    ns.create::<Service>("noop", service).await?;
+    idle_inputs(ns).await?;
     ns.create::<Role>("compute", role).await?;
     ns.create::<Node>("n0", node).await?;
     Ok(())
 }
 
 fn role() -> Value {
-    json!({
-        "preProvisioned": true,
-        "services": ["noop"],
-        "deployStrategy": { "deploy": true },
-        "nodeTemplate": { "ansibleSSHPrivateKeySecret": "key", "ansibleUser": "cloud-admin" },
-    })
+    let mut role = idle_role();
+    role["deployStrategy"] = json!({ "deploy": true });
+    role
 }
 
 fn node() -> Value {
@@ -42,8 +33,7 @@ fn node() -> Value {
 /// Waits until the node's `Ready` reports this, with an Event of the same reason; nothing may have
 /// run.
 async fn told(ns: &Namespace, reason: &str, words: &[&str]) -> Result<()> {
-    let what = format!("{reason} with {words:?}");
-    ns.wait::<Node>("n0", &what, SOON, |it| says(told_by(it), "Ready", reason, words)).await?;
+    ns.told::<Node>("n0", "Ready", reason, words, SOON).await?;
     ns.event("OpenStackDataPlaneNode", "n0", reason).await?;
     assert!(ns.list::<AnsibleEe>().await?.is_empty(), "something ran");
     Ok(())
@@ -51,14 +41,15 @@ async fn told(ns: &Namespace, reason: &str, words: &[&str]) -> Result<()> {
 
 /// Waits until the inputs are complete, which is when the first run is created.
 async fn healed(ns: &Namespace) -> Result<()> {
-    let holds = |it: &Node| says(told_by(it), "InputReady", "InputComplete", &[]);
-    ns.wait::<Node>("n0", "InputReady", SOON, holds).await.map(drop)
+    ns.told::<Node>("n0", "InputReady", "InputComplete", &[], SOON).await.map(drop)
 }
 
 #[tokio::test]
 async fn what_an_ssh_secret_lacks_is_named_one_by_one_before_a_run_needs_it() -> Result<()> {
     let ns = World::new("ssh-secret").await?;
-    role_and_node(&ns, role(), node()).await?;
+    ns.create::<Service>("noop", idle_service()).await?;
+    ns.create::<Role>("compute", role()).await?;
+    ns.create::<Node>("n0", node()).await?;
     told(&ns, "SshSecretNotFound", &["Secret key", "kubectl create secret"]).await?;
     ns.secret("key", &[("known_hosts", "x")]).await?;
     told(&ns, "SshSecretIncomplete", &["Secret key", "ssh-privatekey"]).await?;
@@ -76,15 +67,10 @@ async fn an_unknown_service_is_named_on_node_and_role_until_it_exists() -> Resul
     let ns = World::new("unknown-service").await?;
     let mut role = role();
     role["services"] = json!(["noop", "no-such-service"]);
-    ns.secret("key", &[("ssh-privatekey", PRIVATE_KEY), ("known_hosts", "x")]).await?;
     role_and_node(&ns, role, node()).await?;
     let words = ["OpenStackDataPlaneService no-such-service", "create it or take it off the list"];
     told(&ns, "ServiceNotFound", &words).await?;
-    let of_role = |it: &Role| {
-        let conditions = it.status.as_ref().map(|it| it.conditions.as_slice());
-        says(conditions.unwrap_or_default(), "Ready", "ServiceNotFound", &words)
-    };
-    ns.wait::<Role>("compute", "ServiceNotFound", SOON, of_role).await?;
+    ns.told::<Role>("compute", "Ready", "ServiceNotFound", &words, SOON).await?;
     ns.event("OpenStackDataPlaneRole", "compute", "ServiceNotFound").await?;
     ns.create::<Service>("no-such-service", json!({ "playbook": "a.b.c" })).await?;
     healed(&ns).await?;
@@ -94,7 +80,6 @@ async fn an_unknown_service_is_named_on_node_and_role_until_it_exists() -> Resul
 #[tokio::test]
 async fn an_unknown_role_is_named_until_it_exists() -> Result<()> {
     let ns = World::new("unknown-role").await?;
-    ns.secret("key", &[("ssh-privatekey", PRIVATE_KEY), ("known_hosts", "x")]).await?;
     let mut lost = node();
     lost["role"] = json!("no-such-role");
     role_and_node(&ns, role(), lost).await?;
@@ -108,7 +93,6 @@ async fn an_unknown_role_is_named_until_it_exists() -> Result<()> {
 #[tokio::test]
 async fn a_node_without_any_address_is_told_to_set_one() -> Result<()> {
     let ns = World::new("no-address").await?;
-    ns.secret("key", &[("ssh-privatekey", PRIVATE_KEY), ("known_hosts", "x")]).await?;
     role_and_node(&ns, role(), json!({ "role": "compute" })).await?;
     told(&ns, "HostAddressMissing", &["OpenStackDataPlaneNode n0", "spec.ansibleHost"]).await?;
     ns.merge::<Node>("n0", json!({ "spec": { "ansibleHost": "192.168.123.254" } })).await?;
@@ -130,14 +114,11 @@ async fn restored(ns: &Namespace, written: &ConfigMap, other_uid: bool) -> Resul
 #[tokio::test]
 async fn a_deleted_and_an_edited_inventory_come_back_and_nothing_runs() -> Result<()> {
     let ns = World::new("inventories").await?;
-    ns.secret("key", &[("ssh-privatekey", PRIVATE_KEY), ("known_hosts", "x")]).await?;
-    let mut role = role();
-    role["deployStrategy"] = json!({ "deploy": false });
-    role_and_node(&ns, role, node()).await?;
+    role_and_node(&ns, idle_role(), node()).await?;
     let is_there = |it: &ConfigMap| it.data.iter().flatten().any(|it| it.1.contains("n0"));
     for name in ["dataplanenode-n0", "dataplanerole-compute"] {
         let written = ns.wait::<ConfigMap>(name, "an inventory", SOON, is_there).await?;
-        ns.api::<ConfigMap>().delete(name, &DeleteParams::default()).await?;
+        ns.remove::<ConfigMap>(name).await?;
         restored(&ns, &written, true).await?;
         let written = ns.wait::<ConfigMap>(name, "an inventory", SOON, is_there).await?;
         ns.merge::<ConfigMap>(name, json!({ "data": { "inventory": "all: {}" } })).await?;
@@ -145,8 +126,7 @@ async fn a_deleted_and_an_edited_inventory_come_back_and_nothing_runs() -> Resul
         // A removed key, and the hash that would hide an edit.
         ns.merge::<ConfigMap>(name, json!({ "data": { "network": null } })).await?;
         restored(&ns, &written, false).await?;
-        let annotation = json!({ "edpm.openstack.org/content-hash": "none" });
-        ns.merge::<ConfigMap>(name, json!({ "metadata": { "annotations": annotation } })).await?;
+        ns.annotate::<ConfigMap>(name, "edpm.openstack.org/content-hash", "none").await?;
         restored(&ns, &written, false).await?;
     }
     assert!(ns.list::<AnsibleEe>().await?.is_empty(), "something ran");
@@ -156,16 +136,13 @@ async fn a_deleted_and_an_edited_inventory_come_back_and_nothing_runs() -> Resul
 #[tokio::test]
 async fn a_refused_inventory_is_told_on_role_and_node_until_the_quota_goes() -> Result<()> {
     let ns = World::new("refused").await?;
-    ns.secret("key", &[("ssh-privatekey", PRIVATE_KEY), ("known_hosts", "x")]).await?;
     ns.forbid("count/configmaps").await?;
     role_and_node(&ns, role(), node()).await?;
     let words = ["ConfigMap dataplanenode-n0 cannot be written", "quota", "Raise the quota"];
     told(&ns, "Forbidden", &words).await?;
-    let of_role = |it: &Role| it.status.clone().unwrap_or_default().conditions;
-    let is_told = |it: &Role| says(&of_role(it), "WritesAccepted", "Forbidden", &words);
-    ns.wait::<Role>("compute", "told", SOON, is_told).await?;
+    ns.told::<Role>("compute", "WritesAccepted", "Forbidden", &words, SOON).await?;
     ns.allow().await?;
-    let is_healed = |it: &Role| of_role(it).iter().all(|it| it.type_ != "WritesAccepted");
+    let is_healed = |it: &Role| it.conditions().iter().all(|it| it.type_ != "WritesAccepted");
     // The pauses between attempts grow.
     ns.wait::<Role>("compute", "healed", SOON, is_healed).await?;
     healed(&ns).await?;
@@ -175,7 +152,6 @@ async fn a_refused_inventory_is_told_on_role_and_node_until_the_quota_goes() -> 
 #[tokio::test]
 async fn missing_variables_are_named_until_their_object_exists() -> Result<()> {
     let ns = World::new("missing-variables").await?;
-    ns.secret("key", &[("ssh-privatekey", PRIVATE_KEY), ("known_hosts", "x")]).await?;
     let mut role = role();
     role["nodeTemplate"]["ansibleVarsFrom"] = json!([{ "secretRef": { "name": "vars" } }]);
     role_and_node(&ns, role, node()).await?;
@@ -190,15 +166,13 @@ async fn missing_variables_are_named_until_their_object_exists() -> Result<()> {
 async fn a_missing_network_attachment_is_named_until_it_exists() -> Result<()> {
     let ns = World::new("attachments").await?;
     attachments::serve(&ns.client).await?;
-    ns.secret("key", &[("ssh-privatekey", PRIVATE_KEY), ("known_hosts", "x")]).await?;
     let mut role = role();
     role["networkAttachments"] = json!(["ctlplane"]);
     role_and_node(&ns, role, node()).await?;
     let words = ["NetworkAttachmentDefinition ctlplane", "create it"];
     let reason = "NetworkAttachmentNotFound";
-    let is_told = |it: &Node| says(told_by(it), "Ready", reason, &words);
     // A kind that is this new may be found only at the second attempt.
-    ns.wait::<Node>("n0", reason, SOON, is_told).await?;
+    ns.told::<Node>("n0", "Ready", reason, &words, SOON).await?;
     assert!(ns.list::<AnsibleEe>().await?.is_empty(), "something ran");
     attachments::create(&ns, "ctlplane").await?;
     healed(&ns).await?;

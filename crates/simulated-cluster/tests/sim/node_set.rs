@@ -2,45 +2,29 @@
 
 use anyhow::Result;
 use api::dataplane::{Deployment, HostState, Node, NodeSet, Service};
-use e2e::journey::{self, RUN, SERVICE, SSH_SECRET, conditions_of_set as conditions, ready};
+use e2e::journey::{self, RUN, SERVICE, ready};
 use e2e::{Namespace, SOON, holds, says};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::ResourceExt;
-use kube::api::DeleteParams;
-use serde_json::{Value, json};
-use simulated_cluster::Host;
+use serde_json::json;
 
-use crate::journey::trace;
+use crate::journey::{node_set, trace};
 use crate::world::World;
 
 const SET: &str = "edpm";
 const CONFIG: &str = "trace-config";
 
-fn spec(host: &Host) -> Value {
-    json!({
-        "preProvisioned": true,
-        "services": [SERVICE],
-        "nodeTemplate": {
-            "ansibleSSHPrivateKeySecret": SSH_SECRET,
-            "ansible": { "ansibleUser": "cloud-admin" },
-        },
-        "nodes": { host.name.as_str(): { "ansible": { "ansibleHost": host.address } } },
-    })
-}
-
 /// Deploys the node set, and waits until it reports that its current inputs are on the host.
 async fn deploy(ns: &Namespace, name: &str) -> Result<NodeSet> {
     ns.create::<Deployment>(name, json!({ "nodeSets": [SET] })).await?;
-    let is_done =
-        |it: &NodeSet| holds(conditions(it), "Ready") && holds(conditions(it), "UpToDate");
-    ns.wait::<NodeSet>(SET, "ready and up to date", RUN, is_done).await
+    ns.good::<NodeSet>(SET, &["Ready", "UpToDate"], RUN).await
 }
 
 /// Waits until the node set reports that this input has changed, and is still ready.
 async fn outdated(ns: &Namespace, input: &str) -> Result<()> {
     let is_told = |it: &NodeSet| {
-        says(conditions(it), "UpToDate", "InputsChanged", &[input])
-            && holds(conditions(it), "Ready")
+        says(it.conditions(), "UpToDate", "InputsChanged", &[input])
+            && holds(it.conditions(), "Ready")
     };
     ns.wait::<NodeSet>(SET, &format!("{input} is named"), SOON, is_told).await.map(drop)
 }
@@ -54,9 +38,10 @@ async fn a_node_set_is_deployed_when_it_is_told_to_and_names_what_has_changed_si
     ns.config_map(CONFIG, &[("a.conf", "one")]).await?;
     let sources = json!({ "spec": { "dataSources": [{ "configMapRef": { "name": CONFIG } }] } });
     ns.merge::<Service>(SERVICE, sources).await?;
-    ns.create::<NodeSet>(SET, spec(&host)).await?;
+    ns.create::<NodeSet>(SET, node_set(&[&host], &[SERVICE])).await?;
     let waits = |it: &NodeSet| {
-        holds(conditions(it), "SetupReady") && says(conditions(it), "Ready", "NotDeployed", &[SET])
+        holds(it.conditions(), "SetupReady")
+            && says(it.conditions(), "Ready", "NotDeployed", &[SET])
     };
     ns.wait::<NodeSet>(SET, "set up", SOON, waits).await?;
     assert_eq!(trace(&host), [""; 0], "nothing runs by itself");
@@ -84,17 +69,13 @@ async fn a_node_set_is_deployed_when_it_is_told_to_and_names_what_has_changed_si
 
     // What was deployed stays known without its deployments.
     for name in ["first", "second", "third"] {
-        ns.api::<Deployment>().delete(name, &DeleteParams::default()).await?;
-        ns.gone::<Deployment>(name, SOON).await?;
+        ns.removed::<Deployment>(name, SOON).await?;
     }
-    let is_current =
-        |it: &NodeSet| holds(conditions(it), "UpToDate") && holds(conditions(it), "Ready");
-    ns.wait::<NodeSet>(SET, "as it was", SOON, is_current).await?;
+    ns.good::<NodeSet>(SET, &["UpToDate", "Ready"], SOON).await?;
 
     let inventory = format!("dataplanenodeset-{SET}");
     assert!(ns.api::<Secret>().get_opt(&inventory).await?.is_some());
-    ns.api::<NodeSet>().delete(SET, &DeleteParams::default()).await?;
-    ns.gone::<NodeSet>(SET, SOON).await?;
+    ns.removed::<NodeSet>(SET, SOON).await?;
     ns.gone::<Secret>(&inventory, SOON).await?;
     ns.done().await
 }
@@ -102,26 +83,24 @@ async fn a_node_set_is_deployed_when_it_is_told_to_and_names_what_has_changed_si
 #[tokio::test]
 async fn a_host_that_a_node_has_already_is_refused_by_name_until_the_node_goes() -> Result<()> {
     let (ns, host) = World::with_host("node-set-moving", "e2e-moving", "192.168.122.188").await?;
-    crate::journey::ssh_secret(&ns, &host).await?;
-    crate::journey::deploy(&ns, &[&host]).await?;
+    crate::journey::deploy_to(&ns, &host).await?;
     ready(&ns, &host.name).await?;
 
-    ns.create::<NodeSet>(SET, spec(&host)).await?;
+    ns.create::<NodeSet>(SET, node_set(&[&host], &[SERVICE])).await?;
     let node = format!("OpenStackDataPlaneNode {}", host.name);
     let is_refused = |it: &NodeSet| {
-        says(conditions(it), "InputReady", "HostTaken", &[&host.name, &node])
-            && !holds(conditions(it), "SetupReady")
+        says(it.conditions(), "InputReady", "HostTaken", &[&host.name, &node])
+            && !holds(it.conditions(), "SetupReady")
     };
     ns.wait::<NodeSet>(SET, "refused", SOON, is_refused).await?;
     let of_node = ns.api::<Node>().get(&host.name).await?;
-    assert!(holds(journey::conditions(&of_node), "Ready"), "the node has it");
+    assert!(holds(of_node.conditions(), "Ready"), "the node has it");
 
-    ns.api::<Node>().delete(&host.name, &DeleteParams::default()).await?;
+    ns.remove::<Node>(&host.name).await?;
     // The name is then that of the node set's own node.
     let is_of_set = |it: &Node| it.uid() != of_node.uid() && it.node_set() == Some(SET);
     ns.wait::<Node>(&host.name, "the node set's", SOON, is_of_set).await?;
-    let is_set_up = |it: &NodeSet| holds(conditions(it), "SetupReady");
-    ns.wait::<NodeSet>(SET, "set up", SOON, is_set_up).await?;
+    ns.good::<NodeSet>(SET, &["SetupReady"], SOON).await?;
     deploy(&ns, "moved").await?;
     assert_eq!(trace(&host), ["hello", "hello"]);
 
@@ -129,9 +108,7 @@ async fn a_host_that_a_node_has_already_is_refused_by_name_until_the_node_goes()
     let other = "e2e-moving-back";
     journey::node(&ns, other, &host.address).await?;
     let set = format!("OpenStackDataPlaneNodeSet {SET}");
-    let is_refused =
-        |it: &Node| says(journey::conditions(it), "InputReady", "HostTaken", &[other, &set]);
-    ns.wait::<Node>(other, "refused", SOON, is_refused).await?;
+    ns.told::<Node>(other, "InputReady", "HostTaken", &[other, &set], SOON).await?;
     assert_eq!(trace(&host), ["hello", "hello"]);
     ns.done().await
 }

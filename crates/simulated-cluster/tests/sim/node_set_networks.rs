@@ -8,13 +8,14 @@ use api::ansibleee::AnsibleEe;
 use api::cert_manager::Certificate;
 use api::dataplane::{Deployment, NodeSet, Service};
 use api::infra::{DnsData, IpSet};
-use e2e::journey::{RUN, SSH_SECRET, conditions_of_set as conditions};
+use e2e::journey::RUN;
 use e2e::{Namespace, SOON, holds, logins, neighbours, says};
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::{DeleteParams, ListParams};
-use serde_json::json;
+use kube::api::ListParams;
+use serde_json::{Value, json};
 use simulated_cluster::{Host, Visit};
 
+use crate::journey;
 use crate::world::World;
 
 const SET: &str = "edpm";
@@ -46,8 +47,8 @@ const CERTIFICATES: &str = "NodeSetCertificatesReady";
 /// Waits until the node set reports that something is missing.
 async fn waits(ns: &Namespace, type_: &str, reason: &str, words: &[&str]) -> Result<()> {
     let is_told = |it: &NodeSet| {
-        says(conditions(it), type_, reason, words)
-            && says(conditions(it), "SetupReady", "NotServedYet", &[type_])
+        says(it.conditions(), type_, reason, words)
+            && says(it.conditions(), "SetupReady", "NotServedYet", &[type_])
     };
     ns.wait::<NodeSet>(SET, &format!("{type_} is {reason}"), FOUND, is_told).await.map(drop)
 }
@@ -56,28 +57,25 @@ async fn waits(ns: &Namespace, type_: &str, reason: &str, words: &[&str]) -> Res
 async fn deploy(ns: &Namespace, name: &str, overriding: &[&str]) -> Result<()> {
     let spec = json!({ "nodeSets": [SET], "servicesOverride": overriding });
     ns.create::<Deployment>(name, spec).await?;
-    let is_done =
-        |it: &NodeSet| holds(conditions(it), "Ready") && holds(conditions(it), "UpToDate");
-    ns.wait::<NodeSet>(SET, "ready and up to date", RUN, is_done).await.map(drop)
+    ns.good::<NodeSet>(SET, &["Ready", "UpToDate"], RUN).await.map(drop)
+}
+
+/// Creates a service `agent` with this certificate, and the service that brings it.
+pub(crate) async fn certified_services(ns: &Namespace, cert: &Value) -> Result<()> {
+    let agent = json!({ "playbookContents": PLAYBOOK, "tlsCerts": { "default": cert } });
+    ns.create::<Service>("agent", agent).await?;
+    let certs = json!({ "playbookContents": PLAYBOOK, "addCertMounts": true });
+    ns.create::<Service>("certs", certs).await.map(drop)
 }
 
 /// Creates a node set of one host whose service `agent` has certificates.
 async fn node_set(ns: &Namespace, host: &Host) -> Result<()> {
     let cert = json!({ "contents": ["dnsnames", "ips"] });
-    let agent = json!({ "playbookContents": PLAYBOOK, "tlsCerts": { "default": cert } });
-    ns.create::<Service>("agent", agent).await?;
-    let certs = json!({ "playbookContents": PLAYBOOK, "addCertMounts": true });
-    ns.create::<Service>("certs", certs).await?;
-    let spec = json!({
-        "preProvisioned": true,
-        "services": ["certs", "agent"],
-        "nodeTemplate": {
-            "ansibleSSHPrivateKeySecret": SSH_SECRET,
-            "ansible": { "ansibleUser": "cloud-admin" },
-            "networks": [{ "name": "ctlplane", "subnetName": "subnet1" }],
-        },
-        "nodes": { host.name.as_str(): { "ansible": { "ansibleHost": host.address } } },
-    });
+    certified_services(ns, &cert).await?;
+    let mut spec = journey::node_set(&[host], &["certs", "agent"]);
+    spec["tlsEnabled"] = Value::Null;
+    let networks = json!([{ "name": "ctlplane", "subnetName": "subnet1" }]);
+    spec["nodeTemplate"]["networks"] = networks;
     ns.create::<NodeSet>(SET, spec).await.map(drop)
 }
 
@@ -95,8 +93,7 @@ async fn serve(ns: &Namespace, host: &Host, certificate: &str) -> Result<()> {
     neighbours::name(ns, SET).await?;
 
     // Services that need no certificates may already be deployed.
-    let is_told = |it: &NodeSet| says(conditions(it), CERTIFICATES, "Issuing", &[certificate]);
-    ns.wait::<NodeSet>(SET, "waiting for a certificate", FOUND, is_told).await?;
+    ns.told::<NodeSet>(SET, CERTIFICATES, "Issuing", &[certificate], FOUND).await?;
     let asked = ns.wait::<Certificate>(certificate, "asked for", SOON, |_| true).await?;
     assert_eq!(asked.spec.ip_addresses.as_slice(), std::slice::from_ref(&host.address));
 
@@ -106,17 +103,14 @@ async fn serve(ns: &Namespace, host: &Host, certificate: &str) -> Result<()> {
     ns.merge::<NodeSet>(SET, json!({ "spec": { "tlsEnabled": null } })).await?;
     ns.wait::<Certificate>(certificate, "asked for again", SOON, |_| true).await?;
     neighbours::issue(ns, certificate, "one").await?;
-    let is_certified = |it: &NodeSet| {
-        ["SetupReady", CERTIFICATES].iter().all(|aspect| holds(conditions(it), aspect))
-    };
-    ns.wait::<NodeSet>(SET, "set up and certified", SOON, is_certified).await.map(drop)
+    ns.good::<NodeSet>(SET, &["SetupReady", CERTIFICATES], SOON).await.map(drop)
 }
 
 #[tokio::test]
 async fn hosts_get_addresses_names_and_certificates_from_those_who_serve_them() -> Result<()> {
     let ns = World::new("node-set-networks").await?;
     let host = ns.host("e2e-networks", "192.168.122.204");
-    crate::journey::ssh_secret(&ns, &host).await?;
+    journey::ssh_secret(&ns, &host).await?;
     neighbours::serve(&ns.client).await?;
     neighbours::prepare(&ns).await?;
     node_set(&ns, &host).await?;
@@ -143,8 +137,8 @@ async fn hosts_get_addresses_names_and_certificates_from_those_who_serve_them() 
     // A renewed certificate is named, and deployed on request.
     neighbours::issue(&ns, &certificate, "two").await?;
     let is_told = |it: &NodeSet| {
-        says(conditions(it), "UpToDate", "InputsChanged", &[BUNDLE])
-            && holds(conditions(it), "Ready")
+        says(it.conditions(), "UpToDate", "InputsChanged", &[BUNDLE])
+            && holds(it.conditions(), "Ready")
     };
     ns.wait::<NodeSet>(SET, "out of date", SOON, is_told).await?;
     assert_eq!(trace(&host), ["one True"]);
@@ -154,8 +148,7 @@ async fn hosts_get_addresses_names_and_certificates_from_those_who_serve_them() 
     assert!(logins::are_hashes_in_sync(&ns).await?);
 
     // Deleting it deletes everything.
-    ns.api::<NodeSet>().delete(SET, &DeleteParams::default()).await?;
-    ns.gone::<NodeSet>(SET, SOON).await?;
+    ns.removed::<NodeSet>(SET, SOON).await?;
     ns.gone::<IpSet>(&host.name, RUN).await?;
     ns.gone::<DnsData>(SET, RUN).await?;
     ns.gone::<Certificate>(&certificate, SOON).await?;

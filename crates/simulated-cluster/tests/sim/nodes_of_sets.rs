@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use api::dataplane::{Node, NodeSet, RunState};
-use e2e::journey::{self, RUN, SSH_SECRET, conditions, conditions_of_set};
+use e2e::journey::{self, RUN, SSH_SECRET};
 use e2e::plugin::edpm_in;
 use e2e::{Namespace, SOON, holds, says};
 use futures::{Stream, StreamExt as _, TryStreamExt as _};
-use k8s_openapi::api::core::v1::{ResourceQuota, Secret};
+use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 use kube::api::{DeleteParams, PostParams, PropagationPolicy, WatchEvent, WatchParams};
 use serde_json::{Value, json};
@@ -49,7 +49,7 @@ fn is_of_set(node: &Node) -> bool {
 /// Waits until the node says that its host is deployed with the present inputs.
 async fn ready(ns: &Namespace, host: &Host) -> Result<Node> {
     let is_ready = |it: &Node| {
-        is_of_set(it) && holds(conditions(it), "Ready") && holds(conditions(it), "UpToDate")
+        is_of_set(it) && holds(it.conditions(), "Ready") && holds(it.conditions(), "UpToDate")
     };
     ns.wait::<Node>(&host.name, "ready and up to date", RUN, is_ready).await
 }
@@ -57,7 +57,7 @@ async fn ready(ns: &Namespace, host: &Host) -> Result<Node> {
 /// Waits until the node says that nothing was deployed to its host.
 async fn undeployed(ns: &Namespace, host: &Host) -> Result<Node> {
     let words = ["OpenStackDataPlaneDeployment", SET];
-    let waits = |it: &Node| is_of_set(it) && says(conditions(it), "Ready", "NotDeployed", &words);
+    let waits = |it: &Node| is_of_set(it) && says(it.conditions(), "Ready", "NotDeployed", &words);
     ns.wait::<Node>(&host.name, "not deployed", SOON, waits).await
 }
 
@@ -99,8 +99,7 @@ async fn kubectl_lists_hosts_of_roles_and_node_sets_and_each_says_what_is_known_
     bad.behave(SERVICE, Behaviour::failed("Nothing forbids it", "non-zero return code"));
     deploy(&ns, "first", json!({ "backoffLimit": 0 })).await?;
     let words = [SERVICE, "Nothing forbids it"];
-    let is_told = |it: &Node| says(conditions(it), "Ready", "TaskFailed", &words);
-    let failed = ns.wait::<Node>(&bad.name, "failed", RUN, is_told).await?;
+    let failed = ns.told::<Node>(&bad.name, "Ready", "TaskFailed", &words, RUN).await?;
     let service = failed.status.context("no status")?.services.into_iter().next();
     let service = service.context("no record of the service")?;
     assert_eq!((service.name.as_str(), service.state), (SERVICE, RunState::Failed));
@@ -132,7 +131,8 @@ async fn kubectl_lists_hosts_of_roles_and_node_sets_and_each_says_what_is_known_
     ns.merge::<NodeSet>(SET, json!({ "spec": { "nodeTemplate": vars } })).await?;
     let input = ["does not carry the present inputs"];
     let is_behind = |it: &Node| {
-        says(conditions(it), "UpToDate", "InputsChanged", &input) && holds(conditions(it), "Ready")
+        says(it.conditions(), "UpToDate", "InputsChanged", &input)
+            && holds(it.conditions(), "Ready")
     };
     ns.wait::<Node>(&good.name, "behind", SOON, is_behind).await?;
     bad.behave(SERVICE, Behaviour::Done);
@@ -162,7 +162,7 @@ async fn nodes_follow_the_entries_and_one_that_is_deleted_is_made_anew_and_runs_
     assert!(refused.contains("described by its entry in spec.nodes"), "{refused}");
 
     let first = ns.api::<Node>().get(&stays.name).await?;
-    ns.api::<Node>().delete(&stays.name, &DeleteParams::default()).await?;
+    ns.remove::<Node>(&stays.name).await?;
     let is_new = |it: &Node| it.uid() != first.uid() && is_of_set(it);
     ns.wait::<Node>(&stays.name, "made anew", SOON, is_new).await?;
     let anew = undeployed(&ns, &stays).await?;
@@ -181,9 +181,7 @@ async fn nodes_follow_the_entries_and_one_that_is_deleted_is_made_anew_and_runs_
     // At rest nothing is written. A pass that begins after the result of an earlier one has seen all
     // of that one's writes.
     ready(&ns, &stays).await?;
-    let is_done =
-        |it: &NodeSet| ["Ready", "UpToDate"].iter().all(|of| holds(conditions_of_set(it), of));
-    ns.wait::<NodeSet>(SET, "ready and up to date", SOON, is_done).await?;
+    ns.good::<NodeSet>(SET, &["Ready", "UpToDate"], SOON).await?;
     inventory_comes_back(&ns).await?;
     let before = versions(&ns).await?;
     assert_eq!(before.len(), 2);
@@ -241,7 +239,7 @@ async fn a_node_is_written_when_its_host_is_described_begun_and_ended_and_not_in
 async fn inventory_comes_back(ns: &Namespace) -> Result<()> {
     let name = format!("dataplanenodeset-{SET}");
     let found = ns.api::<Secret>().get(&name).await?;
-    ns.api::<Secret>().delete(&name, &DeleteParams::default()).await?;
+    ns.remove::<Secret>(&name).await?;
     let is_new = |it: &Secret| it.uid() != found.uid();
     ns.wait::<Secret>(&name, "made anew", SOON, is_new).await.map(drop)
 }
@@ -272,18 +270,16 @@ async fn a_node_of_somebody_else_keeps_its_name_and_holds_the_host_of_that_name_
     let foreign = younger(&ns, &other.name).await?;
     with_entry(&ns, &other, true).await?;
     let node = format!("OpenStackDataPlaneNode {}", other.name);
-    let is_named =
-        |it: &NodeSet| says(conditions_of_set(it), ACCEPTED, "NodeNotOurs", &[node.as_str()]);
-    ns.wait::<NodeSet>(SET, "with a foreign node", SOON, is_named).await?;
+    ns.told::<NodeSet>(SET, ACCEPTED, "NodeNotOurs", &[node.as_str()], SOON).await?;
     deploy(&ns, "first", json!({})).await?;
     done(&ns, "first").await?;
     assert_eq!((own.visits().len(), other.visits().len()), (1, 0));
     let kept = ns.api::<Node>().get(&other.name).await?;
     assert_eq!((kept.uid(), kept.spec), (foreign.uid(), foreign.spec));
 
-    ns.api::<Node>().delete(&other.name, &DeleteParams::default()).await?;
+    ns.remove::<Node>(&other.name).await?;
     undeployed(&ns, &other).await?;
-    let is_accepted = |it: &NodeSet| conditions_of_set(it).iter().all(|it| it.type_ != ACCEPTED);
+    let is_accepted = |it: &NodeSet| it.conditions().iter().all(|it| it.type_ != ACCEPTED);
     ns.wait::<NodeSet>(SET, "with all of its nodes", SOON, is_accepted).await?;
     assert_eq!(other.visits().len(), 0, "the node ran nothing");
     deploy(&ns, "second", json!({})).await?;
@@ -297,22 +293,12 @@ async fn a_node_that_a_quota_refuses_is_told_in_the_api_servers_words_and_holds_
 -> Result<()> {
     let (ns, first) = World::with_host("nodes-quota", "e2e-quota-0", "203.0.113.203").await?;
     let second = ns.host_like(&first, "e2e-quota-1", "203.0.113.204");
-    let quota = json!({
-        "metadata": { "name": "nodes" },
-        "spec": { "hard": { COUNTED: "1" } },
-    });
-    let quota: ResourceQuota = serde_json::from_value(quota)?;
-    ns.api::<ResourceQuota>().create(&PostParams::default(), &quota).await?;
-    let is_counted = |it: &ResourceQuota| {
-        let used = it.status.as_ref().and_then(|it| it.used.as_ref());
-        used.is_some_and(|it| it.contains_key(COUNTED))
-    };
-    ns.wait::<ResourceQuota>("nodes", "in effect", RUN, is_counted).await?;
+    ns.limit(COUNTED, 1).await?;
     described(&ns, &[&first, &second]).await?;
     undeployed(&ns, &first).await?;
     let is_told = |it: &NodeSet| {
-        let refused = conditions_of_set(it).iter().find(|it| it.type_ == ACCEPTED);
-        refused.is_some_and(|it| it.message.contains("exceeded quota: nodes"))
+        let refused = it.conditions().iter().find(|it| it.type_ == ACCEPTED);
+        refused.is_some_and(|it| it.message.contains("exceeded quota: "))
     };
     ns.wait::<NodeSet>(SET, "with the API server's words", SOON, is_told).await?;
     deploy(&ns, "first", json!({})).await?;
@@ -320,9 +306,8 @@ async fn a_node_that_a_quota_refuses_is_told_in_the_api_servers_words_and_holds_
     assert_eq!((first.visits().len(), second.visits().len()), (1, 0));
 
     // It is tried again with the next change of the node set.
-    ns.api::<ResourceQuota>().delete("nodes", &DeleteParams::default()).await?;
-    let change = json!({ "metadata": { "annotations": { "example.org/note": "there is room" } } });
-    ns.merge::<NodeSet>(SET, change).await?;
+    ns.allow().await?;
+    ns.annotate::<NodeSet>(SET, "example.org/note", "there is room").await?;
     undeployed(&ns, &second).await?;
     ns.done().await
 }

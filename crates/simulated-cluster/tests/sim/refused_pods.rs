@@ -9,9 +9,9 @@ use e2e::{Namespace, says};
 use k8s_openapi::api::core::v1::LimitRange;
 use serde_json::json;
 
-use crate::journey::ssh_secret;
+use crate::deployment;
+use crate::journey::deploy_to;
 use crate::world::World;
-use crate::{deployment, journey};
 
 /// A namespace in which containers must name their processors, as a quota of platform teams demands.
 async fn with_quota(test: &str) -> Result<World> {
@@ -22,10 +22,7 @@ async fn with_quota(test: &str) -> Result<World> {
 }
 
 async fn told_on_run(ns: &Namespace, words: &[&str]) -> Result<()> {
-    let is_told = |it: &AnsibleEe| {
-        let conditions = it.status.as_ref().map(|it| it.conditions.as_slice());
-        says(conditions.unwrap_or_default(), "JobReady", "PodRefused", words)
-    };
+    let is_told = |it: &AnsibleEe| says(it.conditions(), "JobReady", "PodRefused", words);
     ns.wait_any(RUN, "a run that says why it has no pod", is_told).await.map(drop)
 }
 
@@ -35,17 +32,11 @@ const QUOTA: [&str; 3] = ["must specify requests.cpu", "runner.resources", "keep
 async fn a_quota_that_refuses_pods_is_told_on_run_node_and_role_until_it_goes() -> Result<()> {
     let ns = with_quota("refused-pod").await?;
     let host = ns.host("refused-pod", "203.0.113.171");
-    ssh_secret(&ns, &host).await?;
-    journey::deploy(&ns, &[&host]).await?;
+    deploy_to(&ns, &host).await?;
     told_on_run(&ns, &QUOTA).await?;
-    let of_node = |it: &Node| {
-        let conditions = it.status.as_ref().map(|it| it.conditions.as_slice());
-        says(conditions.unwrap_or_default(), "Ready", "RunBlocked", &QUOTA)
-    };
-    ns.wait::<Node>(&host.name, "told", RUN, of_node).await?;
+    ns.told::<Node>(&host.name, "Ready", "RunBlocked", &QUOTA, RUN).await?;
     let of_role = |it: &Role| {
-        let conditions = it.status.as_ref().map(|it| it.conditions.as_slice());
-        let all = conditions.unwrap_or_default();
+        let all = it.conditions();
         all.iter().any(|it| it.type_ == "Ready" && it.message.contains("must specify requests.cpu"))
     };
     ns.wait::<Role>(ROLE, "told", RUN, of_role).await?;
@@ -66,8 +57,6 @@ async fn a_least_size_of_containers_that_refuses_pods_is_told_on_the_deployment(
     deployment::deploy(&ns, "edpm", json!({})).await?;
     let words = ["minimum memory usage per Container is 128Mi", "runner.resources"];
     told_on_run(&ns, &words).await?;
-    let is_told =
-        |it: &Deployment| says(deployment::conditions(it), "DeploymentReady", "RunBlocked", &words);
-    ns.wait::<Deployment>("edpm", "told", RUN, is_told).await?;
+    ns.told::<Deployment>("edpm", "DeploymentReady", "RunBlocked", &words, RUN).await?;
     ns.done().await
 }

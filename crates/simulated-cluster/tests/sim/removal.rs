@@ -7,10 +7,10 @@ use anyhow::{Result, bail, ensure};
 use api::dataplane::Node;
 use api::nova::{Cell, ExternalCompute};
 use e2e::journey::ready;
-use e2e::{Namespace, SOON, says};
+use e2e::{Namespace, SOON};
 use kube::ResourceExt;
-use kube::api::{DeleteParams, PropagationPolicy};
-use serde_json::{Value, json};
+use kube::api::PropagationPolicy;
+use serde_json::json;
 use simulated_cluster::{Behaviour, Host};
 
 use crate::computes::{self, CELL, settled};
@@ -19,10 +19,6 @@ use crate::world::World;
 
 /// Time limit for removing a compute whose host does not answer: three attempts with their pauses.
 const GIVEN_UP: Duration = Duration::from_mins(4);
-
-fn annotations(name: &str, value: impl Into<Value>) -> Value {
-    json!({ "metadata": { "annotations": { name: value.into() } } })
-}
 
 /// A host with a deployed compute.
 async fn world(test: &str, address: &str) -> Result<(World, Host)> {
@@ -40,11 +36,8 @@ fn attempts(host: &Host) -> usize {
 }
 
 async fn node_says(ns: &Namespace, node: &str, reason: &str, words: &[&str]) -> Result<()> {
-    let is_said = |it: &Node| {
-        let conditions = e2e::journey::conditions(it);
-        says(conditions, "nova.openstack.org/Compute", reason, words)
-    };
-    ns.wait::<Node>(node, &format!("{reason} with {words:?}"), GOES, is_said).await.map(drop)
+    let type_ = "nova.openstack.org/Compute";
+    ns.told::<Node>(node, type_, reason, words, GOES).await.map(drop)
 }
 
 #[tokio::test]
@@ -71,19 +64,18 @@ async fn a_deleted_node_has_its_host_cleaned_and_leaves_word_in_its_cell() -> Re
 #[tokio::test]
 async fn a_compute_that_goes_alone_leaves_its_node_in_service_and_may_come_back() -> Result<()> {
     let (ns, host) = world("removal-alone", "192.0.2.114").await?;
-    let mut away = annotations("nova.openstack.org/cell", "");
-    away["metadata"]["annotations"]["nova.openstack.org/allow-removal"] = json!("true");
-    ns.merge::<Node>(&host.name, away).await?;
+    let away = json!({ "nova.openstack.org/cell": "", "nova.openstack.org/allow-removal": "true" });
+    ns.merge::<Node>(&host.name, json!({ "metadata": { "annotations": away } })).await?;
     ns.gone::<ExternalCompute>(&host.name, GOES).await?;
     assert_eq!(cleaned(&host), 1);
     let is_free = |it: &Node| it.finalizers() == ["dataplane.openstack.org/inventory"];
     ns.wait::<Node>(&host.name, "released by nova-operator", SOON, is_free).await?;
     ready(&ns, &host.name).await?;
 
-    ns.merge::<Node>(&host.name, annotations("nova.openstack.org/cell", CELL)).await?;
+    ns.annotate::<Node>(&host.name, "nova.openstack.org/cell", CELL).await?;
     let first = settled(&ns, &host).await?;
     held(&ns, &host.name).await?;
-    ns.api::<ExternalCompute>().delete(&host.name, &DeleteParams::default()).await?;
+    ns.remove::<ExternalCompute>(&host.name).await?;
     let is_another =
         |it: &ExternalCompute| it.uid() != first.uid() && it.metadata.deletion_timestamp.is_none();
     ns.wait::<ExternalCompute>(&host.name, "made again", GOES, is_another).await?;
@@ -105,8 +97,7 @@ async fn a_dead_host_keeps_its_node_for_a_few_minutes_or_until_a_human_says_so()
     let words = ["could not be stopped", "nova.openstack.org/skip-cleanup=true"];
     node_says(&ns, &other.name, "HostUnreachable", &words).await?;
     let before = attempts(&other);
-    let skip = annotations("nova.openstack.org/skip-cleanup", "true");
-    ns.merge::<Node>(&other.name, skip).await?;
+    ns.annotate::<Node>(&other.name, "nova.openstack.org/skip-cleanup", "true").await?;
     gone(&ns, &other.name, SOON).await?;
     ns.event("NovaExternalCompute", &other.name, "CleanupSkipped").await?;
     assert_eq!(attempts(&other), before, "no attempt is made that is to be skipped");
@@ -137,11 +128,9 @@ async fn guests_on_a_host_hold_its_node_until_they_are_gone() -> Result<()> {
 async fn a_cell_stays_while_it_has_computes_and_a_namespace_goes_at_once() -> Result<()> {
     let (ns, host) = world("removal-space", "192.0.2.117").await?;
     host.stop();
-    ns.api::<Cell>().delete(CELL, &DeleteParams::default()).await?;
-    let of = |it: &Cell| it.status.as_ref().map(|it| it.conditions.clone()).unwrap_or_default();
+    ns.remove::<Cell>(CELL).await?;
     let words = ["1 do: ", host.name.as_str()];
-    let is_held = |it: &Cell| says(&of(it), "Released", "CellInUse", &words);
-    ns.wait::<Cell>(CELL, "held", SOON, is_held).await?;
+    ns.told::<Cell>(CELL, "Released", "CellInUse", &words, SOON).await?;
     ns.event("NovaCell", CELL, "CellInUse").await?;
 
     ns.delete().await?;

@@ -5,12 +5,13 @@ use anyhow::{Context as _, Result};
 use api::cert_manager::{Certificate, Issuer};
 use api::dataplane::{Node, Role, RunState, Service};
 use api::nova::ExternalCompute;
-use e2e::journey::{ROLE, RUN, conditions, ready, role};
-use e2e::{Namespace, SOON, holds, neighbours, says};
+use e2e::journey::{ROLE, RUN, ready, role};
+use e2e::{Namespace, SOON, holds, neighbours};
 use serde_json::json;
 use simulated_cluster::{Host, Visit};
 
 use crate::computes::{self, CELL, DEPLOYED, in_cell, is_settled, of_nova, settled};
+use crate::node_set_networks::certified_services;
 use crate::world::World;
 
 /// Simulates a play that writes what the runner's pod has of the host's certificate.
@@ -21,10 +22,7 @@ async fn certified_role(ns: &Namespace, host: &Host) -> Result<()> {
     let labels = json!({ "osp-rootca-issuer-internal": "", "osp-rootca-issuer-libvirt": "" });
     ns.create_with::<Issuer>("hosts", json!({}), json!({ "labels": labels })).await?;
     let cert = json!({ "contents": ["dnsnames", "ips"], "networks": ["ctlplane"] });
-    let agent = json!({ "playbookContents": PLAYBOOK, "tlsCerts": { "default": cert } });
-    ns.create::<Service>("agent", agent).await?;
-    let certs = json!({ "playbookContents": PLAYBOOK, "addCertMounts": true });
-    ns.create::<Service>("certs", certs).await?;
+    certified_services(ns, &cert).await?;
     computes::access(ns, &[host]).await?;
     let mut spec = role();
     spec["tlsEnabled"] = json!(true);
@@ -52,7 +50,7 @@ async fn renewed(ns: &Namespace, host: &Host, secret: &str) -> Result<()> {
     let before = digest(&ns.api::<Node>().get(&host.name).await?).context("no input")?;
     neighbours::issue(ns, secret.trim_start_matches("Secret cert-"), "two").await?;
     let is_new =
-        |it: &Node| digest(it).is_some_and(|it| it != before) && holds(conditions(it), "UpToDate");
+        |it: &Node| digest(it).is_some_and(|it| it != before) && holds(it.conditions(), "UpToDate");
     ns.wait::<Node>(&host.name, "deployed with it", RUN, is_new).await.map(drop)
 }
 
@@ -68,8 +66,7 @@ async fn hosts_of_a_role_and_their_computes_get_certificates_and_renewed_ones_by
 
     let certificate = format!("agent-default-{}", host.name);
     let words = [certificate.as_str(), "is not ready"];
-    let is_told = |it: &Node| says(conditions(it), "InputReady", "Issuing", &words);
-    ns.wait::<Node>(&host.name, "waiting for its certificate", RUN, is_told).await?;
+    ns.told::<Node>(&host.name, "InputReady", "Issuing", &words, RUN).await?;
     let asked = ns.api::<Certificate>().get(&certificate).await?.spec;
     assert_eq!(asked.ip_addresses.as_slice(), std::slice::from_ref(&host.address));
     assert_eq!(asked.dns_names.as_slice(), std::slice::from_ref(&host.name));
@@ -79,10 +76,8 @@ async fn hosts_of_a_role_and_their_computes_get_certificates_and_renewed_ones_by
     assert_eq!(had(&host, "certs", "agent"), ["one true"]);
 
     let of_libvirt = format!("compute-libvirt-default-{}", host.name);
-    let is_told = |it: &ExternalCompute| {
-        says(computes::conditions(it), "InputReady", "Issuing", &[&of_libvirt])
-    };
-    ns.wait::<ExternalCompute>(&host.name, "waiting for libvirt's", DEPLOYED, is_told).await?;
+    ns.told::<ExternalCompute>(&host.name, "InputReady", "Issuing", &[&of_libvirt], DEPLOYED)
+        .await?;
     assert_eq!(of_nova(&host), [""; 0]);
     ns.wait::<Certificate>(&of_libvirt, "asked for", SOON, |_| true).await?;
     neighbours::issue(&ns, &of_libvirt, "one").await?;

@@ -3,7 +3,8 @@
 
 use anyhow::Result;
 use api::ansibleee::{AnsibleEe, HostOutcome};
-use e2e::{Namespace, SOON, says};
+use e2e::{Namespace, SOON};
+use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use simulated_cluster::Behaviour;
 
@@ -24,11 +25,15 @@ fn run(host: &str, address: &str) -> Value {
 
 /// Waits until the run's `Ready` has that reason and words.
 async fn told(ns: &Namespace, run: &str, reason: &str, words: &[&str]) -> Result<AnsibleEe> {
-    let is_told = |it: &AnsibleEe| {
-        let conditions = it.status.as_ref().map(|it| it.conditions.as_slice());
-        says(conditions.unwrap_or_default(), "Ready", reason, words)
-    };
-    ns.wait::<AnsibleEe>(run, &format!("{reason} with {words:?}"), SOON, is_told).await
+    ns.told::<AnsibleEe>(run, "Ready", reason, words, SOON).await
+}
+
+/// Returns when a run began and when it ended.
+fn times(run: &AnsibleEe) -> [Option<Timestamp>; 2] {
+    let status = run.status.as_ref();
+    let begun = status.and_then(|it| it.start_time.as_ref());
+    let ended = status.and_then(|it| it.completion_time.as_ref());
+    [begun, ended].map(|it| it.map(|it| it.0))
 }
 
 #[tokio::test]
@@ -45,11 +50,7 @@ async fn a_run_waits_for_the_one_before_it_on_the_same_host() -> Result<()> {
     host.release();
     let first = told(&ns, "first", "Ready", &[]).await?;
     let second = told(&ns, "second", "Ready", &[]).await?;
-    let times = |it: &AnsibleEe| {
-        let status = it.status.clone().unwrap_or_default();
-        (status.start_time.map(|it| it.0), status.completion_time.map(|it| it.0))
-    };
-    assert!(times(&second).0 >= times(&first).1, "{:?} {:?}", times(&first), times(&second));
+    assert!(times(&second)[0] >= times(&first)[1], "{:?} {:?}", times(&first), times(&second));
     let runs: Vec<String> = host.visits().into_iter().map(|it| it.run).collect();
     assert_eq!(runs, ["first", "second"]);
     ns.done().await
@@ -85,17 +86,13 @@ async fn two_spellings_of_an_address_are_one_host_and_a_foreign_run_that_waits_h
     let text = serde_json::to_string(&stopped.status)?;
     assert!(!text.contains("first") && !text.contains(&ns.name), "{text}");
     host.release();
-    let times = |it: &AnsibleEe| {
-        let status = it.status.clone().unwrap_or_default();
-        (status.start_time.map(|it| it.0), status.completion_time.map(|it| it.0))
-    };
     let mut runs = vec![
         times(&told(&ns, "first", "Ready", &[]).await?),
         times(&told(&ns, "wide", "Ready", &[]).await?),
         times(&told(&other, "stopped", "Ready", &[]).await?),
     ];
     runs.sort_unstable();
-    assert!(runs.windows(2).all(|it| it[1].0 >= it[0].1), "{runs:?}");
+    assert!(runs.windows(2).all(|it| it[1][0] >= it[0][1]), "{runs:?}");
     other.done().await?;
     ns.done().await
 }

@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result};
 use api::ansibleee::{AnsibleEe, HostOutcome};
 use api::dataplane::Node;
-use e2e::journey::{self, conditions, ready};
+use e2e::journey::{self, ready};
 use e2e::{Namespace, says};
 use kube::ResourceExt as _;
 use kube::api::{Patch, PatchParams};
@@ -73,8 +73,7 @@ async fn tell(ns: &Namespace, node: &str, reason: &str) -> Result<()> {
 #[tokio::test]
 async fn an_operator_that_nobody_knows_brings_its_service_to_a_ready_host() -> Result<()> {
     let (ns, host) = World::with_host("service-operator", "e2e-agent", "192.168.122.195").await?;
-    crate::journey::ssh_secret(&ns, &host).await?;
-    crate::journey::deploy(&ns, &[&host]).await?;
+    crate::journey::deploy_to(&ns, &host).await?;
     let node = ready(&ns, &host.name).await?;
 
     ns.create::<AnsibleEe>("agent", run_on(&node)?).await?;
@@ -91,7 +90,7 @@ async fn an_operator_that_nobody_knows_brings_its_service_to_a_ready_host() -> R
     let greeting = json!({ "spec": { "node": { "ansibleVars": { "greeting": "again" } } } });
     ns.merge::<Node>(&host.name, greeting).await?;
     let node = ready(&ns, &host.name).await?;
-    assert!(says(conditions(&node), CONDITION, "AgentSilent", &[]), "{:?}", conditions(&node));
+    assert!(says(node.conditions(), CONDITION, "AgentSilent", &[]), "{:?}", node.conditions());
     assert_eq!(trace(&host), ["hello", "agent", "again"]);
     ns.done().await
 }

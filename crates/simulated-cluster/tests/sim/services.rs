@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
-use api::conditions::{Condition, ConditionStatus};
+use api::conditions::ConditionStatus;
 use api::dataplane::{Role, Service};
 use e2e::journey::{self, ROLE, ready};
-use e2e::{Namespace, SOON, holds, run, says};
+use e2e::{Namespace, SOON, holds, run};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt as _;
-use kube::api::{DeleteParams, Patch, PatchParams};
+use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
 use crate::world::World;
@@ -24,10 +24,6 @@ const PLAYBOOKS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../ansible/osp/
 const PLAYBOOK: &str = "- hosts: all\n  tasks: []\n";
 /// The path at which the play reads it.
 const GREETING: &str = "/var/lib/openstack/configs/own/greeting";
-
-fn told(service: &Service) -> &[Condition] {
-    service.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
-}
 
 /// Creates a role that lists no services itself: its namespace now has hosts.
 async fn role(ns: &Namespace, services: &[&str]) -> Result<()> {
@@ -53,12 +49,12 @@ async fn all_default_services_are_listed_with_the_truth_about_their_playbooks() 
     let shipped = shipped()?;
     assert!(shipped.len() > 30, "{shipped:?}");
     for (name, playbook) in &shipped {
-        let judged = |it: &Service| told(it).iter().any(|it| it.type_ == "PlaybookIncluded");
+        let judged = |it: &Service| it.conditions().iter().any(|it| it.type_ == "PlaybookIncluded");
         let service = ns.wait::<Service>(name, "judged", SOON, judged).await?;
         assert_eq!(service.labels()["edpm.openstack.org/default-service"], "true", "{name}");
         let file = playbook.trim_start_matches("osp.edpm.");
         let is_ours = Path::new(PLAYBOOKS).join(format!("{file}.yml")).exists();
-        assert_eq!(holds(told(&service), "PlaybookIncluded"), is_ours, "{name}: {playbook}");
+        assert_eq!(holds(service.conditions(), "PlaybookIncluded"), is_ours, "{name}: {playbook}");
     }
     let list = run("kubectl", &["get", "osdpservices", "-n", &ns.name]).await?;
     let line = |name: &str| -> Vec<String> {
@@ -72,12 +68,11 @@ async fn all_default_services_are_listed_with_the_truth_about_their_playbooks() 
     assert_eq!(line("ovn")[1..4], ["True", "Ready", "True"], "nothing lists it: {list}");
     let change = json!({ "spec": { "services": ["run-os", "ovn"] } });
     ns.merge::<Role>(ROLE, change).await?;
-    let lacks = |it: &Service| says(told(it), "Ready", "DataSourceNotFound", &["ovn"]);
-    ns.wait::<Service>("ovn", "without its ConfigMap", SOON, lacks).await?;
+    ns.told::<Service>("ovn", "Ready", "DataSourceNotFound", &["ovn"], SOON).await?;
 
     // A service that no role lists is restored too.
     let gone = ns.api::<Service>().get("bootstrap").await?;
-    ns.api::<Service>().delete("bootstrap", &DeleteParams::default()).await?;
+    ns.remove::<Service>("bootstrap").await?;
     let is_new = |it: &Service| it.uid() != gone.uid();
     ns.wait::<Service>("bootstrap", "made anew", SOON, is_new).await?;
     ns.done().await
@@ -97,8 +92,7 @@ async fn apply(ns: &Namespace, name: &str, spec: Value) -> Result<Service> {
 async fn an_edited_default_service_is_restored_with_an_event_and_keeps_labels() -> Result<()> {
     let ns = World::new("services-edited").await?;
     role(&ns, &["run-os"]).await?;
-    let is_judged = |it: &Service| holds(told(it), "Ready");
-    let before = ns.wait::<Service>("run-os", "ready", SOON, is_judged).await?;
+    let before = ns.good::<Service>("run-os", &["Ready"], SOON).await?;
 
     // A field is changed, another one added, and a label of the user's.
     let edit = json!({
@@ -121,7 +115,7 @@ async fn an_edited_default_service_is_restored_with_an_event_and_keeps_labels() 
     // Under another name the same spec is the user's own service.
     let own = json!({ "playbook": "my.own.playbook", "edpmServiceType": "run-os" });
     ns.create::<Service>("my-run-os", own).await?;
-    let own = ns.wait::<Service>("my-run-os", "ready", SOON, is_judged).await?;
+    let own = ns.good::<Service>("my-run-os", &["Ready"], SOON).await?;
     assert_eq!(own.spec.playbook.as_deref(), Some("my.own.playbook"));
     ns.done().await
 }
@@ -139,22 +133,20 @@ async fn a_key_that_nova_would_not_read_is_told_on_the_service_with_a_name_that_
     ns.create::<Service>("nova-custom", spec).await?;
     let words = ["ConfigMap mine", "my.conf", "25-nova-my.conf"];
     let config = "nova.openstack.org/Config";
-    let is_told = |it: &Service| says(told(it), config, "KeyIgnored", &words);
-    let service = ns.wait::<Service>("nova-custom", "told", SOON, is_told).await?;
+    let service = ns.told::<Service>("nova-custom", config, "KeyIgnored", &words, SOON).await?;
     ns.event(KIND, "nova-custom", "KeyIgnored").await?;
-    let is_ready = |it: &Service| holds(told(it), "Ready");
-    ns.wait::<Service>("nova-custom", "ready all the same", SOON, is_ready).await?;
+    ns.good::<Service>("nova-custom", &["Ready"], SOON).await?;
     let managers: Vec<&str> =
         service.managed_fields().iter().filter_map(|it| it.manager.as_deref()).collect();
     assert!(managers.contains(&"nova-operator"), "{managers:?}");
 
     let renamed = json!({ "data": { "my.conf": null, "25-nova-my.conf": "[libvirt]\n" } });
     ns.merge::<ConfigMap>("mine", renamed).await?;
-    ns.wait::<Service>("nova-custom", "all keys used", SOON, |it| holds(told(it), config)).await?;
+    ns.good::<Service>("nova-custom", &[config], SOON).await?;
 
     // A service that is no longer one of nova's has no such condition.
     ns.merge::<Service>("nova-custom", json!({ "spec": { "edpmServiceType": "other" } })).await?;
-    let is_silent = |it: &Service| told(it).iter().all(|it| it.type_ != config);
+    let is_silent = |it: &Service| it.conditions().iter().all(|it| it.type_ != config);
     ns.wait::<Service>("nova-custom", "without the condition", SOON, is_silent).await?;
     ns.done().await
 }
@@ -174,8 +166,7 @@ async fn of_two_sources_with_one_key_the_last_one_listed_reaches_the_host() -> R
     });
     ns.create::<Service>("own", spec).await?;
     let words = ["Key greeting of ConfigMap mine is mounted", "Secret generated is not"];
-    let is_told = |it: &Service| says(told(it), "DataSourceKeysClash", "KeysClash", &words);
-    ns.wait::<Service>("own", "told", SOON, is_told).await?;
+    ns.told::<Service>("own", "DataSourceKeysClash", "KeysClash", &words, SOON).await?;
     let mut role = journey::role();
     role["services"] = json!(["own"]);
     ns.create::<Role>(ROLE, role).await?;
@@ -215,9 +206,8 @@ async fn services_that_cannot_be_deployed_are_refused_with_the_legal_way() -> Re
     let both = json!({ "configMapRef": { "name": "m", "optional": true }, "secretRef": { "name": "s" }, "prefix": "a_" });
     ns.create::<Service>("own", source(both)).await?;
     let words = ["spec.dataSources[0].prefix", "Secret s is not mounted"];
-    let is_told = |it: &Service| says(told(it), "SpecWarnings", "WithoutEffect", &words);
-    let own = ns.wait::<Service>("own", "told", SOON, is_told).await?;
-    let ready = told(&own).iter().find(|it| it.type_ == "Ready").context("no Ready")?;
+    let own = ns.told::<Service>("own", "SpecWarnings", "WithoutEffect", &words, SOON).await?;
+    let ready = own.conditions().iter().find(|it| it.type_ == "Ready").context("no Ready")?;
     assert_eq!(ready.status, ConditionStatus::True);
     ns.done().await
 }

@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::Result;
 use api::ansibleee::AnsibleEe;
 use api::dataplane::{Node, Role};
-use e2e::journey::{self, ROLE, conditions, ready};
-use e2e::says;
+use e2e::journey::{self, ROLE, ready};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
 use k8s_openapi::api::events::v1::Event;
@@ -36,8 +35,7 @@ fn greeting_lines(host: &Host) -> BTreeSet<String> {
 #[tokio::test]
 async fn a_secret_variable_reaches_the_host_and_no_other_object_holds_it() -> Result<()> {
     let (ns, host) = World::with_host("variables", "e2e-variables", "192.168.122.190").await?;
-    crate::journey::ssh_secret(&ns, &host).await?;
-    crate::journey::deploy(&ns, &[&host]).await?;
+    crate::journey::deploy_to(&ns, &host).await?;
     ready(&ns, &host.name).await?;
 
     ns.secret("vars", &[("greeting", VALUE)]).await?;
@@ -60,8 +58,7 @@ async fn a_secret_variable_reaches_the_host_and_no_other_object_holds_it() -> Re
         "deployStrategy": { "deploy": false } } });
     ns.merge::<Node>(&host.name, own).await?;
     let words = ["ansibleVarsFrom Secret own", "ansibleVarsFrom Secret vars"];
-    let is_named = |it: &Node| says(conditions(it), "UpToDate", "InputsChanged", &words);
-    ns.wait::<Node>(&host.name, "named", journey::RUN, is_named).await?;
+    ns.told::<Node>(&host.name, "UpToDate", "InputsChanged", &words, journey::RUN).await?;
     ns.merge::<Node>(&host.name, json!({ "spec": { "deployStrategy": { "deploy": true } } }))
         .await?;
     let node = ready(&ns, &host.name).await?;

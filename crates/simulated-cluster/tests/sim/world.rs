@@ -5,17 +5,20 @@ use std::process::Stdio;
 use std::sync::OnceLock;
 
 use anyhow::{Context as _, Result, ensure};
+use api::dataplane::Service;
 use api::nova::Cell;
 use e2e::{Namespace, cluster};
 use k8s_openapi::api::core::v1::Namespace as CoreNamespace;
 use kube::Api;
 use kube::api::PostParams;
 use serde_json::json;
-use simulated_cluster::{Host, Options, Simulation};
+use simulated_cluster::{Host, Options, PRIVATE_KEY, Simulation};
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 use tokio::runtime::Runtime;
 use tokio::sync::OnceCell;
+
+use crate::idle::idle_service;
 
 /// Each test has a runtime of its own, which ends with it; the simulated cluster keeps running.
 static RUNTIME: OnceLock<Runtime> = OnceLock::new();
@@ -59,6 +62,12 @@ async fn describe_cells(simulation: &Simulation) -> Result<()> {
         ns.create::<Cell>(&name, spec).await?;
     }
     Ok(())
+}
+
+/// Creates all that a role of which nothing is deployed names.
+pub(crate) async fn idle_inputs(ns: &Namespace) -> Result<()> {
+    ns.secret("key", &[("ssh-privatekey", PRIVATE_KEY), ("known_hosts", "x")]).await?;
+    ns.create::<Service>("noop", idle_service()).await.map(drop)
 }
 
 /// A test's namespace in the simulated cluster.

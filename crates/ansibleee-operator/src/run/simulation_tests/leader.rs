@@ -8,6 +8,7 @@ use kube::ResourceExt;
 use operator_core::object_key::Key;
 use operator_core::plan::{Plan, Step};
 use operator_runtime::cache::WriteThrough;
+use operator_runtime::cache_registry::CacheRegistry;
 use operator_runtime::controller::Controller;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -40,7 +41,7 @@ impl Leader {
     pub(super) fn elected(world: &World, number: usize) -> Self {
         let mut leader = Self {
             number,
-            caches: Caches::default(),
+            caches: Caches::new(&mut CacheRegistry::default()),
             known: BTreeMap::new(),
             heard: KINDS.map(|it| (it, world.log.len())).into(),
             inherited: BTreeSet::new(),
@@ -79,7 +80,7 @@ impl Leader {
     /// object.
     fn forget(&mut self, id: &Id) {
         self.known.remove(id);
-        self.caches = Caches::default();
+        self.caches = Caches::new(&mut CacheRegistry::default());
         for (id, object) in std::mem::take(&mut self.known) {
             self.take_in(&id, &object);
         }

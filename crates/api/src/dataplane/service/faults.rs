@@ -27,11 +27,16 @@ pub fn faults(service: &Service) -> Vec<Fault> {
         );
         faults.push(Fault::new("metadata.name", message));
     }
-    let is_set = |it: &Option<String>| it.as_ref().is_some_and(|it| !it.is_empty());
-    if ![&spec.playbook, &spec.playbook_contents, &spec.role, &spec.play].into_iter().any(is_set) {
-        faults.push(Fault::new("spec", "nothing to run: set playbook, playbookContents or role"));
+    // A run would refuse what has its effect.
+    match set_plays(spec).next() {
+        None => {
+            let message = "nothing to run: set playbook, playbookContents or role";
+            faults.push(Fault::new("spec", message));
+        }
+        Some((field, text, rule)) => {
+            faults.extend(rule(text).map(|it| Fault::new(format!("spec.{field}"), it)));
+        }
     }
-    faults.extend(what_runs(spec));
     for (idx, source) in spec.data_sources.iter().enumerate() {
         data_source(&format!("spec.dataSources[{idx}]"), source, &mut faults);
     }
@@ -51,20 +56,20 @@ pub fn faults(service: &Service) -> Vec<Fault> {
     faults
 }
 
-/// What is wrong with what is run, which a run would refuse: of several fields one has its effect.
-fn what_runs(spec: &ServiceSpec) -> Option<Fault> {
-    type Rule = fn(&str) -> Option<String>;
+/// Why a text cannot be run.
+type Rule = fn(&str) -> Option<String>;
+
+/// What is set of the fields that say what is run, with its rule: the first one has its effect.
+fn set_plays(spec: &ServiceSpec) -> impl Iterator<Item = (&'static str, &str, Rule)> {
     let fields: [(&str, &Option<String>, Rule); 4] = [
         ("playbookContents", &spec.playbook_contents, plays::contents_fault),
         ("play", &spec.play, plays::contents_fault),
         ("playbook", &spec.playbook, plays::playbook_fault),
         ("role", &spec.role, plays::role_fault),
     ];
-    let mut set = fields.into_iter().filter_map(|(field, text, rule)| {
+    fields.into_iter().filter_map(|(field, text, rule)| {
         Some((field, text.as_deref().filter(|it| !it.is_empty())?, rule))
-    });
-    let (field, text, rule) = set.next()?;
-    rule(text).map(|message| Fault::new(format!("spec.{field}"), message))
+    })
 }
 
 fn data_source(path: &str, source: &DataSource, faults: &mut Vec<Fault>) {
@@ -134,15 +139,9 @@ pub fn warnings(service: &Service) -> Vec<Fault> {
 
 /// Of several things to run, one is run.
 fn overruled_plays(spec: &ServiceSpec, found: &mut Vec<Fault>) {
-    let plays = [
-        ("playbookContents", &spec.playbook_contents),
-        ("play", &spec.play),
-        ("playbook", &spec.playbook),
-        ("role", &spec.role),
-    ];
-    let mut set = plays.into_iter().filter(|(_, it)| it.as_ref().is_some_and(|it| !it.is_empty()));
-    let Some((run, _)) = set.next() else { return };
-    for (field, _) in set {
+    let mut set = set_plays(spec);
+    let Some((run, ..)) = set.next() else { return };
+    for (field, ..) in set {
         let message = format!("not run, because {run} is also set: remove one of them");
         found.push(Fault::new(format!("spec.{field}"), message));
     }

@@ -7,9 +7,7 @@ use crate::status::{SERVER_READY, UP_TO_DATE};
 
 #[test]
 fn hosts_are_provisioned_by_one_write_each_and_say_so() {
-    let mut world = World::new(&json!({}), &["x", "y"]);
-    world.rest().unwrap();
-    world.says("Ready", True, "Ready", &[]);
+    let mut world = Metal::provisioned();
     world.says(SERVER_READY, True, "Answering", &[IMAGE]);
     let applied = world.log.iter().filter(|it| it.starts_with("apply"));
     assert_eq!(applied.collect::<Vec<_>>(), ["apply x", "apply y"]);
@@ -36,18 +34,16 @@ fn hosts_are_provisioned_by_one_write_each_and_say_so() {
 
 #[test]
 fn secrets_never_stand_elsewhere() {
-    let mut world = World::new(&json!({"passwordSecret": {"name": "root"}}), &["x", "y"]);
-    let values = BTreeMap::from([("NodeRootPassword".to_owned(), b"hunter2".to_vec())]);
-    world.inputs.insert("root".into(), Values::new("1", values).into());
-    world.rest().unwrap();
-    world.says("Ready", True, "Ready", &[]);
+    let mut world = Metal::new(&json!({"passwordSecret": {"name": "root"}}), &["x", "y"]);
+    world.secret("root", &[("NodeRootPassword", "hunter2")]);
+    world.gets_ready();
     let all = format!("{:?}{:?}{:?}{:?}", world.machines, world.set, world.notices, world.seen());
     assert!(!all.contains("hunter2") && !all.contains(KEY), "{all}");
 }
 
 #[test]
 fn an_error_is_told_verbatim_and_goes_when_metal3_gets_over_it() {
-    let mut world = World::new(&json!({}), &["x", "y"]);
+    let mut world = Metal::new(&json!({}), &["x", "y"]);
     world.failing.insert("x".into(), 2);
     for _ in 0..6 {
         world.pass().unwrap();
@@ -62,13 +58,12 @@ fn an_error_is_told_verbatim_and_goes_when_metal3_gets_over_it() {
     world.says("Ready", False, "MachineFailed", &["Host a: ", words]);
     assert!(world.host("a").unwrap().error.unwrap().contains(words));
     assert_eq!(world.host("b").unwrap().error, None);
-    world.rest().unwrap();
-    world.says("Ready", True, "Ready", &[]);
+    world.gets_ready();
 }
 
 #[test]
 fn an_image_that_is_corrected_reaches_machines_that_failed_with_it_and_none_that_runs() {
-    let mut world = World::new(&json!({}), &["x", "y"]);
+    let mut world = Metal::new(&json!({}), &["x", "y"]);
     world.failing.insert("x".into(), 1000);
     for _ in 0..6 {
         world.pass().unwrap();
@@ -79,25 +74,23 @@ fn an_image_that_is_corrected_reaches_machines_that_failed_with_it_and_none_that
     assert_eq!(world.machine("x")["spec"]["image"]["url"], "https://images.example.org/good.qcow2");
     assert_eq!(world.machine("y")["spec"]["image"]["url"], IMAGE);
     world.failing.clear();
-    world.rest().unwrap();
-    world.says("Ready", True, "Ready", &[]);
+    world.gets_ready();
 }
 
 #[test]
 fn user_data_that_changes_later_is_only_told() {
-    let mut world = World::new(&json!({}), &["x", "y"]);
-    world.rest().unwrap();
+    let mut world = Metal::provisioned();
     let n_before = world.log.len();
     world.edit(&json!({"cloudUserName": "other"}));
     world.rest().unwrap();
     world.says(UP_TO_DATE, False, "ConfigDriveChanged", &["a, b", "remove a host from"]);
     world.says("Ready", True, "Ready", &[]);
-    assert_eq!(world.log.len(), n_before);
+    assert_eq!(world.asked(n_before), [""; 0]);
 }
 
 #[test]
 fn a_machine_that_is_detached_or_paused_and_one_that_is_off_are_told() {
-    let mut world = World::new(&json!({}), &["x", "y"]);
+    let mut world = Metal::new(&json!({}), &["x", "y"]);
     for _ in 0..3 {
         world.pass().unwrap();
     }
@@ -112,8 +105,7 @@ fn a_machine_that_is_detached_or_paused_and_one_that_is_off_are_told() {
     let command = "kubectl annotate -n metal bmh x baremetalhost.metal3.io/paused-";
     world.says("Ready", False, "MachinePaused", &[command]);
     world.change("x", &paused(&Value::Null));
-    world.rest().unwrap();
-    world.says("Ready", True, "Ready", &[]);
+    world.gets_ready();
     world.change("y", &json!({"status": {"poweredOn": false}}));
     world.pass().unwrap();
     world.says("Ready", False, "PowerFailed", &["metal/y is provisioned but not powered on"]);
@@ -122,7 +114,7 @@ fn a_machine_that_is_detached_or_paused_and_one_that_is_off_are_told() {
 
 #[test]
 fn where_metal3_is_not_there_its_absence_is_told_and_a_set_may_go() {
-    let mut world = World::new(&json!({}), &[]);
+    let mut world = Metal::new(&json!({}), &[]);
     world.machines = None;
     world.pass().unwrap();
     world.says("Ready", False, "ProvisionerNotFound", &["install Metal3, or set"]);

@@ -14,8 +14,7 @@ fn has_nothing_of_the_set(machine: &Value) {
 
 #[test]
 fn a_host_that_is_taken_out_gives_its_machine_back_and_its_secrets_go_last() {
-    let mut world = World::new(&json!({}), &["x", "y"]);
-    world.rest().unwrap();
+    let mut world = Metal::provisioned();
     world.edit(&json!({"baremetalHosts": {"a": null}}));
     world.pass().unwrap();
     let a = world.host("a").unwrap();
@@ -45,7 +44,7 @@ fn a_host_that_is_taken_out_gives_its_machine_back_and_its_secrets_go_last() {
 
 #[test]
 fn a_machine_is_cleaned_as_the_set_says_and_over_the_network_of_its_ramdisk() {
-    let mut world = World::new(
+    let mut world = Metal::new(
         &json!({"automatedCleaningMode": "disabled", "baremetalHosts": {
             "b": null, "a": {"preprovisioningNetworkDataName": "ramdisk"}}}),
         &["x"],
@@ -67,7 +66,7 @@ fn a_machine_is_cleaned_as_the_set_says_and_over_the_network_of_its_ramdisk() {
 
 #[test]
 fn a_retained_machine_keeps_its_image_and_power_and_nothing_else_of_the_set() {
-    let mut world = World::new(&json!({"deprovisionPolicy": "Retain"}), &["x", "y"]);
+    let mut world = Metal::new(&json!({"deprovisionPolicy": "Retain"}), &["x", "y"]);
     world.rest().unwrap();
     world.delete();
     world.rest().unwrap();
@@ -84,7 +83,7 @@ fn a_retained_machine_keeps_its_image_and_power_and_nothing_else_of_the_set() {
 fn a_machine_that_is_to_be_retained_and_is_no_host_yet_is_taken_back() {
     for (n_works, state) in ["available", "provisioning", "provisioned"].iter().enumerate() {
         let of_one = json!({"deprovisionPolicy": "Retain", "baremetalHosts": {"b": null}});
-        let mut world = World::new(&of_one, &["x"]);
+        let mut world = Metal::new(&of_one, &["x"]);
         for _ in 0..3 {
             world.pass().unwrap();
         }
@@ -102,8 +101,7 @@ fn a_machine_that_is_to_be_retained_and_is_no_host_yet_is_taken_back() {
                 "metal/x is no longer managed: it keeps running and answers at 192.0.2.10/24";
             world.says("Ready", False, "MachineRetained", &["Host a: ", part]);
         }
-        world.rest().unwrap();
-        world.says("Ready", True, "Ready", &[]);
+        world.gets_ready();
         has_nothing_of_the_set(world.machine("x"));
         let spec = &world.machine("x")["spec"];
         assert_eq!((&spec["online"], spec["image"].is_null()), (&json!(is_host), !is_host));
@@ -114,7 +112,7 @@ fn a_machine_that_is_to_be_retained_and_is_no_host_yet_is_taken_back() {
 
 #[test]
 fn a_machine_whose_image_is_gone_already_is_not_retained() {
-    let mut world = World::new(&json!({"baremetalHosts": {"b": null}}), &["x"]);
+    let mut world = Metal::new(&json!({"baremetalHosts": {"b": null}}), &["x"]);
     world.rest().unwrap();
     world.edit(&json!({"baremetalHosts": {"a": null}}));
     world.pass().unwrap();
@@ -132,10 +130,9 @@ fn a_machine_whose_image_is_gone_already_is_not_retained() {
 
 #[test]
 fn a_machine_that_metal3_may_not_switch_off_stays_on() {
-    let mut world = World::new(&json!({"baremetalHosts": {"b": null}}), &["x"]);
+    let mut world = Metal::new(&json!({"baremetalHosts": {"b": null}}), &["x"]);
     world.change("x", &json!({"spec": {"online": true, "disablePowerOff": true}}));
-    world.rest().unwrap();
-    world.says("Ready", True, "Ready", &[]);
+    world.gets_ready();
     world.delete();
     world.rest().unwrap();
     assert!(world.set.is_none());
@@ -143,40 +140,21 @@ fn a_machine_that_metal3_may_not_switch_off_stays_on() {
 }
 
 #[test]
-fn a_set_that_is_deleted_waits_for_its_machines() {
-    let mut world = World::new(&json!({}), &["x", "y"]);
-    world.rest().unwrap();
-    world.delete();
-    for _ in 0..3 {
-        world.pass().unwrap();
-        assert!(world.set.is_some());
-    }
-    world.rest().unwrap();
-    assert!(world.set.is_none() && world.made.is_empty());
-    for name in ["x", "y"] {
-        has_nothing_of_the_set(world.machine(name));
-        assert_eq!(world.state(name), "available");
-    }
-}
-
-#[test]
 fn a_host_that_comes_back_while_its_machine_is_erased_waits_for_it() {
-    let mut world = World::new(&json!({}), &["x", "y"]);
-    world.rest().unwrap();
+    let mut world = Metal::provisioned();
     let a = serde_json::to_value(&world.set.as_ref().unwrap().spec.baremetal_hosts["a"]).unwrap();
     world.edit(&json!({"baremetalHosts": {"a": null}}));
     world.pass().unwrap();
     world.edit(&json!({"baremetalHosts": {"a": a}}));
     world.pass().unwrap();
     world.says("Ready", False, "MachineInProgress", &["Host a: BareMetalHost metal/x"]);
-    world.rest().unwrap();
-    world.says("Ready", True, "Ready", &[]);
+    world.gets_ready();
     assert_eq!(world.deployed["x"], 2);
 }
 
 #[test]
 fn an_image_that_somebody_else_wrote_too_is_told_when_the_machine_goes_back() {
-    let mut world = World::new(&json!({"baremetalHosts": {"b": null}}), &["x"]);
+    let mut world = Metal::new(&json!({"baremetalHosts": {"b": null}}), &["x"]);
     world.rest().unwrap();
     world.edit(&json!({"baremetalHosts": {"a": null}}));
     world.pass().unwrap();

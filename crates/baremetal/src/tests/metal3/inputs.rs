@@ -1,6 +1,6 @@
 //! The hosts' inputs, and the reported faults of invalid ones.
 
-use ConditionStatus::{False, True};
+use ConditionStatus::False;
 
 use super::*;
 use crate::status::INPUT_READY;
@@ -9,19 +9,18 @@ use crate::status::INPUT_READY;
 /// reverted.
 #[track_caller]
 fn waits(changes: &Value, back: &Value, reason: &str, parts: &[&str]) {
-    let mut world = World::new(changes, &["x", "y"]);
+    let mut world = Metal::new(changes, &["x", "y"]);
     world.rest().unwrap();
     world.says(INPUT_READY, False, reason, parts);
     world.says("Ready", False, reason, parts);
-    assert!(world.log.is_empty(), "{:?}", world.log);
+    assert_eq!(world.asked(0), [""; 0]);
     // The requesting owner reads the cause from each host's entry.
     let errors = ["a", "b"].map(|it| world.host(it).unwrap());
     assert!(errors.iter().any(|it| it.needs_human));
     let errors = errors.map(|it| it.error.unwrap_or_default()).join(" ");
     assert!(parts.iter().all(|it| errors.contains(it)), "{errors}");
     world.edit(back);
-    world.rest().unwrap();
-    world.says("Ready", True, "Ready", &[]);
+    world.gets_ready();
 }
 
 #[test]
@@ -81,7 +80,7 @@ fn what_hosts_cannot_be_made_from_is_told_with_the_legal_way() {
 #[test]
 fn a_server_that_is_named_must_serve_its_image_first() {
     let named = json!({"osImageDeploymentType": "SelfExtracting", "provisionServerName": "images"});
-    let mut world = World::new(&named, &["x", "y"]);
+    let mut world = Metal::new(&named, &["x", "y"]);
     world.rest().unwrap();
     let part = "spec.provisionServerName: \"images\" is not an existing OpenStackProvisionServer";
     world.says("Ready", False, "InvalidInput", &[part]);
@@ -93,18 +92,15 @@ fn a_server_that_is_named_must_serve_its_image_first() {
         .unwrap()
     };
     world.server = server(&json!({}));
-    world.rest().unwrap();
-    world.says("Ready", False, "ImageNotServed", &["images does not serve its image yet"]);
+    world.rests_for("ImageNotServed", &["images does not serve its image yet"]);
     let told = world.host("a").unwrap();
     assert!(told.error.unwrap().contains("images does not serve its image yet"));
     assert!(!told.needs_human);
     world.server = server(&json!({"localImageUrl": "http://i/a.qcow2"}));
-    world.rest().unwrap();
-    world.says("Ready", False, "ImageNotServed", &["does not serve the checksum of its image yet"]);
+    world.rests_for("ImageNotServed", &["does not serve the checksum of its image yet"]);
     world.server = server(&json!({"localImageUrl": "http://i/a.qcow2",
         "localImageChecksumUrl": "http://i/a.sum", "osImageChecksumType": "sha256"}));
-    world.rest().unwrap();
-    world.says("Ready", True, "Ready", &[]);
+    world.gets_ready();
     let image =
         json!({"url": "http://i/a.qcow2", "checksum": "http://i/a.sum", "checksumType": "sha256"});
     assert_eq!(world.machine("x")["spec"]["image"], image);
@@ -114,19 +110,18 @@ fn a_server_that_is_named_must_serve_its_image_first() {
 fn an_image_in_a_registry_needs_no_checksum() {
     let oci = "oci://images.example.org/edpm:1";
     let changes = json!({"osContainerImageUrl": oci, "osImageChecksum": null});
-    let mut world = World::new(&changes, &["x", "y"]);
-    world.rest().unwrap();
-    world.says("Ready", True, "Ready", &[]);
+    let mut world = Metal::new(&changes, &["x", "y"]);
+    world.gets_ready();
     assert_eq!(world.machine("x")["spec"]["image"], json!({"url": oci}));
 }
 
 #[test]
 fn a_machine_that_is_reserved_keeps_its_secrets_while_inputs_are_wrong_and_goes_on() {
-    let mut world = World::new(&json!({"baremetalHosts": {"b": null}}), &["x"]);
+    let mut world = Metal::new(&json!({"baremetalHosts": {"b": null}}), &["x"]);
     for _ in 0..3 {
         world.pass().unwrap();
     }
-    let keys = world.inputs.remove("keys").unwrap();
+    let keys = world.secrets.remove("keys").unwrap();
     world.pass().unwrap();
     world.pass().unwrap();
     let a = world.host("a").unwrap();
@@ -139,9 +134,8 @@ fn a_machine_that_is_reserved_keeps_its_secrets_while_inputs_are_wrong_and_goes_
     world.rest().unwrap();
     assert_eq!(world.host("a").unwrap().error, None);
     world.says("Ready", False, "SecretNotFound", &[]);
-    world.inputs.insert("keys".into(), keys);
-    world.rest().unwrap();
-    world.says("Ready", True, "Ready", &[]);
+    world.secrets.insert("keys".into(), keys);
+    world.gets_ready();
     assert_eq!(world.deployed["x"], 1);
 }
 
@@ -153,7 +147,7 @@ fn of_others() -> Value {
 
 #[test]
 fn a_secret_of_another_set_of_the_same_name_is_told_and_not_overwritten() {
-    let mut world = World::new(&json!({}), &["x", "y"]);
+    let mut world = Metal::new(&json!({}), &["x", "y"]);
     world.made.insert("set-cloudinit-userdata-a".into(), of_others());
     world.rest().unwrap();
     let part = "metadata.name: Secret metal/set-cloudinit-userdata-a belongs to another";
@@ -162,14 +156,12 @@ fn a_secret_of_another_set_of_the_same_name_is_told_and_not_overwritten() {
     assert_eq!(world.host("b").unwrap().provisioning_state, "provisioned");
     assert_eq!(world.made["set-cloudinit-userdata-a"], of_others());
     world.made.remove("set-cloudinit-userdata-a");
-    world.rest().unwrap();
-    world.says("Ready", True, "Ready", &[]);
+    world.gets_ready();
 }
 
 #[test]
 fn a_host_that_runs_goes_on_where_another_set_takes_its_secrets() {
-    let mut world = World::new(&json!({}), &["x", "y"]);
-    world.rest().unwrap();
+    let mut world = Metal::provisioned();
     let n_before = world.log.len();
     world.made.insert("set-cloudinit-userdata-a".into(), of_others());
     world.rest().unwrap();
@@ -177,5 +169,5 @@ fn a_host_that_runs_goes_on_where_another_set_takes_its_secrets() {
     world.says("Ready", False, "InvalidInput", &[part]);
     let a = world.host("a").unwrap();
     assert_eq!((a.provisioning_state.as_str(), a.error), ("provisioned", None));
-    assert_eq!(world.log.len(), n_before);
+    assert_eq!(world.asked(n_before), [""; 0]);
 }

@@ -1,13 +1,10 @@
 //! Machines that stay as they are, and those that are deployed again.
 
-use ConditionStatus::{False, True};
-
 use super::*;
 
 #[test]
 fn a_machine_that_is_provisioned_anew_is_another_installation() {
-    let mut world = World::new(&json!({}), &["x", "y"]);
-    world.rest().unwrap();
+    let mut world = Metal::provisioned();
     let before = world.host("a").unwrap();
     assert!(before.installed && before.instance.is_some(), "{before:?}");
     world.change("x", &json!({"spec": {"image": null}}));
@@ -26,8 +23,7 @@ fn a_machine_that_is_provisioned_anew_is_another_installation() {
 
 #[test]
 fn a_machine_that_runs_stays_the_same_installation_when_its_history_is_lost() {
-    let mut world = World::new(&json!({}), &["x", "y"]);
-    world.rest().unwrap();
+    let mut world = Metal::provisioned();
     let before = world.host("a").unwrap();
     assert!(before.instance.is_some());
     world.change("x", &json!({"status": {"operationHistory": null}}));
@@ -39,14 +35,13 @@ fn a_machine_that_runs_stays_the_same_installation_when_its_history_is_lost() {
 fn a_set_that_is_held_while_it_goes_keeps_its_machines_and_takes_no_new_one() {
     let user = "dataplane.openstack.org/machines-in-use";
     let hosts = json!({"baremetalHosts": {"c": {"ctlPlaneIP": "192.0.2.12/24"}}});
-    let mut world = World::new(&hosts, &["x", "y"]);
+    let mut world = Metal::new(&hosts, &["x", "y"]);
     world.set.as_mut().unwrap().finalizers_mut().push(user.into());
     world.rest().unwrap();
     world.delete();
     let third = machine("z", &json!({}));
     world.machines.as_mut().unwrap().push(third);
-    world.rest().unwrap();
-    world.says("Ready", False, "DeletionWaits", &[user]);
+    world.rests_for("DeletionWaits", &[user]);
     assert_eq!((world.state("x"), world.state("z")), ("provisioned", "available"));
     // A user undeploys one: it is not deployed again for a set that is being deleted.
     world.change("x", &json!({"spec": {"image": null}}));
@@ -60,8 +55,8 @@ fn a_set_that_is_held_while_it_goes_keeps_its_machines_and_takes_no_new_one() {
 
 #[test]
 fn a_host_that_somebody_else_asks_for_is_not_given_back_because_a_human_takes_it_out() {
-    let mut world = World::new(&json!({}), &["x", "y"]);
-    let apply = |world: &mut World, hash: &str| {
+    let mut world = Metal::new(&json!({}), &["x", "y"]);
+    let apply = |world: &mut Metal, hash: &str| {
         let annotations = world.set.as_mut().unwrap().annotations_mut();
         annotations.insert("dataplane.openstack.org/applied".into(), hash.into());
     };
@@ -69,12 +64,10 @@ fn a_host_that_somebody_else_asks_for_is_not_given_back_because_a_human_takes_it
     world.rest().unwrap();
     let (before, n_before) = (world.host("a"), world.log.len());
     world.edit(&json!({"baremetalHosts": {"a": null}}));
-    world.rest().unwrap();
-    world.says("Ready", False, "HostInUse", &["Host a: machine metal/x is kept", "remove a there"]);
+    world.rests_for("HostInUse", &["Host a: machine metal/x is kept", "remove a there"]);
     world.edit(&json!({"baremetalHosts": {"a": {"ctlPlaneIP": "192.0.2.10/24"}}}));
-    world.rest().unwrap();
-    world.says("Ready", True, "Ready", &[]);
-    assert_eq!((world.host("a"), world.log.len()), (before, n_before));
+    world.gets_ready();
+    assert_eq!((world.host("a"), world.asked(n_before)), (before, vec![]));
     // When the owner no longer needs it, it is given back.
     world.edit(&json!({"baremetalHosts": {"a": null}}));
     apply(&mut world, "2");

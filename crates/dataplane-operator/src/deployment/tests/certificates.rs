@@ -121,14 +121,10 @@ fn certificates_that_are_gone_are_waited_for_by_name() {
 /// missing.
 fn tells(world: &mut World, status: &str, reason: &str, waiting_hosts: i64) {
     world.edit("compute", |it| {
-        let status = serde_json::from_value(json!({
-            "type": "NodeSetCertificatesReady", "status": status, "reason": reason,
-            "message": "2 certificates are not issued yet.",
-            "lastTransitionTime": "2026-01-01T00:00:00Z",
-        }));
         let told = it.status.as_mut().unwrap();
         told.conditions.retain(|it| it.type_ != "NodeSetCertificatesReady");
-        told.conditions.push(status.unwrap());
+        let message = "2 certificates are not issued yet.";
+        told.conditions.push(stated("NodeSetCertificatesReady", status, reason, message));
         told.certificates.iter_mut().for_each(|it| it.waiting_hosts = waiting_hosts);
     });
 }

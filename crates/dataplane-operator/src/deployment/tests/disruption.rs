@@ -323,13 +323,8 @@ fn a_host_of_which_the_operator_of_a_gate_has_said_nothing_yet_waits_five_minute
 /// Another operator says that a host is down, or up.
 fn up(world: &mut World, host: &str, is_up: bool) {
     let status = if is_up { "True" } else { "False" };
-    let condition = json!([{
-        "type": "example.org/ServiceUp", "status": status, "reason": "R", "message": "",
-        "lastTransitionTime": "2026-01-01T00:00:00Z",
-    }]);
-    world.with_node("compute", host, |it| {
-        it.status.as_mut().unwrap().conditions = serde_json::from_value(condition).unwrap();
-    });
+    let conditions = vec![stated("example.org/ServiceUp", status, "R", "")];
+    world.with_node("compute", host, |it| it.status.as_mut().unwrap().conditions = conditions);
 }
 
 #[test]

@@ -25,14 +25,10 @@ impl World {
     /// The operator has looked at each host after what was deployed last, and these are not up.
     fn reported(&mut self, not_ready: &[&str]) -> &mut Self {
         for host in ["n0", "n1"] {
-            let status = if not_ready.contains(&host) { "False" } else { "True" };
-            let condition = json!([{
-                "type": TYPE, "status": status, "reason": "Down", "message": "It is down.",
-                "lastTransitionTime": "2026-01-01T00:00:00Z",
-            }]);
+            let is_up = if not_ready.contains(&host) { "False" } else { "True" };
             self.with_node("compute", host, |node| {
                 let status = node.status.as_mut().unwrap();
-                status.conditions = serde_json::from_value(condition).unwrap();
+                status.conditions = vec![stated(TYPE, is_up, "Down", "It is down.")];
                 let seen = status.deployment.as_ref().and_then(NodeDeployment::succeeded);
                 let name = "example.org".to_owned();
                 let holder = DisruptionHolder { name, seen, ..DisruptionHolder::default() };

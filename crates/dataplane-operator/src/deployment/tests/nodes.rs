@@ -1,6 +1,8 @@
 //! Deployments to hosts whose nodes are not made yet, cannot be made, go, or are others meanwhile.
 
+use api::conditions::Severity;
 use api::dataplane::condition_types::NODES_ACCEPTED;
+use testkit::told::fault;
 
 use super::*;
 
@@ -19,11 +21,7 @@ impl World {
 
     /// The node set says that nodes cannot be made.
     fn refuse_nodes(&mut self) {
-        let refused = json!({
-            "type": NODES_ACCEPTED, "status": "False", "severity": "Warning", "reason": "Forbidden",
-            "message": "exceeded quota: q", "lastTransitionTime": "2026-01-01T00:00:00Z",
-        });
-        let refused = serde_json::from_value(refused).unwrap();
+        let refused = fault(NODES_ACCEPTED, Severity::Warning, "Forbidden", "exceeded quota: q");
         self.edit("compute", |it| it.status.as_mut().unwrap().conditions.push(refused));
     }
 }

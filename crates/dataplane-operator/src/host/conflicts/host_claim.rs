@@ -13,14 +13,11 @@ use operator_core::run_engine::connection_vars::{
 use operator_core::run_engine::host_key::HostKey;
 use operator_core::{host_address, node_set_host};
 
-use crate::host::conflicts::host_keys::{ACCEPT_SHARED, accepted, key_of};
+use crate::annotations::{ACCEPT_SHARED, NETWORK_SCOPE};
+use crate::host::conflicts::host_keys::{accepted, key_of};
 use crate::host::effective_spec::EffectiveSpec;
 use crate::host::inputs;
 use crate::host::vars::Objects;
-
-/// Annotation on a node, or on a role or node set for all its hosts: a name for the network in which
-/// their addresses are valid. The same address with another name is another machine.
-pub const NETWORK_SCOPE: &str = "dataplane.openstack.org/network-scope";
 
 /// Index namespace of addresses, because an address means one host across all namespaces.
 const ALL_NAMESPACES: &str = "";
@@ -41,7 +38,7 @@ pub struct Claim {
 }
 
 /// One host, as an object describes it.
-#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 pub struct HostClaim {
     /// Its name in the object.
     pub name: String,
@@ -117,8 +114,8 @@ impl Claim {
             shared: accepted(node.annotations().get(ACCEPT_SHARED)),
             path: "spec".into(),
             is_reached,
-            is_terminating: false,
             name,
+            ..HostClaim::default()
         };
         Self::of(node, vec![host])
     }
@@ -131,12 +128,9 @@ impl Claim {
             address: Some(mark(&host_address::with_port(&it.ansible_host, it.ansible_port))),
             scope: scope.clone(),
             any_port: Some(at_any_port(&it.address())),
-            key: None,
-            shared: BTreeSet::new(),
             path: format!("spec.nodes[{}]", it.key),
-            is_reached: false,
-            is_terminating: false,
             name: it.name,
+            ..HostClaim::default()
         };
         let hosts = node_set_host::hosts(set).into_iter().map(claim).collect();
         Self { scope: scope.clone(), ..Self::of(set, hosts) }
@@ -300,25 +294,29 @@ impl AddressTaken {
     /// Formats object, cause and next step; `object` is the rejected one.
     pub fn message(&self, object: &str) -> String {
         let Self { host, mark, owner, .. } = self;
-        match owner {
+        let text = match owner {
             Some(owner) if self.is_terminating => format!(
                 "Host {host} of {object} was taken out of {owner}, which has the same {mark}, and is \
                  still terminating there: it is deployed once its OpenStackDataPlaneNode is gone there, \
-                 see docs/removal.md.{}",
-                another_machine(mark)
+                 see docs/removal.md."
             ),
             Some(owner) => format!(
                 "Host {host} of {object} belongs to {owner}, which is older and has the same \
-                 {mark}: take it out of one of the two, for a host is deployed by one of them only.{}",
-                another_machine(mark)
+                 {mark}: take it out of one of the two, for a host is deployed by one of them only."
             ),
             None => format!(
                 "Host {host} of {object} has the {mark}, at which an object of another namespace \
                  has deployed its host: correct the address, or ask who administers the cluster \
-                 whose host it is.{}",
-                another_machine(mark)
+                 whose host it is."
             ),
+        };
+        if !mark.starts_with("address ") {
+            return text;
         }
+        format!(
+            "{text} If it is another machine at that address in another network, annotate \
+             {NETWORK_SCOPE} with a word for that network."
+        )
     }
 }
 
@@ -329,14 +327,11 @@ fn taken_out(node: &Node) -> HostClaim {
     HostClaim {
         names: names_of([name.as_str()].into_iter()),
         address: address.map(|it| mark(&host_address::endpoint(it))),
-        scope: String::new(),
         any_port: address.map(at_any_port),
-        key: None,
-        shared: BTreeSet::new(),
         path: format!("status.hosts[{name}]"),
-        is_reached: false,
         is_terminating: true,
         name,
+        ..HostClaim::default()
     }
 }
 
@@ -411,17 +406,6 @@ fn own_scope<K: ResourceExt>(object: &K) -> Option<&str> {
 fn scope_of<G: ResourceExt>(node: Option<&Node>, group: Option<&G>) -> String {
     let own = node.and_then(own_scope);
     own.or_else(|| own_scope(group?)).unwrap_or_default().to_owned()
-}
-
-/// Returns the hint for a user who has the same address in two networks.
-fn another_machine(mark: &str) -> String {
-    let is_address = mark.starts_with("address ");
-    let text = || {
-        format!(
-            " If it is another machine at that address in another network, annotate {NETWORK_SCOPE} with a word for that network."
-        )
-    };
-    if is_address { text() } else { String::new() }
 }
 
 /// Returns the key of the index [`BY_HOST`](crate::indexes::BY_HOST) for a host of that name.

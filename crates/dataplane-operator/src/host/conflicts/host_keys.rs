@@ -5,10 +5,6 @@ use std::collections::BTreeSet;
 use operator_core::object_key::Key;
 use operator_core::run_engine::host_key::HostKey;
 
-/// Annotation on a node: fingerprints, separated by commas or spaces, of keys that its host may present
-/// although other hosts do too.
-pub const ACCEPT_SHARED: &str = "dataplane.openstack.org/accept-shared-host-key";
-
 /// Maximum number of fingerprints in the annotation.
 pub const MAX_ACCEPTED: usize = 500;
 
@@ -18,7 +14,7 @@ pub fn key_of(namespace: &str, key: &HostKey) -> Key {
     Key::new(namespace, format!("key {key}"))
 }
 
-/// Parses the value of [`ACCEPT_SHARED`].
+/// Parses the value of [`ACCEPT_SHARED`](crate::annotations::ACCEPT_SHARED).
 pub fn accepted(annotation: Option<&String>) -> BTreeSet<String> {
     let words = annotation.map(String::as_str).unwrap_or_default().split([',', ' ', '\n']);
     let fingerprints = words.filter(|it| it.starts_with("SHA256:")).take(MAX_ACCEPTED);

@@ -9,8 +9,8 @@ use api::conditions;
 use operator_core::condition_catalog::{ConditionSpec, condition};
 use operator_core::run_engine::host_key::HostKey;
 
+use crate::annotations::ACCEPT_SHARED;
 use crate::host::conflicts::host_claim::{Claim, HostClaim};
-use crate::host::conflicts::host_keys::ACCEPT_SHARED;
 use crate::reasons::inputs;
 
 /// Condition type of objects that describe hosts: no older object's host presents the same key.

@@ -2,33 +2,24 @@
 
 use std::sync::Arc;
 
-use api::dataplane::{Node, NodeSet, Role};
+use api::dataplane::{Node, Role};
 use operator_core::object_key::Key;
 use operator_runtime::cache::WriteThrough;
 use serde_json::{Value, json};
+use testkit::objects::named;
 
 use super::*;
+use crate::annotations::{ACCEPT_SHARED, NETWORK_SCOPE};
 
 fn claim(name: &str, created: &str, hosts: &Value) -> Claim {
-    let set: NodeSet = serde_json::from_value(json!({
-        "apiVersion": "dataplane.openstack.org/v1beta1",
-        "kind": "OpenStackDataPlaneNodeSet",
-        "metadata": { "name": name, "namespace": "ns", "creationTimestamp": created },
-        "spec": { "nodeTemplate": { "ansibleSSHPrivateKeySecret": "key" }, "nodes": hosts },
-    }))
-    .unwrap();
-    Claim::of_node_set(&set)
+    let spec = json!({ "nodeTemplate": { "ansibleSSHPrivateKeySecret": "key" }, "nodes": hosts });
+    let metadata = json!({ "creationTimestamp": created });
+    Claim::of_node_set(&named("ns", name, json!({ "metadata": metadata, "spec": spec })))
 }
 
 fn node(name: &str, created: &str, spec: &Value) -> Claim {
-    let node: Node = serde_json::from_value(json!({
-        "apiVersion": "dataplane.openstack.org/v1beta1",
-        "kind": "OpenStackDataPlaneNode",
-        "metadata": { "name": name, "namespace": "ns", "creationTimestamp": created },
-        "spec": spec,
-    }))
-    .unwrap();
-    Claim::of_node(&node, None)
+    let metadata = json!({ "creationTimestamp": created });
+    Claim::of_node(&named("ns", name, json!({ "metadata": metadata, "spec": spec })), None)
 }
 
 fn at(address: &str) -> Value {
@@ -111,18 +102,7 @@ fn two_nodes_at_one_address_are_one_host_however_it_is_spelled_and_two_ports_are
 #[test]
 fn across_namespaces_only_a_host_that_was_reached_is_taken_and_nothing_is_told_of_its_owner() {
     let at = |namespace: &str, created: &str, is_reached: bool| {
-        let services = json!([{ "name": "s", "state": "Succeeded", "hash": "h", "attempt": 1,
-            "deployedHash": "h", "since": OLD }]);
-        let node: Node = serde_json::from_value(json!({
-            "apiVersion": "dataplane.openstack.org/v1beta1",
-            "kind": "OpenStackDataPlaneNode",
-            "metadata": { "name": format!("of-{namespace}"), "namespace": namespace, "creationTimestamp": created },
-            "spec": { "ansibleHost": "192.0.2.1" },
-            "status": if is_reached { json!({ "services": services, "address": "192.0.2.1:22",
-                "deployedInputs": inputs_at("192.0.2.1") }) } else { json!({}) },
-        }))
-        .unwrap();
-        Claim::of_node(&node, None)
+        in_network(&format!("of-{namespace}"), namespace, created, "", is_reached)
     };
     let taken = |mine: &Claim, other: Claim| mine.taken(&[other]).len();
     let new = at("mine", NEW, false);
@@ -147,22 +127,7 @@ fn a_claim_is_found_by_each_of_its_marks() {
 
 #[test]
 fn an_address_in_another_network_is_another_machine_and_a_name_is_not() {
-    let of = |name: &str, namespace: &str, created: &str, scope: &str, is_reached: bool| {
-        let services = json!([{ "name": "s", "state": "Succeeded", "hash": "h", "attempt": 1,
-            "deployedHash": "h", "since": OLD }]);
-        let status = json!({ "services": services, "address": "192.0.2.1:22",
-            "deployedInputs": inputs_at("192.0.2.1") });
-        let node: Node = serde_json::from_value(json!({
-            "apiVersion": "dataplane.openstack.org/v1beta1",
-            "kind": "OpenStackDataPlaneNode",
-            "metadata": { "name": name, "namespace": namespace, "creationTimestamp": created,
-                "annotations": { "dataplane.openstack.org/network-scope": scope } },
-            "spec": { "ansibleHost": "192.0.2.1" },
-            "status": if is_reached { status } else { json!({}) },
-        }))
-        .unwrap();
-        Claim::of_node(&node, None)
-    };
+    let of = in_network;
     for (scope, n_taken) in [("", 1), (" ", 1), ("rack-1", 0)] {
         let new = of("new", "ns", NEW, scope, false);
         let taken = new.taken(&[of("old", "ns", OLD, "", true)]);
@@ -186,17 +151,15 @@ fn an_address_in_another_network_is_another_machine_and_a_name_is_not() {
 fn a_host_is_reached_at_the_address_of_its_deployment_and_at_no_other() {
     // The reported address, at which another service than the deployed one fails now.
     let is_reached = |address: &str, told: &str, deployed: Value| {
-        let node: Node = serde_json::from_value(json!({
-            "apiVersion": "dataplane.openstack.org/v1beta1",
-            "kind": "OpenStackDataPlaneNode",
-            "metadata": { "name": "n", "namespace": "ns", "generation": 2 },
+        let service =
+            json!({ "name": "t", "state": "Failed", "hash": "h", "attempt": 1, "since": OLD });
+        let node = json!({
+            "metadata": { "generation": 2 },
             "spec": { "ansibleHost": address },
-            "status": { "observedGeneration": 2, "address": told, "services": [{
-                "name": "t", "state": "Failed", "hash": "h", "attempt": 1, "since": OLD,
-            }], "deployedInputs": deployed },
-        }))
-        .unwrap();
-        has_reached(&node, told)
+            "status": { "observedGeneration": 2, "address": told, "services": [service],
+                "deployedInputs": deployed },
+        });
+        has_reached(&named("ns", "n", node), told)
     };
     let at = inputs_at;
     assert!(is_reached("192.0.2.1", "192.0.2.1:22", at("192.0.2.1")));
@@ -206,6 +169,20 @@ fn a_host_is_reached_at_the_address_of_its_deployment_and_at_no_other() {
     let mut without = inputs_at("192.0.2.1");
     without.as_object_mut().unwrap().retain(|it, _| !it.starts_with("service"));
     assert!(!is_reached("192.0.2.1", "192.0.2.1:22", without), "nothing was run");
+}
+
+/// A node at 192.0.2.1 in a network, and whether runs have reached it.
+fn in_network(name: &str, namespace: &str, created: &str, scope: &str, is_reached: bool) -> Claim {
+    let services = json!([{ "name": "s", "state": "Succeeded", "hash": "h", "attempt": 1,
+        "deployedHash": "h", "since": OLD }]);
+    let status = json!({ "services": services, "address": "192.0.2.1:22",
+        "deployedInputs": inputs_at("192.0.2.1") });
+    let node = json!({
+        "metadata": { "creationTimestamp": created, "annotations": { NETWORK_SCOPE: scope } },
+        "spec": { "ansibleHost": "192.0.2.1" },
+        "status": if is_reached { status } else { json!({}) },
+    });
+    Claim::of_node(&named(namespace, name, node), None)
 }
 
 /// The recorded inputs of a deployment at that address.
@@ -255,13 +232,9 @@ fn a_shared_key_is_told_of_the_younger_object_of_the_namespace_and_of_the_later_
 
 /// The node of a host of a node set, with an annotation.
 fn node_of_set(name: &str, annotation: &str, value: &str) -> Arc<Node> {
-    let node = json!({
-        "apiVersion": "dataplane.openstack.org/v1beta1",
-        "kind": "OpenStackDataPlaneNode",
-        "metadata": { "name": name, "namespace": "ns", "annotations": { annotation: value } },
-        "spec": { "nodeSet": "set" },
-    });
-    Arc::new(serde_json::from_value(node).unwrap())
+    let metadata = json!({ "annotations": { annotation: value } });
+    let spec = json!({ "nodeSet": "set" });
+    Arc::new(named("ns", name, json!({ "metadata": metadata, "spec": spec })))
 }
 
 #[test]
@@ -291,38 +264,26 @@ fn a_host_that_leaves_a_node_set_is_found_by_the_address_and_the_key_of_its_node
 
 #[test]
 fn the_network_scope_of_a_node_wins_over_that_of_its_role_or_node_set() {
-    let scoped = |kind: &str, scope: &str| {
-        json!({
-            "apiVersion": "dataplane.openstack.org/v1beta1", "kind": kind,
-            "metadata": {
-                "name": "group", "namespace": "ns", "creationTimestamp": OLD,
-                "annotations": { NETWORK_SCOPE: scope },
-            },
-            "spec": {
-                "nodeTemplate": { "ansibleSSHPrivateKeySecret": "key" },
-                "nodes": { "a": at("192.0.2.1"), "b": at("192.0.2.2") },
-            },
-        })
-    };
+    let scoped = json!({
+        "metadata": { "creationTimestamp": OLD, "annotations": { NETWORK_SCOPE: "rack-1" } },
+        "spec": {
+            "nodeTemplate": { "ansibleSSHPrivateKeySecret": "key" },
+            "nodes": { "a": at("192.0.2.1"), "b": at("192.0.2.2") },
+        },
+    });
     let other = |address: &str| node("n", NEW, &json!({ "ansibleHost": address }));
-    let set: NodeSet =
-        serde_json::from_value(scoped("OpenStackDataPlaneNodeSet", "rack-1")).unwrap();
     let own = node_of_set("b", NETWORK_SCOPE, "");
-    let claim = Claim::of_node_set(&set).with_nodes([&own]);
+    let claim = Claim::of_node_set(&named("ns", "group", scoped.clone())).with_nodes([&own]);
     assert_eq!(other("192.0.2.1").taken(std::slice::from_ref(&claim)), [], "the node set's scope");
     assert_eq!(other("192.0.2.2").taken(std::slice::from_ref(&claim)).len(), 1, "its node's own");
-    let role: Role = serde_json::from_value(scoped("OpenStackDataPlaneRole", "rack-1")).unwrap();
+    let role: Role = named("ns", "group", scoped);
     for (annotations, n_taken) in [(json!({}), 0), (json!({ NETWORK_SCOPE: "" }), 1)] {
-        let old: Node = serde_json::from_value(json!({
-            "apiVersion": "dataplane.openstack.org/v1beta1", "kind": "OpenStackDataPlaneNode",
-            "metadata": {
-                "name": "old", "namespace": "ns", "creationTimestamp": OLD,
-                "annotations": annotations,
-            },
+        let old = json!({
+            "metadata": { "creationTimestamp": OLD, "annotations": annotations },
             "spec": { "role": "group", "ansibleHost": "192.0.2.1" },
-        }))
-        .unwrap();
-        let taken = other("192.0.2.1").taken(&[Claim::of_node(&old, Some(&role))]);
+        });
+        let old = Claim::of_node(&named("ns", "old", old), Some(&role));
+        let taken = other("192.0.2.1").taken(&[old]);
         assert_eq!(taken.len(), n_taken, "{annotations}");
     }
 }

@@ -6,22 +6,12 @@ use std::collections::BTreeMap;
 use api::dataplane::{Node, Role, Service};
 use operator_core::hash;
 use operator_core::keyed::texts;
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use testkit::objects::new;
 
 use super::{Inputs, hash as hash_of, of_host, of_service, run_hash};
 use crate::host::effective_spec::EffectiveSpec;
 use crate::host::vars::Objects;
-
-fn object<K: DeserializeOwned>(kind: &str, name: &str, spec: &Value) -> K {
-    serde_json::from_value(json!({
-        "apiVersion": "dataplane.openstack.org/v1beta1",
-        "kind": kind,
-        "metadata": { "name": name, "namespace": "openstack" },
-        "spec": spec,
-    }))
-    .unwrap()
-}
 
 /// A role with every input field that the previous release had.
 fn role() -> Value {
@@ -58,8 +48,8 @@ fn role() -> Value {
 }
 
 fn inputs(role: &Value, node: &Value, instance: Option<&str>) -> (EffectiveSpec, Inputs) {
-    let role: Role = object("OpenStackDataPlaneRole", "compute", role);
-    let node: Node = object("OpenStackDataPlaneNode", "n0", node);
+    let role: Role = new("openstack", "compute", role);
+    let node: Node = new("openstack", "n0", node);
     let host = EffectiveSpec::of(None, Some(&role), &node, &Objects::new());
     let inputs = of_host(&host, instance);
     (host, inputs)
@@ -67,7 +57,7 @@ fn inputs(role: &Value, node: &Value, instance: Option<&str>) -> (EffectiveSpec,
 
 /// Returns the first characters of the hash of a service, and of all of its inputs by name.
 fn golden(host: &Inputs, service: &Value) -> [String; 2] {
-    let service: Service = object("OpenStackDataPlaneService", "a", service);
+    let service: Service = new("openstack", "a", service);
     let keys = BTreeMap::from([("key", "digest")]);
     let sources = BTreeMap::from([("ConfigMap x".to_owned(), hash::short(&keys).into())]);
     let of_service = of_service(&service, "a", &sources);

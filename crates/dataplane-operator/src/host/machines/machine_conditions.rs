@@ -1,6 +1,7 @@
 //! Conditions on machines: on one machine, and on all that an owner requests.
 
-use api::conditions::{ConditionDraft, Reason, Severity, shortened, truncated};
+use api::conditions::{ConditionDraft, Severity, shortened, truncated};
+use api::dataplane::condition_types::BAREMETAL_READY;
 use api::problem::Problem;
 use baremetal::status::TEXT;
 use operator_core::plan::Target;
@@ -58,13 +59,10 @@ fn followed(
     reasons::machines::PROVISIONING.condition(type_, format!("{state} {set} follows it."))
 }
 
-/// Reports the machine of a host that is being deleted and waits for nothing else.
-pub fn leaving(
-    type_: &str,
-    reason: &Reason,
-    owner: &Target,
-    provisioning: &ProvisioningState,
-) -> ConditionDraft {
+/// Reports the machine of a node that is being deleted and waits for nothing else.
+pub fn leaving(owner: &Target, provisioning: &ProvisioningState) -> ConditionDraft {
+    let giving_back =
+        |text: String| reasons::machines::GIVING_BACK.condition(BAREMETAL_READY, text);
     let record = &provisioning.record;
     let machine = record.machine.as_deref().unwrap_or("none any more");
     let set = format!("OpenStackBaremetalSet {}", owner.name);
@@ -76,9 +74,9 @@ pub fn leaving(
     match &provisioning.error {
         Some(error) => {
             let text = format!("{text} {set} says of it: {}", truncated(error, TEXT));
-            reason.condition(type_, text).with_severity(Severity::Warning)
+            giving_back(text).with_severity(Severity::Warning)
         }
-        None => reason.condition(type_, text),
+        None => giving_back(text),
     }
 }
 

@@ -107,7 +107,6 @@ impl ProvisioningState {
         let since = recorded.filter(is_same).map_or_else(changed, |it| it.since.clone());
         let was_reachable = !is_new && recorded.is_some_and(|it| it.reachable);
         let reachable = is_installed && known.answers || was_reachable;
-        let is_replaced = is_new && before.is_some();
         let mut record = HostMachine {
             host: Some(host.to_owned()),
             node: known.node.map(str::to_owned),
@@ -117,7 +116,6 @@ impl ProvisioningState {
             installation: installation.or(before),
             installed: recorded.and_then(|it| it.installed.clone()),
             adopted,
-            replaced: is_replaced || recorded.is_some_and(|it| it.replaced),
             reachable,
             ready: false,
             former_key: recorded.and_then(|it| it.former_key.clone()),

@@ -13,7 +13,7 @@ use kube::ResourceExt;
 use operator_core::applied::{APPLIED, contains_desired};
 use operator_core::finalizers::{has_finalizer, is_terminating};
 use operator_core::hash;
-use operator_core::plan::{Kind, Plan, Step, Target, Write};
+use operator_core::plan::{Kind, Plan, Step, Target};
 use serde_json::json;
 
 use crate::host::machines::machine_names::MachineNames;
@@ -114,20 +114,10 @@ impl<'a> MachineRequest<'a> {
         if is_used {
             metadata["finalizers"] = json!([IN_USE]);
         }
-        if let Some(uid) = &uid {
-            metadata["uid"] = json!(uid);
-        }
-        // Force ownership of fields only for the observed set, not for another one that was created
-        // under its name meanwhile.
-        let force = uid.is_some();
         let fields = json!({ "metadata": metadata, "spec": spec });
         let because = "what is asked of the machines differs from what the set says";
         let target = Target { kind: Kind::of::<BaremetalSet>(), uid, ..self.owner.clone() };
-        let mut step = Step::apply(target, fields, because);
-        if let Write::Apply { force: forced, .. } = &mut step.write {
-            *forced = force;
-        }
-        Some(step)
+        Some(Step::apply_observed(target, fields, because))
     }
 
     /// Returns the fault that keeps the set from being created or used; `None` if there is none.

@@ -7,17 +7,47 @@ use std::sync::Arc;
 
 use api::ansibleee::AnsibleEe;
 use api::baremetal::BaremetalSet;
+use api::conditions::Severity;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
+use operator_core::plan::{Kind, Step, Write};
 use serde_json::{Value, json};
+use testkit::told::{fault, stated};
 
 use crate::host::machines::Seen;
 use crate::host::machines::set::IN_USE;
 
+/// Each host with its address.
+pub(crate) const HOSTS: [(&str, &str); 2] = [("n0", "192.0.2.10"), ("n1", "192.0.2.11")];
+
 impl Seen {
+    /// Makes a write, if it is one to the set, and returns its verb.
+    pub fn take(&mut self, step: &Step, now: Timestamp) -> Option<&'static str> {
+        if step.target.kind != Kind::of::<BaremetalSet>() {
+            return None;
+        }
+        Some(match &step.write {
+            Write::Apply { object, .. } => {
+                self.applied(object);
+                "apply"
+            }
+            Write::Delete { .. } => {
+                self.deleted(now);
+                "delete"
+            }
+            Write::RemoveFinalizer { rest, .. } => {
+                self.released(rest);
+                "release"
+            }
+            other @ (Write::Create { .. } | Write::Status { .. } | Write::AddFinalizer { .. }) => {
+                panic!("{other:?}")
+            }
+        })
+    }
+
     /// Applies the set, as its only writer.
-    pub fn applied(&mut self, object: &Value) {
+    fn applied(&mut self, object: &Value) {
         assert!(object["metadata"]["ownerReferences"].is_null());
         let before = self.set.take();
         let generation = before.as_ref().and_then(|it| it.metadata.generation).unwrap_or(0);
@@ -69,19 +99,15 @@ impl Seen {
     }
 
     /// Sets a condition that does not hold, and removes all others.
-    pub fn complain(&mut self, type_: &str, severity: &str, message: &str) {
-        let condition = json!({ "type": type_, "status": "False", "severity": severity,
-            "reason": "R", "message": message, "lastTransitionTime": "2026-01-01T00:00:00Z" });
+    pub fn complain(&mut self, type_: &str, severity: Severity, message: &str) {
         let status = self.set_mut().status.get_or_insert_default();
-        status.conditions = vec![serde_json::from_value(condition).unwrap()];
+        status.conditions = vec![fault(type_, severity, "R", message)];
     }
 
     /// Adds a condition that holds.
     pub fn hold(&mut self, type_: &str) {
-        let condition = json!({ "type": type_, "status": "True", "reason": "R", "message": "",
-            "lastTransitionTime": "2026-01-01T00:00:00Z" });
         let status = self.set_mut().status.get_or_insert_default();
-        status.conditions.push(serde_json::from_value(condition).unwrap());
+        status.conditions.push(stated(type_, "True", "R", ""));
     }
 
     /// Gives back the machines that are no longer requested. A set that is being deleted gives back
@@ -96,6 +122,14 @@ impl Seen {
         status.baremetal_hosts.retain(|it, _| asked.contains_key(it));
         if is_gone {
             self.set = None;
+        }
+    }
+
+    /// Both machines run, and their ssh servers answer.
+    pub fn run(&mut self) {
+        for (host, address) in HOSTS {
+            self.say_state(host, "active");
+            self.answer(address);
         }
     }
 
@@ -128,6 +162,14 @@ pub(crate) fn end_look(
     });
     Arc::make_mut(open).status = Some(serde_json::from_value(status).unwrap());
     true
+}
+
+/// Ends all open looks, which find no guests, and returns whether there were any.
+pub(crate) fn end_looks(looks: &mut [Arc<AnsibleEe>], now: Timestamp) -> bool {
+    let mut end = || end_look(looks, ("Ok", ""), now);
+    let were_any = end();
+    while end() {}
+    were_any
 }
 
 /// The operator of a set. It deploys requested machines and takes back others, one state per step.

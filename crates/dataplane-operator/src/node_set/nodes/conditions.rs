@@ -5,10 +5,10 @@ use api::dataplane::condition_types::{BAREMETAL_READY, INPUT_READY, SETUP_READY,
 use api::dataplane::{HostState, Node};
 use api::problem::Problem;
 use kube::ResourceExt;
+use operator_core::host_key_checking;
 use operator_core::keyed::Digest;
 use operator_core::node_set_host::{Host, PREFIX, prefix};
 use operator_core::plan::Target;
-use operator_core::run_engine::host_key_checking;
 
 use crate::host::machines::machine_conditions;
 use crate::host::node_conditions::brought;

@@ -13,7 +13,7 @@ use operator_core::plan::{Step, Target};
 use serde_json::{Value, json};
 
 use crate::finalizers::{INVENTORY_FINALIZER, is_used};
-use crate::node_set::nodes::acceptance::{exists, missing, was_refused};
+use crate::node_set::node_acceptance::{exists, missing, was_refused};
 use crate::node_set::observed::Observed;
 use crate::node_set::resolve::Resolved;
 use crate::node_set::terminating::{has_machine, is_handed_over};

@@ -1,12 +1,11 @@
 //! Faults of a node set are reported with object, cause and next step.
 
-use api::conditions::Severity;
 use operator_core::run_engine::ssh_secret::KeyFault;
 
 use super::*;
+use crate::annotations::ACCEPT_SHARED;
 use crate::collection::RunnerImage;
 use crate::default_services::DefaultServices;
-use crate::host::conflicts::ACCEPT_SHARED;
 
 /// Returns the reason of `InputReady`, and whether there is an inventory.
 fn told(world: &mut World) -> (String, bool) {
@@ -24,12 +23,8 @@ fn edited(pointer: &str, value: Value) -> World {
 fn a_condition_of_another_operator_counts_for_nothing_and_stays() {
     let mut world = World::set_up();
     let before = world.condition("Ready");
-    let foreign = json!({
-        "type": "example.org/Service", "status": "False", "severity": "Error", "reason": "Broken",
-        "message": "x", "lastTransitionTime": "2026-01-01T00:00:00Z",
-    });
-    let status = Arc::make_mut(&mut world.seen.set).status.as_mut().unwrap();
-    status.conditions.push(serde_json::from_value(foreign).unwrap());
+    let foreign = fault("example.org/Service", Severity::Error, "Broken", "x");
+    Arc::make_mut(&mut world.seen.set).status.as_mut().unwrap().conditions.push(foreign);
     assert_eq!(world.settle(), [""; 0]);
     assert_eq!(world.condition("Ready"), before);
 }
@@ -72,8 +67,7 @@ fn what_is_wrong_with_the_spec_is_told_and_nothing_is_written_for_deployments() 
         world.seen.networks = Networks::NotServed;
         let (found, has_inventory) = told(&mut world);
         assert_eq!(found, reason, "{pointer}");
-        let text = world.message("InputReady");
-        assert!(text.contains(words), "{text}");
+        world.says("InputReady", &[words]);
         // Runs need the networks, and the inventory does not.
         let of_runs = reason == "NetworkAttachmentsNotServed";
         assert_eq!(has_inventory, of_runs, "{reason}");
@@ -87,7 +81,7 @@ fn an_inventory_that_no_object_holds_is_refused_with_the_way_out() {
     let text = "x".repeat(1_200_000);
     let mut world = edited("/nodeTemplate/ansible", json!({ "ansibleVars": { "large": text } }));
     assert_eq!(told(&mut world), ("InventoryTooLarge".to_owned(), false));
-    assert!(world.message("InputReady").contains("divide its nodes"));
+    world.says("InputReady", &["divide its nodes"]);
 }
 
 #[test]
@@ -119,10 +113,9 @@ fn an_object_of_a_service_that_is_missing_or_has_a_key_that_is_no_file_name_is_t
     let secret = SourceRef::secret(NAMESPACE, "web-secret");
     world.seen.sources.get_mut(&secret).unwrap().ssh_key_fault = Some(KeyFault::Passphrase);
     assert_eq!(of_services(&mut world), is("False", "DataSourceInvalid"));
-    let text = world.message("ServiceInputsReady");
     let words = "ssh-privatekey of Secret web-secret, named by OpenStackDataPlaneService web, has a \
                  passphrase";
-    assert!(text.contains(words), "{text}");
+    world.says("ServiceInputsReady", &[words]);
     world.seen.sources.get_mut(&secret).unwrap().ssh_key_fault = None;
     assert_eq!(of_services(&mut world), is("True", "ServiceInputsComplete"));
     world.seen.sources.remove(&map);
@@ -195,9 +188,8 @@ fn two_services_of_one_type_are_named_and_one_that_is_listed_twice_is_none_of_th
     world.seen.services.insert("own".into(), service("own", &own));
     world.edit("/services", json!(["install", "own", "install"]));
     assert_eq!(of_services(&mut world), is("False", "ServiceTypeTwice"));
-    let text = world.message("ServiceInputsReady");
     let words = "OpenStackDataPlaneServices install and own, listed in spec.services of";
-    assert!(text.contains(words) && text.contains("edpmServiceType install"), "{text}");
+    world.says("ServiceInputsReady", &[words, "edpmServiceType install"]);
     world.edit("/services", json!(["install", "install"]));
     assert_eq!(of_services(&mut world), is("True", "ServiceInputsComplete"));
     // A type is no name.
@@ -212,23 +204,20 @@ fn two_services_of_one_type_are_named_and_one_that_is_listed_twice_is_none_of_th
 #[test]
 fn a_host_that_an_older_object_has_is_refused_by_name_until_that_gives_it_up() {
     let mut world = World::new();
-    let mut other: NodeSet = object(
-        "OpenStackDataPlaneNodeSet",
-        "other",
-        &json!({
-            "nodeTemplate": { "ansibleSSHPrivateKeySecret": "key" },
-            "nodes": { "n1": {} },
-        }),
-    );
+    let template = json!({ "ansibleSSHPrivateKeySecret": "key" });
+    let spec = json!({ "nodeTemplate": template, "nodes": { "n1": {} } });
+    let mut other: NodeSet = object("other", &spec);
     world.seen.neighbours = vec![Claim::of_node_set(&other)];
     assert_eq!(world.settled("InputReady").1, "InputComplete", "of one age, the name decides");
     let old = serde_json::from_value(json!("2025-01-01T00:00:00Z")).unwrap();
     other.metadata.creation_timestamp = Some(old);
     world.seen.neighbours = vec![Claim::of_node_set(&other)];
     assert_eq!(world.settled("Ready"), is("False", "HostTaken"));
-    let text = world.message("InputReady");
-    assert!(text.contains("Host n1 of OpenStackDataPlaneNodeSet compute belongs to"), "{text}");
-    assert!(text.contains("OpenStackDataPlaneNodeSet other, which is older"), "{text}");
+    let words = [
+        "Host n1 of OpenStackDataPlaneNodeSet compute belongs to",
+        "OpenStackDataPlaneNodeSet other, which is older",
+    ];
+    world.says("InputReady", &words);
     world.seen.neighbours.clear();
     assert_eq!(world.settled("InputReady").1, "InputComplete");
 }

@@ -35,15 +35,11 @@ impl World {
             let Some(last) = status.deployment.clone() else { continue };
             let seen = json!({ "deployment": last.uid, "attempt": last.attempt });
             self.holder(name, json!({ "name": "example.org", "seen": seen }));
-            let condition = json!({
-                "type": TYPE, "status": if not_up.contains(&name) { "False" } else { "True" },
-                "reason": "Down", "message": "It is down.",
-                "lastTransitionTime": "2026-01-01T00:00:00Z",
-            });
+            let is_up = if not_up.contains(&name) { "False" } else { "True" };
             self.with_node(name, |it| {
                 let conditions = &mut it.status.as_mut().unwrap().conditions;
                 conditions.retain(|it| it.type_ != TYPE);
-                conditions.push(serde_json::from_value(condition).unwrap());
+                conditions.push(stated(TYPE, is_up, "Down", "It is down."));
             });
         }
         self
@@ -104,7 +100,7 @@ fn what_is_said_from_before_the_last_deployment_does_not_count() {
     assert_eq!(world.condition("Ready"), is("Unknown", "GateAwaited"), "not even for one pass");
     world.settle();
     let text = "what OpenStackDataPlaneNode n0, n1 says is from before the last deployment";
-    assert!(world.message("Ready").contains(text), "{}", world.message("Ready"));
+    world.says("Ready", &[text]);
     world.reported(&[]).settle();
     assert_eq!(world.condition("Ready"), is("True", "Ready"));
     world.seen.deployments.clear();
@@ -140,12 +136,8 @@ fn awaiting(n1: (&str, usize, &str)) -> World {
     let mut world = gated();
     world.deploy("d", &json!({}), &[("n0", 2, "Succeeded"), n1]);
     let deployment = Arc::make_mut(&mut world.seen.deployments[0]);
-    let awaits = json!([{
-        "type": "ReadinessGatesReady", "status": "Unknown", "reason": "GateAwaited",
-        "lastTransitionTime": "2026-01-01T00:00:00Z",
-    }]);
     let status = deployment.status.as_mut().unwrap();
-    status.conditions = serde_json::from_value(awaits).unwrap();
+    status.conditions = vec![stated("ReadinessGatesReady", "Unknown", "GateAwaited", "")];
     status.node_set_hashes.insert(SET.into(), "h".into());
     world.settle();
     world

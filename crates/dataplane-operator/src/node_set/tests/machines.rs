@@ -34,10 +34,7 @@ impl World {
     pub(super) fn provisioned() -> Self {
         let mut world = Self::bare_metal();
         world.settle();
-        for (host, address) in [("n0", "192.0.2.10"), ("n1", "192.0.2.11")] {
-            world.seen.machines.say_state(host, "active");
-            world.seen.machines.answer(address);
-        }
+        world.seen.machines.run();
         world.settle();
         world
     }
@@ -102,7 +99,7 @@ fn a_machine_that_took_anothers_place_has_nothing_deployed_and_a_key_of_its_own(
     world.settle();
     assert_eq!(world.states(), [HostState::Deployed, HostState::Undeployed]);
     assert_eq!(world.condition("DeploymentReady"), is("False", "NotDeployed"));
-    assert!(world.message("UpToDate").contains("machine n1"), "{}", world.message("UpToDate"));
+    world.says("UpToDate", &["machine n1"]);
     assert_eq!(world.node("n1").host_key, None);
     assert_eq!(world.machine("n1").former_key.as_ref(), Some(&print));
 }
@@ -189,7 +186,7 @@ fn a_deleted_node_set_gives_its_machines_back_before_it_goes() {
     ];
     assert_eq!(world.settle(), expected);
     assert_eq!(world.condition("SetupReady"), is("False", "DeletionWaits"));
-    assert!(world.message("SetupReady").contains("OpenStackBaremetalSet compute has given back"));
+    world.says("SetupReady", &["OpenStackBaremetalSet compute has given back"]);
     world.seen.machines.give_back();
     assert_eq!(world.settle().last().unwrap(), "release NodeSet compute");
     assert!(world.seen.inventory.is_none());
@@ -255,7 +252,7 @@ fn a_set_that_somebody_deletes_gives_nothing_back_while_the_node_set_has_hosts()
     let mut world = World::provisioned();
     world.seen.machines.deleted(world.now);
     assert!(!world.settle().iter().any(|it| it.contains("Baremetal")));
-    assert!(world.message(READY).contains("is to be deleted, which cannot be undone"));
+    world.says(READY, &["is to be deleted, which cannot be undone"]);
     world.edit("/nodes", json!({}));
     assert!(world.settle().contains(&"release OpenStackBaremetalSet compute".to_owned()));
 }
@@ -303,13 +300,12 @@ fn a_host_that_is_called_differently_keeps_its_machine_and_says_so() {
     let writes = world.edit("/nodes/n0/hostName", json!("n00.example.org")).settle();
     assert!(!writes.iter().any(|it| it.contains("Baremetal")), "{writes:?}");
     assert_eq!(world.seen.machines.set_mut().spec, before);
-    let told = world.message("InputReady");
-    for part in
-        ["Node n0 of OpenStackDataPlaneNodeSet compute is called n00 now", "asked for as n0,"]
-    {
-        assert!(told.contains(part), "{told}");
-    }
-    assert!(told.contains("Set spec.nodes[n0].hostName to n0.example.org again"), "{told}");
+    let words = [
+        "Node n0 of OpenStackDataPlaneNodeSet compute is called n00 now",
+        "asked for as n0,",
+        "Set spec.nodes[n0].hostName to n0.example.org again",
+    ];
+    world.says("InputReady", &words);
     world.holds([("InputReady", "False", "HostNameChanged"), (READY, "False", "HostNameChanged")]);
     assert_eq!(world.condition("SetupReady").0, "False");
     // It is not ready for deployments, under either name.
@@ -346,10 +342,9 @@ fn a_host_that_gets_the_name_of_anothers_machine_takes_nothing() {
     let newcomer = json!({ "hostName": "n1.example.org",
         "ansible": { "ansibleHost": "192.0.2.12" } });
     world.edit("/nodes/a", newcomer).settle();
-    let told = world.message("InputReady");
     let expected = "Node a of OpenStackDataPlaneNodeSet compute has the host name n1, by which the \
                     machine of node n1 is known: correct spec.nodes[a].hostName.";
-    assert!(told.contains(expected), "{told}");
+    world.says("InputReady", &[expected]);
     assert_eq!(world.machine("n1").node.as_deref(), Some("n1"));
     assert!(!world.machine("n1").ready);
     assert_eq!(world.seen.machines.set_mut().spec, before);

@@ -6,6 +6,7 @@ use api::dataplane::{Disruption, HostVars, NodeDeployment};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use operator_core::finalizers::is_terminating;
 use operator_core::rejected_write::RejectedWrite;
+use testkit::set_nodes::merged;
 
 use super::*;
 use crate::reasons;
@@ -108,7 +109,7 @@ impl World {
 
     /// Another object has a node of that name.
     fn occupy(&mut self, name: &str) {
-        let node = object::<Node>("OpenStackDataPlaneNode", name, &json!({ "role": "r" }));
+        let node = object::<Node>(name, &json!({ "role": "r" }));
         self.seen.nodes.foreign.insert(name.into(), Arc::new(node));
     }
 
@@ -117,18 +118,6 @@ impl World {
         Arc::make_mut(&mut self.seen.set).metadata.deletion_timestamp = Some(Time(self.now));
         self
     }
-}
-
-/// Returns a status of ours beside what others have written into the old one.
-pub(super) fn merged(mut ours: NodeStatus, old: Option<NodeStatus>) -> NodeStatus {
-    let Some(old) = old else { return ours };
-    ours.conditions.extend(old.conditions.into_iter().filter(|it| it.type_.contains('/')));
-    ours.host_vars = old.host_vars;
-    let holders = old.disruption.map(|it| it.holders).unwrap_or_default();
-    if !holders.is_empty() {
-        ours.disruption.get_or_insert_default().holders = holders;
-    }
-    ours
 }
 
 /// The API server's answer to the creation of a node.
@@ -367,7 +356,7 @@ fn a_node_set_with_too_many_hosts_makes_no_nodes() {
     let mut world = wide(501);
     assert_eq!(world.settle_nodes(), [""; 0]);
     assert_eq!(world.condition("InputReady"), is("False", "TooManyHosts"));
-    assert!(world.message("InputReady").contains("several node sets"));
+    world.says("InputReady", &["several node sets"]);
     assert!(world.seen.inventory.is_none());
 }
 
@@ -459,7 +448,7 @@ fn an_entry_that_is_back_takes_the_mark_back_and_its_host_is_to_be_deployed_agai
     assert!(hash.is_some());
     assert_eq!(world.states(), [HostState::Deployed, HostState::Undeployed]);
     assert_eq!(world.condition("DeploymentReady"), is("False", "NotDeployed"));
-    assert!(world.message("DeploymentReady").contains("taken out of the node set and put back"));
+    world.says("DeploymentReady", &["taken out of the node set and put back"]);
     world.deployed("again").settle();
     assert_eq!(world.condition("Ready"), is("True", "Ready"));
 }
@@ -494,7 +483,7 @@ pub(super) fn other(address: &str) -> Arc<NodeSet> {
         "nodeTemplate": { "ansibleSSHPrivateKeySecret": "key" },
         "nodes": { "n1": { "ansible": { "ansibleHost": address } } },
     });
-    Arc::new(object("OpenStackDataPlaneNodeSet", "other", &spec))
+    Arc::new(object("other", &spec))
 }
 
 #[test]
@@ -575,7 +564,7 @@ fn the_nodes_of_a_node_set_go_before_it_and_not_before_its_deployments() {
         assert_eq!(writes, expected, "{finalizer:?}");
         assert_eq!(world.seen.nodes.all().count(), 1, "others hold n0");
         assert_eq!(world.condition("SetupReady"), is("False", "DeletionWaits"));
-        assert!(world.message("SetupReady").contains("OpenStackDataPlaneNode n0"));
+        world.says("SetupReady", &["OpenStackDataPlaneNode n0"]);
         assert!(world.seen.inventory.is_some());
         // The garbage collector takes its finalizer off when it is through.
         let set = Arc::make_mut(&mut world.seen.set);

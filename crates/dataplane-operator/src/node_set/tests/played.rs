@@ -3,8 +3,8 @@
 use api::dataplane::{DeploymentNodeSet, DisruptionTarget, NodeDeployment, RunState, ServiceRun};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use operator_core::node_set_host::prefix;
+use testkit::set_nodes::merged;
 
-use super::nodes::merged;
 use super::*;
 use crate::host::node_conditions::with_deployment;
 use crate::host::node_state::hash_of;
@@ -27,7 +27,7 @@ impl World {
             None => json!(self.seen.set.spec.services),
         };
         let names: Vec<&str> = hosts.iter().map(|it| it.0).collect();
-        let mut deployment: Deployment = object("OpenStackDataPlaneDeployment", name, &full);
+        let mut deployment: Deployment = object(name, &full);
         let status = json!({ "nodeSets": { SET: {
             "uid": self.seen.set.uid(), "since": Time(self.now), "services": services,
             "configHash": self.hash(), "hosts": names,
@@ -69,12 +69,8 @@ impl World {
         status.secret_hashes.insert("web-secret".into(), sources[1].into());
         status.deployed = is_good.then_some(true);
         if !is_good {
-            let failed = json!([{
-                "type": "DeploymentReady", "status": "False", "severity": "Error",
-                "reason": "BackoffLimitExceeded", "message": "x",
-                "lastTransitionTime": "2026-01-01T00:00:00Z",
-            }]);
-            status.conditions = serde_json::from_value(failed).unwrap();
+            let failed = fault("DeploymentReady", Severity::Error, "BackoffLimitExceeded", "x");
+            status.conditions = vec![failed];
         }
         let part = deployment.part_of(&self.seen.set).unwrap().clone();
         let hash = is_good.then(|| (SET.to_owned(), part.config_hash.clone()));

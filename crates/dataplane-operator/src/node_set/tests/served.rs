@@ -1,26 +1,15 @@
 //! Addresses, names and certificates, from the first request to the inventory and the runs.
 
 use api::cert_manager::Certificate;
-use api::infra::{DnsData, DnsMasq, IpSet, NetConfig};
+use api::infra::{DnsData, IpSet};
 use operator_core::node_set_host::{Host, canonical_host_name, hosts};
-use operator_core::rejected_write::RejectedWrite;
+use testkit::objects::named;
+use testkit::passes::refused;
 
 use super::*;
 use crate::node_set::certificate_bundles::CertificateBundle;
 use crate::node_set::certificate_bundles::MADE_FROM;
 use crate::reasons;
-
-/// Returns an external operator's object of the namespace.
-fn other<K: DeserializeOwned>(version: &str, kind: &str, name: &str, body: &Value) -> K {
-    let mut object = body.clone();
-    object["apiVersion"] = json!(version);
-    object["kind"] = json!(kind);
-    object["metadata"]["name"] = json!(name);
-    object["metadata"]["namespace"] = json!(NAMESPACE);
-    serde_json::from_value(object).unwrap()
-}
-
-const NETWORK: &str = "network.openstack.org/v1beta1";
 
 fn ready() -> Value {
     json!([{ "type": "Ready", "status": "True" }])
@@ -43,9 +32,8 @@ impl World {
         }));
         let networks = json!([{ "name": "ctlplane" }, { "name": "InternalApi",
             "serviceNetwork": "internal" }]);
-        let config: NetConfig =
-            other(NETWORK, "NetConfig", "netconfig", &json!({ "spec": { "networks": networks } }));
-        world.seen.infra.net_configs = vec![Arc::new(config)];
+        let config = json!({ "spec": { "networks": networks } });
+        world.seen.infra.net_configs = vec![Arc::new(named(NAMESPACE, "netconfig", config))];
         world.seen.infra.is_used = true;
         world.dns_server(true);
         world
@@ -58,8 +46,7 @@ impl World {
         });
         let spec = json!({ "dnsDataLabelSelectorValue": "dnsdata" });
         let body = json!({ "spec": spec, "status": status });
-        let server: DnsMasq = other(NETWORK, "DNSMasq", "dnsmasq", &body);
-        self.seen.infra.dns_masqs = vec![Arc::new(server)];
+        self.seen.infra.dns_masqs = vec![Arc::new(named(NAMESPACE, "dnsmasq", body))];
         self
     }
 
@@ -159,7 +146,7 @@ impl World {
         world.seen.services = services.into();
         let metadata = json!({ "labels": { "osp-rootca-issuer-internal": "" } });
         let body = json!({ "metadata": metadata, "spec": {} });
-        let issuer = other("cert-manager.io/v1", "Issuer", "internal", &body);
+        let issuer = named(NAMESPACE, "internal", body);
         world.seen.issued.is_served = true;
         world.seen.issued.issuers = vec![Arc::new(issuer)];
         world
@@ -193,6 +180,18 @@ impl World {
 
     pub(super) fn status(&self) -> Value {
         serde_json::to_value(self.seen.set.status.as_ref().unwrap()).unwrap()
+    }
+
+    /// The API server rejects the first write of a plan, of which the node set's status tells.
+    fn refuse(&mut self, plan: &Plan) {
+        let steps = refused(
+            plan,
+            |_| true,
+            &reasons::FORBIDDEN,
+            |it| recorded(decide::decide(&self.seen, Some(it), self.now).only_statuses()),
+        );
+        let [step] = &steps[..] else { panic!("{steps:?}") };
+        self.take(step);
     }
 
     fn host(&self, name: &str) -> Value {
@@ -384,7 +383,7 @@ fn kinds_that_are_missing_are_looked_for_again() {
     let pause = world.pass().requeue_after;
     world.seen.infra.is_missed = true;
     world.settle();
-    assert!(world.message("NodeSetIPReservationReady").contains("ansibleHost"));
+    world.says("NodeSetIPReservationReady", &["ansibleHost"]);
     assert!(world.pass().requeue_after < pause);
 }
 
@@ -463,11 +462,7 @@ fn a_refused_write_does_not_tell_of_an_inventory_that_may_not_be_written() {
     world.edit("/nodeTemplate/ansible", json!({ "ansibleVars": { "x": 1 } }));
     world.bring("extra");
     let plan = recorded(decide::decide(&world.seen, None, world.now));
-    let refusal = RejectedWrite::of(&plan.independent[0], &reasons::FORBIDDEN, "exceeded quota: q");
-    let telling = recorded(decide::decide(&world.seen, Some(&refusal), world.now).only_statuses());
-    let [step] = &telling.steps[..] else { panic!("{:?}", telling.steps) };
-    let Write::Status { status, .. } = &step.write else { panic!("{step:?}") };
-    world.take_status(status);
+    world.refuse(&plan);
     assert_eq!(world.status()["configHash"], before);
     assert_eq!(world.condition("SetupReady").0, "False");
     assert_eq!(world.condition("WritesAccepted"), is("False", "Forbidden"));
@@ -489,7 +484,7 @@ impl World {
     fn bring(&mut self, name: &str) {
         let spec = json!({ "playbook": "a.b.c", "tlsCerts": { "own": {
             "contents": ["dnsnames"], "issuer": "osp-rootca-issuer-internal" } } });
-        let service = object("OpenStackDataPlaneService", name, &spec);
+        let service = object(name, &spec);
         self.seen.brought.insert(name.into(), Arc::new(service));
     }
 }
@@ -505,12 +500,8 @@ fn a_renewed_certificate_is_named_and_nothing_is_asked_anew() {
     deployment["status"]["secretHashes"][bundle] = json!(used.text());
     world.seen.deployments[0] = Arc::new(serde_json::from_value(deployment).unwrap());
     world.settle();
-    assert_eq!(
-        world.condition("UpToDate"),
-        is("True", "UpToDate"),
-        "{}",
-        world.message("UpToDate")
-    );
+    let told = world.message("UpToDate");
+    assert_eq!(world.condition("UpToDate"), is("True", "UpToDate"), "{told}");
     assert_eq!(world.issue("2").settle()[0], "apply Secret compute-web-default-certs-0");
     assert_eq!(world.condition("UpToDate"), is("False", "InputsChanged"));
     world.says("UpToDate", &["Secret compute-web-default-certs-0 of service install"]);
@@ -544,7 +535,7 @@ fn tls_without_cert_manager_is_told_and_waited_for_where_it_is_asked_for() {
     let mut world = World::certified();
     (world.seen.issued, world.seen.bundles) = Default::default();
     assert_eq!(world.settled("NodeSetCertificatesReady"), is("True", "NotEnabled"));
-    assert!(world.message("NodeSetCertificatesReady").contains("no cert-manager"));
+    world.says("NodeSetCertificatesReady", &["no cert-manager"]);
     assert_eq!(world.condition("SetupReady").0, "True");
     world.edit("/tlsEnabled", json!(true)).settle();
     assert_eq!(world.condition("NodeSetCertificatesReady"), is("False", "CertManagerNotFound"));
@@ -597,14 +588,9 @@ fn what_is_refused_for_one_host_is_told_and_keeps_no_other_from_being_asked_for(
     let mut world = World::on_networks();
     let plan = recorded(decide::decide(&world.seen, None, world.now));
     assert_eq!(plan.independent.len(), 2, "they do not depend on each other");
-    let refusal = RejectedWrite::of(&plan.independent[0], &reasons::FORBIDDEN, "exceeded quota: q");
-    let telling = recorded(decide::decide(&world.seen, Some(&refusal), world.now).only_statuses());
-    assert_eq!(telling.independent, []);
-    let [step] = &telling.steps[..] else { panic!("{:?}", telling.steps) };
-    let Write::Status { status, .. } = &step.write else { panic!("{step:?}") };
-    world.take_status(status);
+    world.refuse(&plan);
     assert_eq!(world.condition("WritesAccepted"), is("False", "Forbidden"));
-    assert!(world.message("WritesAccepted").contains("IPSet n0"));
+    world.says("WritesAccepted", &["IPSet n0"]);
     assert_eq!(world.settled("Ready"), is("False", "Reserving"), "it was taken after all");
 }
 

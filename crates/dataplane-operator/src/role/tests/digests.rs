@@ -69,8 +69,7 @@ fn world(keys: &Keys) -> World {
     let mut world = World::new();
     let service = Arc::make_mut(world.seen.services.get_mut("run-os").unwrap());
     service.spec.secrets = vec!["files".into()];
-    let role = Arc::make_mut(world.seen.role.as_mut().unwrap());
-    let template = role.spec.node_template.as_mut().unwrap();
+    let template = world.template();
     let from = json!([{ "secretRef": { "name": "vars" } }]);
     template.ansible_vars_from = serde_json::from_value(from).unwrap();
     world.read(keys, VALUE);

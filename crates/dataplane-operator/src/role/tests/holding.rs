@@ -11,7 +11,7 @@ const OTHER: &str = "example.org/other";
 impl World {
     pub(super) fn change(&mut self, kind: &str, name: &str, change: impl FnOnce(&mut ObjectMeta)) {
         if kind == "DataPlaneRole" {
-            return change(Arc::make_mut(self.seen.role.as_mut().unwrap()).meta_mut());
+            return change(self.role().meta_mut());
         }
         let node = self.seen.nodes.iter_mut().find(|it| it.name_any() == name).unwrap();
         change(Arc::make_mut(node).meta_mut());
@@ -64,7 +64,7 @@ fn a_node_without_an_inventory_is_not_held() {
     let mut world = World::new();
     world.seen.nodes.pop();
     world.seen.nodes = vec![node("n0", "")];
-    let node = Arc::make_mut(&mut world.seen.nodes[0]);
+    let node = world.node(0);
     (node.spec.host_name, node.spec.ansible_host) = (None, None);
     node.metadata.finalizers = None;
     let writes = world.settle();

@@ -5,7 +5,8 @@ use operator_core::run_engine::host_key::{ACCEPT, HostKey};
 use operator_core::run_engine::ssh_secret::KNOWN_HOSTS;
 
 use super::*;
-use crate::host::conflicts::{ACCEPT_SHARED, Claim};
+use crate::annotations::ACCEPT_SHARED;
+use crate::host::conflicts::Claim;
 
 const KEYS: [&str; 3] = [
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIWOnjFtgHBGBoLBE0E8K1SBXAJAwqFXKF1sTvZlPo8+",
@@ -194,17 +195,13 @@ fn a_changed_key_is_refused_and_told_until_the_human_accepts_it() {
     assert_eq!(world.condition(0, "Ready"), is("False", "HostKeyMismatch"));
     let command = "kubectl annotate --overwrite -n openstack openstackdataplanenode/n0 \
                    dataplane.openstack.org/accept-host-key=";
-    assert!(
-        world.message(0, "Ready").contains(&format!("{command}SHA256:…")),
-        "{}",
-        world.message(0, "Ready")
-    );
+    world.says(0, "Ready", &[&format!("{command}SHA256:…")]);
     // The next attempt scans the key to report its fingerprint; it trusts only the known one.
     world.wait().settle();
     assert_eq!(world.asked(), [only("n0", 0)]);
     world.tell(&[("n0", 2)], &[("n0", "HostKeyMismatch")]).settle();
     let with_fingerprint = format!("{command}{}", fingerprint(2));
-    assert!(world.message(0, "Ready").contains(&with_fingerprint), "{}", world.message(0, "Ready"));
+    world.says(0, "Ready", &[&with_fingerprint]);
     assert_eq!(world.host_key(0), Some(KEYS[0]));
     assert_eq!(world.settle(), [""; 0]);
     // Once accepted, the host is retried at once.
@@ -240,7 +237,7 @@ fn another_key_than_the_accepted_one_replaces_nothing_and_is_not_tried_without_e
     assert_eq!(world.host_key(0), Some(KEYS[0]));
     let line = format!("192.0.2.10 {}\n", KEYS[0]);
     assert_eq!(world.data("dataplanenode-n0")["known_hosts"], line);
-    assert!(world.message(0, "Ready").contains(&fingerprint(2)), "{}", world.message(0, "Ready"));
+    world.says(0, "Ready", &[&fingerprint(2)]);
     assert_eq!(world.settle(), [""; 0], "the pause holds");
 }
 
@@ -325,7 +322,7 @@ fn keys_of_another_address_or_of_an_earlier_node_are_not_taken() {
     ];
     for change in changes {
         let mut world = learned.clone();
-        let node = Arc::make_mut(&mut world.seen.nodes[0]);
+        let node = world.node(0);
         node.status = None;
         change(node);
         world.settle();
@@ -337,8 +334,7 @@ fn keys_of_another_address_or_of_an_earlier_node_are_not_taken() {
 #[test]
 fn a_host_whose_human_has_ssh_in_their_own_hands_is_not_asked() {
     let mut world = World::unknown();
-    let role = Arc::make_mut(world.seen.role.as_mut().unwrap());
-    let vars = &mut role.spec.node_template.as_mut().unwrap().ansible_vars;
+    let vars = &mut world.template().ansible_vars;
     vars.insert("ansible_ssh_common_args".into(), json!("-J jump.example.org"));
     world.settle();
     assert_eq!(world.asked(), [nothing("n0"), nothing("n1")]);
@@ -354,7 +350,7 @@ fn the_younger_of_two_hosts_with_one_key_waits_until_that_is_accepted_and_in_ser
     let mut world = World::unknown();
     let deploys = |world: &mut World, it: bool| {
         let strategy = serde_json::from_value(json!({ "deploy": it })).unwrap();
-        Arc::make_mut(&mut world.seen.nodes[1]).spec.deploy_strategy = Some(strategy);
+        world.node(1).spec.deploy_strategy = Some(strategy);
     };
     deploys(&mut world, false);
     world.settle();
@@ -368,14 +364,10 @@ fn the_younger_of_two_hosts_with_one_key_waits_until_that_is_accepted_and_in_ser
     assert_eq!(world.condition(1, "InputReady"), is("False", "HostKeyShared"));
     assert_eq!(world.condition(1, "HostKeyUnique"), is("False", "HostKeyShared"));
     assert!(!world.seen.runs.iter().any(|it| is_open(it)), "its second service waits");
-    let text = world.message(1, "InputReady");
     let print = fingerprint(0);
     let way = format!("openstackdataplanenode/n1 {ACCEPT_SHARED}={print}");
-    assert!(text.contains("host n0 of OpenStackDataPlaneNode n0") && text.contains(&way), "{text}");
-
-    Arc::make_mut(&mut world.seen.nodes[1])
-        .annotations_mut()
-        .insert(ACCEPT_SHARED.into(), format!("SHA256:x, {print}"));
+    world.says(1, "InputReady", &["host n0 of OpenStackDataPlaneNode n0", &way]);
+    world.node(1).annotations_mut().insert(ACCEPT_SHARED.into(), format!("SHA256:x, {print}"));
     world.deploy();
     assert_eq!(world.condition(1, "Ready"), is("True", "Ready"));
     assert_eq!(world.condition(1, "InputReady"), is("True", "InputComplete"));
@@ -383,7 +375,7 @@ fn the_younger_of_two_hosts_with_one_key_waits_until_that_is_accepted_and_in_ser
     assert!(find(&status.conditions, "HostKeyUnique").is_none());
 
     // As after an upgrade: the host is in service, and no key was accepted.
-    Arc::make_mut(&mut world.seen.nodes[1]).annotations_mut().clear();
+    world.node(1).annotations_mut().clear();
     host_edit(&mut world);
     look_around(&mut world);
     assert_eq!(world.settled(1, "UpToDate"), is("False", "InputsChanged"));
@@ -396,7 +388,7 @@ fn the_younger_of_two_hosts_with_one_key_waits_until_that_is_accepted_and_in_ser
 
 /// A change of the second host.
 fn host_edit(world: &mut World) {
-    let node = Arc::make_mut(&mut world.seen.nodes[1]);
+    let node = world.node(1);
     let own = node.spec.node.get_or_insert_default();
     own.ansible_vars.insert("changed".into(), json!("yes"));
 }
@@ -417,9 +409,7 @@ fn a_node_tells_that_a_variable_of_its_role_turns_the_check_of_host_keys_off() {
     };
     edit(&mut world, "-o StrictHostKeyChecking=no");
     assert_eq!(world.condition(0, "HostKeysChecked"), is("False", "HostKeyCheckingOff"));
-    assert!(
-        world.message(0, "HostKeysChecked").contains("have ansible_ssh_common_args: any machine")
-    );
+    world.says(0, "HostKeysChecked", &["have ansible_ssh_common_args: any machine"]);
     edit(&mut world, "-J bastion");
     assert!(!has(&world));
 }

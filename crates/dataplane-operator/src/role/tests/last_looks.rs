@@ -2,8 +2,8 @@
 
 use super::machines::OTHER;
 use super::*;
-use crate::host::last_look::SKIP_CLEANUP;
-use crate::host::machines::test_model::end_look;
+use crate::annotations::SKIP_CLEANUP;
+use crate::host::machines::test_model::{end_look, end_looks};
 
 const UNREACHABLE: &str = "Unreachable";
 
@@ -16,10 +16,7 @@ impl World {
 
     /// Ends all open looks, which find no guests; returns whether there were any.
     pub(super) fn end_looks(&mut self) -> bool {
-        let mut end = || end_look(&mut self.seen.looks, ("Ok", ""), self.now);
-        let were_any = end();
-        while end() {}
-        were_any
+        end_looks(&mut self.seen.looks, self.now)
     }
 
     /// Both machines are there, and the first node is being deleted; nobody else needs it.
@@ -44,11 +41,8 @@ impl World {
     fn power_off(&mut self) -> &mut Self {
         let status = self.seen.machines.set_mut().status.as_mut().unwrap();
         status.baremetal_hosts.get_mut("n0").unwrap().powered_off = true;
-        let answers = json!([{
-            "type": "OpenStackBaremetalSetProvServerReady", "status": "True", "reason": "Answering",
-            "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z",
-        }]);
-        status.conditions = serde_json::from_value(answers).unwrap();
+        let type_ = "OpenStackBaremetalSetProvServerReady";
+        status.conditions = vec![stated(type_, "True", "Answering", "")];
         self
     }
 }
@@ -81,10 +75,8 @@ fn guests_on_the_host_hold_its_machine_until_they_are_gone_even_if_the_host_is_o
     world.settle();
     for _ in 0..5 {
         assert_eq!(world.condition(0, "BaremetalReady"), is("False", "MachineHeld"));
-        let message = world.message(0, "BaremetalReady");
-        for part in ["host n0", "2 guests", "g1, g2", "Migrate or delete", SKIP_CLEANUP] {
-            assert!(message.contains(part), "{message}");
-        }
+        let words = ["host n0", "2 guests", "g1, g2", "Migrate or delete", SKIP_CLEANUP];
+        world.says(0, "BaremetalReady", &words);
         world.again(
             "Failed",
             "2 guests are on this host, so its machine is not given back: g1, g2.",
@@ -115,11 +107,7 @@ fn a_host_that_cannot_be_reached_keeps_its_machine_until_that_is_off() {
         assert!(world.is_kept());
     }
     assert_eq!(world.condition(0, "BaremetalReady"), is("False", "MachineHeld"));
-    let message = world.message(0, "BaremetalReady");
-    assert!(
-        message.contains("HostUnreachable") && message.contains("switch its machine off"),
-        "{message}"
-    );
+    world.says(0, "BaremetalReady", &["HostUnreachable", "switch its machine off"]);
     world.power_off();
     let status = world.seen.machines.set_mut().status.as_mut().unwrap();
     status.conditions.clear();
@@ -156,10 +144,7 @@ fn the_user_and_a_namespace_that_goes_let_a_machine_go_without_the_look() {
 #[test]
 fn a_machine_on_which_no_run_has_ever_succeeded_is_not_asked() {
     let mut world = World::bare().at_rest();
-    for (host, address) in [("n0", "192.0.2.10"), ("n1", "192.0.2.11")] {
-        world.seen.machines.say_state(host, "active");
-        world.seen.machines.answer(address);
-    }
+    world.seen.machines.run();
     world.settle();
     world.finish(&[("n0", UNREACHABLE), ("n1", UNREACHABLE)]).settle();
     world.remove("n0").settle();
@@ -175,22 +160,17 @@ fn guests_that_were_found_are_not_forgotten_when_a_later_look_fails_otherwise() 
     for _ in 0..3 {
         world.again("Failed", "");
         assert!(world.is_kept(), "their disks may be there");
-        let message = world.message(0, "BaremetalReady");
-        assert!(message.contains("GuestsOnHost") && message.contains("g1"), "{message}");
+        world.says(0, "BaremetalReady", &["GuestsOnHost", "g1"]);
     }
 }
 
 #[test]
 fn a_look_that_hangs_says_why_and_how_to_go_on() {
     let mut world = World::leaving();
-    let ready = json!([{
-        "type": "Ready", "status": "False", "severity": "Warning", "reason": "Unschedulable",
-        "message": "No worker has room.", "lastTransitionTime": "2026-01-01T00:00:00Z",
-    }]);
+    let ready = fault("Ready", Severity::Warning, "Unschedulable", "No worker has room.");
     let run = world.seen.looks.iter_mut().find(|it| is_open(it)).unwrap();
     let status = Arc::make_mut(run).status.get_or_insert_default();
-    status.conditions = serde_json::from_value(ready).unwrap();
+    status.conditions = vec![ready];
     assert_eq!(world.settled(0, "BaremetalReady"), is("False", "MachineHeld"));
-    let message = world.message(0, "BaremetalReady");
-    assert!(message.contains("No worker has room") && message.contains(SKIP_CLEANUP), "{message}");
+    world.says(0, "BaremetalReady", &["No worker has room", SKIP_CLEANUP]);
 }

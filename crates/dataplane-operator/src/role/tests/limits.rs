@@ -14,7 +14,7 @@ impl World {
     }
 
     fn set_limit(&mut self, limit: Option<&str>) {
-        self.role().spec.deploy_strategy.as_mut().unwrap().ansible_limit = limit.map(str::to_owned);
+        self.strategy().ansible_limit = limit.map(str::to_owned);
     }
 }
 
@@ -57,7 +57,7 @@ fn a_changed_input_of_a_deployed_host_outside_the_limit_leaves_it_ready() {
 fn a_partial_run_after_a_failed_one_does_not_make_the_host_ready() {
     let mut world = World::failed_on_n0();
     assert_eq!(world.condition(0, "Ready"), is("False", "TaskFailed"));
-    world.role().spec.deploy_strategy.as_mut().unwrap().ansible_tags = Some("x".into());
+    world.strategy().ansible_tags = Some("x".into());
     world.deploy();
     assert_eq!(world.condition(0, "Ready"), is("False", "PartialRun"));
     // The full inputs had succeeded on the other host.
@@ -68,7 +68,7 @@ fn a_partial_run_after_a_failed_one_does_not_make_the_host_ready() {
 fn going_back_after_a_failure_never_names_nothing_as_changed() {
     let mut world = World::failed_on_n0();
     world.set_deploy(false);
-    world.role().spec.node_template.as_mut().unwrap().ansible_vars.remove("greeting");
+    world.template().ansible_vars.remove("greeting");
     assert_eq!(world.settled(0, "UpToDate"), is("False", "InputsChanged"));
     let told = world.message(0, "UpToDate");
     assert!(told.starts_with("The inputs are those of the last deployment again"), "{told}");

@@ -61,7 +61,7 @@ fn a_host_that_is_called_differently_gives_back_the_machine_that_it_has() {
     world.look("Ok", "").settle();
     assert_eq!(world.seen.machines.hosts(), ["n1"]);
     assert_eq!(world.condition(0, "BaremetalReady").1, "GivingBack");
-    assert!(world.message(0, "BaremetalReady").contains("Machine m-n0"));
+    world.says(0, "BaremetalReady", &["Machine m-n0"]);
     world.seen.machines.give_back();
     world.settle();
     assert_eq!(world.seen.nodes.len(), 1);
@@ -75,7 +75,7 @@ fn a_name_can_be_corrected_until_a_machine_is_chosen_and_once_it_was_given_back(
     assert_eq!(world.seen.machines.hosts(), ["n00", "n1"]);
     // The request is withdrawn, and the set is gone.
     let mut world = World::provisioned();
-    Arc::make_mut(world.seen.role.as_mut().unwrap()).spec.pre_provisioned = true;
+    world.role().spec.pre_provisioned = true;
     world.settle();
     let host = |world: &World| {
         let status = world.seen.nodes[0].status.clone().unwrap();
@@ -98,7 +98,7 @@ fn a_second_node_of_the_same_host_name_takes_nothing_and_wipes_nothing() {
     world.add(thief).settle();
     let (thief, host) = (world.at("a"), world.at("n1"));
     assert_eq!(world.condition(thief, "BaremetalReady"), is("False", "HostTwice"));
-    assert!(world.message(thief, "BaremetalReady").contains("correct spec.hostName of a."));
+    world.says(thief, "BaremetalReady", &["correct spec.hostName of a."]);
     assert_eq!(world.condition(host, "BaremetalReady"), is("True", "Provisioned"));
     assert_eq!(world.entry("n1"), entry);
     world.remove("a").settle();
@@ -150,7 +150,7 @@ fn a_new_node_of_a_role_that_is_to_go_gets_no_machine_and_keeps_nothing() {
     world.deleted_role();
     world.add(latecomer("n2", "n2")).settle();
     assert_eq!(world.seen.machines.hosts(), ["n0", "n1"]);
-    assert!(world.role_message().contains("n0, n1. Delete"), "{}", world.role_message());
+    world.role_says(&["n0, n1. Delete"]);
     world.remove("n0").remove("n1").settle();
     assert!(world.end_looks());
     assert!(world.settle().contains(&"delete BaremetalSet compute".to_owned()));

@@ -26,7 +26,7 @@ impl World {
 
     fn asking(template: &Value) -> Self {
         let mut world = Self::new();
-        let role = Arc::make_mut(world.seen.role.as_mut().unwrap());
+        let role = world.role();
         role.spec.pre_provisioned = false;
         role.spec.baremetal_set_template = Some(serde_json::from_value(template.clone()).unwrap());
         world
@@ -36,10 +36,7 @@ impl World {
     pub(super) fn provisioned() -> Self {
         let mut world = Self::bare();
         world.settle();
-        for (host, address) in [("n0", "192.0.2.10"), ("n1", "192.0.2.11")] {
-            world.seen.machines.say_state(host, "active");
-            world.seen.machines.answer(address);
-        }
+        world.seen.machines.run();
         world.deploy();
         world
     }
@@ -111,12 +108,8 @@ fn services_begin_when_the_machine_is_there_and_ssh_answers() {
     assert_eq!(world.bare_reason(1), "Provisioning");
     let role = world.seen.role.clone().unwrap().status.clone().unwrap();
     assert_eq!(role.provisioned_nodes, Some(1));
-    let told = find(&role.conditions, "RoleBaremetalProvisionReady").unwrap();
-    assert!(
-        told.message.starts_with("1/2 hosts have their machines. n1: Machine"),
-        "{}",
-        told.message
-    );
+    let told = told::message(&role.conditions, "RoleBaremetalProvisionReady");
+    assert!(told.starts_with("1/2 hosts have their machines. n1: Machine"), "{told}");
 }
 
 #[test]
@@ -152,10 +145,8 @@ fn a_status_of_an_earlier_set_provisions_nobody() {
     assert_eq!(runs(&world.settle()), [""; 0]);
     let mut world = World::provisioned();
     world.node(0).annotations_mut().insert(REDEPLOY.into(), "1".into());
-    world
-        .seen
-        .machines
-        .say("n0", &json!({ "provisioningState": "active", "annotatedForDeletion": true }));
+    let fields = json!({ "provisioningState": "active", "annotatedForDeletion": true });
+    world.seen.machines.say("n0", &fields);
     assert_eq!(runs(&world.settle()), [""; 0]);
 }
 
@@ -183,8 +174,7 @@ fn another_installation_gets_its_services_and_is_known_by_its_own_key() {
     assert_eq!(status.host_key, None);
     let machine = status.machine.as_ref().unwrap();
     assert_eq!(machine.former_key.as_ref(), Some(&print));
-    assert!(machine.replaced);
-    assert!(world.message(0, "UpToDate").contains("machine"), "{}", world.message(0, "UpToDate"));
+    world.says(0, "UpToDate", &["machine"]);
     world.seen.machines.answer("192.0.2.10");
     assert_eq!(runs(&world.settle()), ["run install-os on n0"]);
     // The accepted key is the old machine's, so the run scans for any key.
@@ -200,20 +190,20 @@ fn what_is_wrong_with_a_machine_is_told_in_the_provisioners_words() {
     world.seen.machines.say("n0", &fields);
     let sum = "OpenStackBaremetalSetBmhProvisioningReady";
     // The summary names only the worst hosts, in words that may be another host's name.
-    world.seen.machines.complain(sum, "Error", "0/2 machines. Host x: machine n0 failed.");
+    world.seen.machines.complain(sum, Severity::Error, "0/2 machines. Host x: machine n0 failed.");
     assert_eq!(world.settled(0, "BaremetalReady"), is("False", "ProvisioningFailed"));
     assert_eq!(world.condition(0, "Reconciling").0, "True");
     fields["needsHuman"] = json!(true);
     world.seen.machines.say("n0", &fields);
     assert_eq!(world.settled(0, "BaremetalReady"), is("False", "ProvisioningFailed"));
-    let told = world.message(0, "BaremetalReady");
-    assert!(told.contains(error) && told.contains("deploy failed since"), "{told}");
+    world.says(0, "BaremetalReady", &[error, "deploy failed since"]);
     assert_eq!(world.condition(0, "Stalled"), is("True", "ProvisioningFailed"));
     // A failure of another machine is not reported on this node.
     assert_eq!(world.bare_reason(1), "Provisioning");
-    world.seen.machines.complain("InputReady", "Warning", "Secret s does not exist: make it.");
+    let words = "Secret s does not exist: make it.";
+    world.seen.machines.complain("InputReady", Severity::Warning, words);
     assert_eq!(world.settled(1, "BaremetalReady"), is("False", "ProvisioningFailed"));
-    assert!(world.message(1, "BaremetalReady").contains("InputReady: Secret s does not exist"));
+    world.says(1, "BaremetalReady", &["InputReady: Secret s does not exist"]);
     // When Ironic answers, each host reports the inputs that it is provisioned from.
     world.seen.machines.hold("OpenStackBaremetalSetProvServerReady");
     world.settle();
@@ -226,10 +216,11 @@ fn other_user_data_is_told_of_and_does_nothing() {
     let fields = json!({ "provisioningState": "active", "isCurrent": false });
     world.seen.machines.say("n0", &fields);
     // Its message names the first few.
-    world.seen.machines.complain("UpToDate", "Info", "Their config drives have changed: n1.");
+    let words = "Their config drives have changed: n1.";
+    world.seen.machines.complain("UpToDate", Severity::Info, words);
     assert_eq!(runs(&world.settle()), [""; 0]);
     assert_eq!(world.condition(0, "BaremetalReady"), is("True", "Provisioned"));
-    assert!(world.message(0, "BaremetalReady").contains("only when it is provisioned again"));
+    world.says(0, "BaremetalReady", &["only when it is provisioned again"]);
     assert!(!world.message(1, "BaremetalReady").contains("only when it is provisioned again"));
 }
 
@@ -238,7 +229,7 @@ fn a_template_that_no_set_can_have_is_told_and_asks_for_nothing() {
     let mut world = World::asking(&json!({ "ctlplaneInterface": "eth0", "iron": 1 }));
     assert!(!world.settle().iter().any(|it| it.contains("BaremetalSet") || it.starts_with("run")));
     assert_eq!(world.condition(0, "BaremetalReady"), is("False", "TemplateInvalid"));
-    assert!(world.message(0, "Ready").contains("it has no field iron."));
+    world.says(0, "Ready", &["it has no field iron."]);
     assert_eq!(world.role_reason("RoleBaremetalProvisionReady").unwrap(), "TemplateInvalid");
 }
 
@@ -249,7 +240,7 @@ fn a_set_of_others_is_left_alone() {
     world.seen.machines.say_state("n0", "active");
     assert!(!world.settle().iter().any(|it| it.contains("BaremetalSet") || it.starts_with("run")));
     assert_eq!(world.condition(0, "BaremetalReady"), is("False", "NameTaken"));
-    assert!(world.message(0, "BaremetalReady").contains("kubectl label --overwrite -n openstack"));
+    world.says(0, "BaremetalReady", &["kubectl label --overwrite -n openstack"]);
 }
 
 #[test]
@@ -291,10 +282,8 @@ fn hosts_with_domains_have_machines_by_their_short_names() {
     }
     world.settle();
     assert_eq!(world.seen.machines.hosts(), ["n0", "n1"]);
-    assert_eq!(
-        world.seen.machines.set_mut().spec.template.domain_name.as_deref(),
-        Some("example.org")
-    );
+    let template = &world.seen.machines.set_mut().spec.template;
+    assert_eq!(template.domain_name.as_deref(), Some("example.org"));
 }
 
 #[test]
@@ -305,7 +294,7 @@ fn a_node_without_a_role_has_a_set_of_its_own() {
         "deployStrategy": { "deploy": true }, "node": { "ansibleSSHPrivateKeySecret": "key" },
         "baremetalSetTemplate": { "ctlplaneInterface": "eth0" },
     });
-    let mut node: Node = object("OpenStackDataPlaneNode", "n0", &spec);
+    let mut node: Node = objects::new(NAMESPACE, "n0", &spec);
     node.metadata.finalizers = Some(vec![INVENTORY_FINALIZER.to_owned()]);
     world.seen.group = NodeGroup::Node("n0".into());
     world.seen.role = None;
@@ -350,7 +339,7 @@ fn a_machine_is_given_back_last_of_all() {
     assert_eq!(world.seen.machines.hosts(), ["n1"]);
     assert!(!writes.iter().any(|it| it.starts_with("delete") || it.starts_with("release")));
     assert_eq!(world.condition(0, "BaremetalReady"), is("False", "GivingBack"));
-    assert!(world.message(0, "BaremetalReady").contains("Machine m-n0"));
+    world.says(0, "BaremetalReady", &["Machine m-n0"]);
     // The recorded state of its services stays reported.
     assert_eq!(world.condition(0, "DeploymentReady"), is("True", "Deployed"));
     // Gone from the status, but the set was not reconciled since: that status may be outdated.
@@ -389,7 +378,7 @@ fn a_deleted_role_with_machines_waits_for_its_nodes_and_then_for_its_set() {
     world.change("DataPlaneRole", "compute", |it| it.deletion_timestamp = Some(at));
     assert_eq!(world.settle(), ["status DataPlaneRole compute"]);
     assert_eq!(world.role_reason("RoleBaremetalProvisionReady").unwrap(), "DeletionWaits");
-    assert!(world.role_message().contains("n0, n1"), "{}", world.role_message());
+    world.role_says(&["n0, n1"]);
     assert!(world.seen.machines.set_mut().meta().deletion_timestamp.is_none());
     for (node, rest) in [("n0", vec!["n0", "n1"]), ("n1", vec!["n1"])] {
         world.remove(node).settle();
@@ -400,7 +389,7 @@ fn a_deleted_role_with_machines_waits_for_its_nodes_and_then_for_its_set() {
         }
     }
     assert!(world.settle().contains(&"delete BaremetalSet compute".to_owned()));
-    assert!(world.role_message().contains("has given back its machines"));
+    world.role_says(&["has given back its machines"]);
     assert_eq!(world.seen.nodes.len(), 2);
     world.seen.machines.give_back();
     world.settle();
@@ -411,7 +400,7 @@ fn a_deleted_role_with_machines_waits_for_its_nodes_and_then_for_its_set() {
 #[test]
 fn machines_that_nobody_asks_for_any_more_stay_and_are_told_of() {
     let mut world = World::provisioned();
-    Arc::make_mut(world.seen.role.as_mut().unwrap()).spec.pre_provisioned = true;
+    world.role().spec.pre_provisioned = true;
     let writes = world.settle();
     // The set is released to whoever deletes it.
     assert_eq!(writes[0], "release BaremetalSet compute");
@@ -419,7 +408,7 @@ fn machines_that_nobody_asks_for_any_more_stay_and_are_told_of() {
     assert!(!writes[1..].iter().any(acts), "{writes:?}");
     assert_eq!(world.seen.machines.hosts(), ["n0", "n1"]);
     assert_eq!(world.condition(0, "BaremetalReady"), is("True", "NotRequired"));
-    assert!(world.message(0, "BaremetalReady").contains("Machine m-n0"));
+    world.says(0, "BaremetalReady", &["Machine m-n0"]);
     assert_eq!(world.condition(0, "UpToDate"), is("True", "UpToDate"));
 }
 
@@ -438,8 +427,7 @@ fn a_set_that_is_refused_keeps_no_run_back_and_is_told_once() {
     world.deploy();
     // A host is added, a variable changes, and the template is one that no API server accepts.
     world.seen.nodes.push(node("n1", "192.0.2.11"));
-    let role = Arc::make_mut(world.seen.role.as_mut().unwrap());
-    let template = role.spec.baremetal_set_template.as_mut().unwrap();
+    let template = world.role().spec.baremetal_set_template.as_mut().unwrap();
     template.insert("ironic".into(), json!({ "endpoint": "http://other" }));
     world.set_var("a");
     world.refused_pass(is_set);
@@ -513,7 +501,7 @@ fn a_host_that_runs_already_is_taken_over_and_nothing_is_deployed_again() {
     }
     world.node(0).status.as_mut().unwrap().host_key = Some(KEY.into());
     let before = world.seen.nodes[0].status.clone().unwrap();
-    let role = Arc::make_mut(world.seen.role.as_mut().unwrap());
+    let role = world.role();
     role.spec.pre_provisioned = false;
     let template = json!({ "ctlplaneInterface": "eth0", "baremetalHosts": {
         "n0": { "machine": { "node": "rack0" }, "adopt": true },
@@ -534,21 +522,14 @@ fn a_host_that_runs_already_is_taken_over_and_nothing_is_deployed_again() {
     assert_eq!(world.condition(0, "UpToDate"), is("True", "UpToDate"));
     // A later installation is another system.
     world.seen.machines.answer("192.0.2.10");
-    world.seen.machines.say(
-        "n0",
-        &json!({ "provisioningState": "active", "instance": "i-2",
-        "configDriveHash": "d" }),
-    );
+    let other = json!({ "provisioningState": "active", "instance": "i-2", "configDriveHash": "d" });
+    world.seen.machines.say("n0", &other);
     assert_eq!(runs(&world.settle()), ["run install-os on n0"]);
-    let machine = world.seen.nodes[0].status.clone().unwrap().machine.unwrap();
-    assert!(!machine.adopted && machine.replaced);
+    assert!(!world.seen.nodes[0].status.clone().unwrap().machine.unwrap().adopted);
     // A machine that was deployed although it was to be adopted did not run before.
     world.seen.machines.answer("192.0.2.11");
-    world.seen.machines.say(
-        "n1",
-        &json!({ "provisioningState": "active",
-        "configDriveHash": "d" }),
-    );
+    let first = json!({ "provisioningState": "active", "configDriveHash": "d" });
+    world.seen.machines.say("n1", &first);
     assert_eq!(runs(&world.settle()), ["run install-os on n1"]);
 }
 
@@ -573,11 +554,7 @@ fn a_set_that_somebody_deletes_gives_nothing_back_while_nodes_need_it() {
     assert!(!world.settle().iter().any(|it| it.contains("BaremetalSet") || it.starts_with("run")));
     assert_eq!(world.seen.machines.set_mut().finalizers(), [IN_USE]);
     assert_eq!(world.condition(0, "BaremetalReady"), is("False", "ProvisioningFailed"));
-    assert!(
-        world
-            .message(0, "BaremetalReady")
-            .contains("compute is to be deleted, which cannot be undone")
-    );
+    world.says(0, "BaremetalReady", &["compute is to be deleted, which cannot be undone"]);
     world.remove("n0");
     assert!(!world.remove("n1").settle().iter().any(|it| it.contains("BaremetalSet")));
     world.finalize("n0", &[INVENTORY_FINALIZER]).settle();
@@ -602,6 +579,12 @@ fn a_set_is_held_from_its_first_host_to_its_last() {
     assert_eq!(world.seen.machines.set_mut().finalizers(), [OTHER]);
 }
 
+/// Whether the set is held after the passes.
+fn is_held(world: &mut World) -> bool {
+    world.settle();
+    world.seen.machines.set_mut().finalizers() == [IN_USE]
+}
+
 #[test]
 fn a_set_of_which_nobody_asks_anything_is_held_while_it_would_take_machines_from_others() {
     let abandoned = |finalizers: &[&str], policy: Option<&str>| {
@@ -609,12 +592,8 @@ fn a_set_of_which_nobody_asks_anything_is_held_while_it_would_take_machines_from
         world.finalize("n0", finalizers);
         let policy = policy.map(|it| serde_json::from_value(json!(it)).unwrap());
         world.seen.machines.set_mut().spec.deprovision_policy = policy;
-        Arc::make_mut(world.seen.role.as_mut().unwrap()).spec.pre_provisioned = true;
+        world.role().spec.pre_provisioned = true;
         world
-    };
-    let is_held = |world: &mut World| {
-        world.settle();
-        world.seen.machines.set_mut().finalizers() == [IN_USE]
     };
     assert!(is_held(&mut abandoned(&[INVENTORY_FINALIZER, OTHER], None)));
     assert!(!is_held(&mut abandoned(&[INVENTORY_FINALIZER, OTHER], Some("Retain"))));
@@ -634,17 +613,13 @@ fn a_set_that_goes_keeps_the_machines_of_a_role_that_asks_for_none_unless_the_us
         world.seen.machines.deleted(world.now);
         let policy = serde_json::from_value(json!(policy)).unwrap();
         world.seen.machines.set_mut().spec.deprovision_policy = Some(policy);
-        Arc::make_mut(world.seen.role.as_mut().unwrap()).spec.pre_provisioned = true;
+        world.role().spec.pre_provisioned = true;
         world
-    };
-    let is_held = |world: &mut World| {
-        world.settle();
-        world.seen.machines.set_mut().finalizers() == [IN_USE]
     };
     let mut world = abandoned("Deprovision");
     assert!(is_held(&mut world));
     let skip = ("dataplane.openstack.org/skip-cleanup".to_owned(), "true".to_owned());
-    Arc::make_mut(world.seen.role.as_mut().unwrap()).annotations_mut().extend([skip]);
+    world.role().annotations_mut().extend([skip]);
     assert!(!is_held(&mut world));
     assert!(!is_held(&mut abandoned("Retain")), "nothing would be wiped");
     let mut world = abandoned("Deprovision");
@@ -656,22 +631,20 @@ fn a_set_that_goes_keeps_the_machines_of_a_role_that_asks_for_none_unless_the_us
 fn the_set_that_a_node_had_before_it_got_a_role_is_left_to_whoever_deletes_it() {
     let released = |finalizers: &[&str], of: &str, policy: &str| {
         let mut world = World::bare();
-        Arc::make_mut(world.seen.role.as_mut().unwrap()).spec.pre_provisioned = true;
+        world.role().spec.pre_provisioned = true;
         world.finalize("n0", finalizers);
         let node = world.seen.nodes.iter().find(|it| it.name_any() == "n0").unwrap();
         let uid = if of == "n0" { node.uid().unwrap() } else { of.to_owned() };
         let set = json!({
-            "apiVersion": "baremetal.openstack.org/v1beta1", "kind": "OpenStackBaremetalSet",
             "metadata": {
-                "name": "n0", "namespace": "openstack", "uid": "own-set",
-                "labels": { FOR: uid }, "finalizers": [IN_USE],
+                "uid": "own-set", "labels": { FOR: uid }, "finalizers": [IN_USE],
             },
             "spec": {
                 "ctlplaneInterface": "eth0", "deprovisionPolicy": policy,
                 "baremetalHosts": { known_name(node): {} },
             },
         });
-        world.seen.machines.others = vec![Arc::new(serde_json::from_value(set).unwrap())];
+        world.seen.machines.others = vec![Arc::new(objects::named(NAMESPACE, "n0", set))];
         let plan = recorded(decide::decide(&world.seen, None, world.now));
         let is_of_set = |it: &&Step| it.target.uid.as_deref() == Some("own-set");
         let mut steps = plan.steps.iter().filter(is_of_set);

@@ -9,7 +9,7 @@ fn role(name: &str, services: &[&str]) -> Arc<Role> {
         "deployStrategy": { "deploy": true },
         "nodeTemplate": { "ansibleSSHPrivateKeySecret": "key" },
     });
-    Arc::new(object("OpenStackDataPlaneRole", name, &spec))
+    Arc::new(objects::new(NAMESPACE, name, &spec))
 }
 
 impl World {
@@ -39,7 +39,7 @@ impl World {
         });
         world.seen.group = NodeGroup::Node("n0".into());
         world.seen.role = None;
-        world.seen.nodes = vec![Arc::new(object("OpenStackDataPlaneNode", "n0", &spec))];
+        world.seen.nodes = vec![Arc::new(objects::new(NAMESPACE, "n0", &spec))];
         world
     }
 
@@ -74,9 +74,8 @@ fn a_node_that_leaves_runs_nothing_and_the_role_counts_without_it() {
 #[test]
 fn a_node_that_is_being_deleted_is_left_as_it_is() {
     let mut world = World::deployed();
-    let gone = Arc::make_mut(&mut world.seen.nodes[1]);
     let now = k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(world.now);
-    gone.metadata.deletion_timestamp = Some(now);
+    world.node(1).metadata.deletion_timestamp = Some(now);
     let writes = world.set_var("hello").settle();
     assert_eq!(runs(&writes), ["run install-os on n0"]);
     // Except for its inventory, which no other finalizer holds.
@@ -120,7 +119,7 @@ fn a_node_that_moves_in_the_middle_of_a_run_begins_anew_under_its_new_role() {
 #[test]
 fn a_role_that_is_deleted_leaves_its_nodes_as_they_are_and_its_return_runs_nothing() {
     let mut world = World::new();
-    let own = Arc::make_mut(&mut world.seen.nodes[1]);
+    let own = world.node(1);
     own.spec.deploy_strategy = Some(serde_json::from_value(json!({ "deploy": true })).unwrap());
     world.deploy();
     let role = world.seen.role.take();
@@ -132,7 +131,7 @@ fn a_role_that_is_deleted_leaves_its_nodes_as_they_are_and_its_return_runs_nothi
     assert_eq!(world.condition(0, "UpToDate"), is("Unknown", "RoleUnknown"));
     world.seen.role = role;
     // Recreated under its name: another object.
-    Arc::make_mut(world.seen.role.as_mut().unwrap()).metadata.uid = Some("other".into());
+    world.role().metadata.uid = Some("other".into());
     assert_eq!(runs(&world.settle()), [""; 0]);
     assert_eq!(world.condition(0, "UpToDate"), is("True", "UpToDate"));
 }
@@ -183,9 +182,8 @@ fn a_service_of_a_node_that_cannot_be_read_is_told_with_its_field_and_is_not_mad
     world.seen.unreadable.insert("install-os".into(), why.into());
     assert_eq!(runs(&world.settle()), [""; 0]);
     assert_eq!(world.condition(0, "Ready"), is("False", "ServiceUnreadable"));
-    let text = world.message(0, "Ready");
     let expected = "install-os, listed in spec.services of OpenStackDataPlaneNode";
-    assert!(text.contains(expected) && text.contains(why), "{text}");
+    world.says(0, "Ready", &[expected, why]);
 }
 
 #[test]

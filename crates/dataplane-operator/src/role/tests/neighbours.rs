@@ -1,7 +1,6 @@
 //! Objects beside a group's own: conditions of other operators, hosts that join, objects of equal
 //! names, and fields that users leave out or add.
 
-use api::conditions::Condition;
 use api::dataplane::NodeSet;
 
 use super::*;
@@ -27,11 +26,7 @@ fn an_annotation_of_another_operator_is_no_input() {
 #[test]
 fn a_condition_of_another_operator_counts_for_nothing_and_stays() {
     let mut world = World::deployed();
-    let foreign = json!({
-        "type": "example.org/Service", "status": "False", "severity": "Error", "reason": "Broken",
-        "message": "x", "lastTransitionTime": "2026-01-01T00:00:00Z",
-    });
-    let foreign: Condition = serde_json::from_value(foreign).unwrap();
+    let foreign = fault("example.org/Service", Severity::Error, "Broken", "x");
     world.node(0).status.as_mut().unwrap().conditions.push(foreign.clone());
     world.role().status.as_mut().unwrap().conditions.push(foreign);
     assert_eq!(world.settle(), [""; 0]);
@@ -78,7 +73,7 @@ fn a_role_and_a_node_of_one_name_keep_apart() {
 fn a_host_without_an_address_is_in_no_inventory_and_hinders_no_other() {
     let mut world = World::new();
     let spec = json!({ "role": "compute" });
-    world.seen.nodes[1] = Arc::new(object("OpenStackDataPlaneNode", "n1", &spec));
+    world.seen.nodes[1] = Arc::new(objects::new(NAMESPACE, "n1", &spec));
     let of_role = inventory(&world, "dataplanerole-compute");
     let writes = world.settle();
     assert!(!of_role["inventory"].as_str().unwrap().contains("n1"), "{of_role}");
@@ -90,7 +85,7 @@ fn a_host_without_an_address_is_in_no_inventory_and_hinders_no_other() {
 #[test]
 fn a_host_that_names_no_key_gets_no_run() {
     let mut world = World::new();
-    let template = world.role().spec.node_template.as_mut().unwrap();
+    let template = world.template();
     template.ansible_ssh_private_key_secret = None;
     let own = json!({ "ansibleSSHPrivateKeySecret": "key" });
     world.node(0).spec.node = Some(serde_json::from_value(own).unwrap());
@@ -117,7 +112,7 @@ fn the_mounts_of_a_human_reach_every_run_once() {
         "mounts": [{ "name": "ceph", "mountPath": "/etc/ceph" }],
     }]);
     let mut world = World::new();
-    let template = world.role().spec.node_template.as_mut().unwrap();
+    let template = world.template();
     template.extra_mounts = serde_json::from_value(mounts).unwrap();
     world.deploy();
     assert_eq!(world.seen.runs.len(), 2);
@@ -210,22 +205,21 @@ fn an_inventory_names_the_owner_of_each_host_and_whom_it_takes_over_from() {
 #[test]
 fn a_host_that_an_older_node_set_has_is_refused_by_name_and_the_others_go_on() {
     let mut world = World::new();
-    let mut set: NodeSet = object(
-        "OpenStackDataPlaneNodeSet",
-        "set",
-        &json!({
-            "nodeTemplate": { "ansibleSSHPrivateKeySecret": "key" },
-            "nodes": { "x": { "ansible": { "ansibleHost": "192.0.2.10" } } },
-        }),
-    );
+    let spec = json!({
+        "nodeTemplate": { "ansibleSSHPrivateKeySecret": "key" },
+        "nodes": { "x": { "ansible": { "ansibleHost": "192.0.2.10" } } },
+    });
+    let mut set: NodeSet = objects::new(NAMESPACE, "set", &spec);
     let created = |it: &str| serde_json::from_value(json!(it)).unwrap();
     set.metadata.creation_timestamp = created("2026-01-01T00:00:00Z");
     world.node(0).metadata.creation_timestamp = created("2026-01-02T00:00:00Z");
     world.seen.claims = vec![Claim::of_node_set(&set)];
     assert_eq!(world.settled(0, "InputReady"), is("False", "HostTaken"));
-    let text = world.message(0, "InputReady");
-    assert!(text.contains("Host n0 of OpenStackDataPlaneNode n0 belongs to"), "{text}");
-    assert!(text.contains("OpenStackDataPlaneNodeSet set, which is older"), "{text}");
+    let words = [
+        "Host n0 of OpenStackDataPlaneNode n0 belongs to",
+        "OpenStackDataPlaneNodeSet set, which is older",
+    ];
+    world.says(0, "InputReady", &words);
     let touched: Vec<&str> =
         world.seen.runs.iter().flat_map(|it| &it.spec.hosts).map(|it| it.name.as_str()).collect();
     assert_eq!(touched, ["n1"]);

@@ -8,18 +8,19 @@ impl World {
     }
 
     fn node_attaches(&mut self, node: usize, names: &[&str]) {
-        let node = Arc::make_mut(&mut self.seen.nodes[node]);
-        node.spec.network_attachments = names.iter().map(|it| (*it).to_owned()).collect();
+        let names = names.iter().map(|it| (*it).to_owned());
+        self.node(node).spec.network_attachments = names.collect();
     }
 
     fn networks(&mut self, names: &[&str]) {
         self.seen.networks = Networks::Known(names.iter().map(|it| (*it).to_owned()).collect());
     }
 
-    fn input(&self, node: usize) -> (String, String) {
-        let status = self.seen.nodes[node].status.as_ref().unwrap();
-        let found = find(&status.conditions, "InputReady").unwrap();
-        (found.reason.clone(), found.message.clone())
+    /// The inputs of a node are not ready for this reason, of which the message has these words.
+    #[track_caller]
+    fn lacks(&self, node: usize, reason: &str, words: &[&str]) {
+        assert_eq!(self.condition(node, "InputReady"), is("False", reason));
+        self.says(node, "InputReady", words);
     }
 }
 
@@ -30,11 +31,9 @@ fn a_missing_attachment_is_named_on_role_and_nodes_and_heals_when_it_appears() {
     world.networks(&["ctlplane"]);
     world.settle();
     assert_eq!(world.role_reason("InputReady").as_deref(), Some("NetworkAttachmentNotFound"));
-    let (reason, message) = world.input(1);
-    assert_eq!(reason, "NetworkAttachmentNotFound");
-    for part in ["NetworkAttachmentDefinition storage", "OpenStackDataPlaneRole compute"] {
-        assert!(message.contains(part) && !message.contains("Definition ctlplane"), "{message}");
-    }
+    let words = ["NetworkAttachmentDefinition storage", "OpenStackDataPlaneRole compute"];
+    world.lacks(1, "NetworkAttachmentNotFound", &words);
+    assert!(!world.message(1, "InputReady").contains("Definition ctlplane"));
     assert!(world.seen.runs.is_empty());
     world.networks(&["ctlplane", "storage"]);
     world.deploy();
@@ -48,7 +47,7 @@ fn a_nodes_own_attachment_concerns_that_node_alone() {
     world.node_attaches(0, &["storage"]);
     world.networks(&[]);
     world.deploy();
-    assert_eq!(world.input(0).0, "NetworkAttachmentNotFound");
+    world.lacks(0, "NetworkAttachmentNotFound", &[]);
     assert_eq!(world.condition(1, "Ready"), is("True", "Ready"));
 }
 
@@ -58,9 +57,7 @@ fn a_cluster_without_the_kind_is_told_and_looked_at_again() {
     world.role_attaches(&["ctlplane"]);
     world.seen.networks = Networks::NotServed;
     world.settle();
-    let (reason, message) = world.input(0);
-    assert_eq!(reason, "NetworkAttachmentsNotServed");
-    assert!(message.contains("k8s.cni.cncf.io/v1") && message.contains("Multus"), "{message}");
+    world.lacks(0, "NetworkAttachmentsNotServed", &["k8s.cni.cncf.io/v1", "Multus"]);
     let again = world.pass().requeue_after.unwrap();
     assert!(again <= std::time::Duration::from_secs(30), "{again:?}");
     world.role_attaches(&[]);
@@ -76,9 +73,7 @@ fn a_role_and_its_nodes_must_agree() {
     world.node_attaches(0, &["b", "a"]);
     world.networks(&["a", "b"]);
     world.deploy();
-    let (reason, message) = world.input(0);
-    assert_eq!(reason, "NetworkAttachmentsDiffer");
-    assert!(message.contains("(b, a)") && message.contains("(a, b)"), "{message}");
+    world.lacks(0, "NetworkAttachmentsDiffer", &["(b, a)", "(a, b)"]);
     assert_eq!(world.condition(1, "Ready"), is("True", "Ready"));
     world.node_attaches(0, &["a", "b"]);
     world.deploy();
@@ -93,9 +88,7 @@ fn nodes_of_a_role_without_a_list_follow_the_first_that_has_one() {
     world.networks(&["a", "b"]);
     world.deploy();
     assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
-    let (reason, message) = world.input(1);
-    assert_eq!(reason, "NetworkAttachmentsDiffer");
-    assert!(message.contains("OpenStackDataPlaneNode n0 (a)"), "{message}");
+    world.lacks(1, "NetworkAttachmentsDiffer", &["OpenStackDataPlaneNode n0 (a)"]);
     world.node_attaches(1, &[]);
     world.deploy();
     assert_eq!(world.condition(1, "Ready"), is("True", "Ready"));

@@ -10,17 +10,13 @@ impl World {
     /// Sets another operator's condition on a node.
     fn report(&mut self, idx: usize, type_: &str, status: &str, message: &str) {
         self.withdraw(idx, type_);
-        let condition = json!({
-            "type": type_, "status": status, "reason": "Why", "message": message,
-            "lastTransitionTime": "2026-01-01T00:00:00Z",
-        });
-        let status = Arc::make_mut(&mut self.seen.nodes[idx]).status.as_mut().unwrap();
-        status.conditions.push(serde_json::from_value(condition).unwrap());
+        let condition = stated(type_, status, "Why", message);
+        self.node(idx).status.as_mut().unwrap().conditions.push(condition);
     }
 
     /// Removes another operator's condition from a node.
     fn withdraw(&mut self, idx: usize, type_: &str) {
-        let status = Arc::make_mut(&mut self.seen.nodes[idx]).status.as_mut().unwrap();
+        let status = self.node(idx).status.as_mut().unwrap();
         status.conditions.retain(|it| it.type_ != type_);
     }
 
@@ -71,7 +67,7 @@ fn a_request_deploys_nothing_where_deploy_is_false() {
 #[test]
 fn requests_of_many_hosts_are_served_as_max_unavailable_allows() {
     let mut world = World::deployed();
-    world.role().spec.deploy_strategy.as_mut().unwrap().max_unavailable = Some(IntOrString::Int(1));
+    world.strategy().max_unavailable = Some(IntOrString::Int(1));
     world.settle();
     for idx in 0..2 {
         world.report(idx, REQUEST, "True", "audit-1");

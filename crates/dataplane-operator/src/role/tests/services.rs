@@ -8,7 +8,7 @@ use super::*;
 /// The cluster with another service in place of `install-os`.
 fn with(spec: &Value) -> World {
     let mut world = World::new();
-    let service: Service = object("OpenStackDataPlaneService", "install-os", spec);
+    let service: Service = objects::new(NAMESPACE, "install-os", spec);
     world.seen.services.insert("install-os".into(), Arc::new(service));
     world
 }
@@ -19,10 +19,9 @@ fn a_service_that_cannot_be_deployed_is_told_and_nothing_runs() {
     assert_eq!(runs(&world.settle()), [""; 0]);
     assert_eq!(world.condition(0, "InputReady"), is("False", "ServiceInvalid"));
     assert_eq!(world.role_reason("InputReady").as_deref(), Some("ServiceInvalid"));
-    let message = world.role_message();
     let words =
         "OpenStackDataPlaneService install-os cannot be deployed: spec: nothing to run: set";
-    assert!(message.contains(words), "{message}");
+    world.role_says(&[words]);
 }
 
 #[test]
@@ -61,7 +60,7 @@ fn with_late_secret() -> (World, (SourceRef, Digests)) {
     let spec = json!({
         "playbook": "a.b.c", "dataSources": [{ "secretRef": { "name": "late" } }],
     });
-    let service: Service = object("OpenStackDataPlaneService", "run-os", &spec);
+    let service: Service = objects::new(NAMESPACE, "run-os", &spec);
     world.seen.services.insert("run-os".into(), Arc::new(service));
     let keys = BTreeMap::from([("x".to_owned(), "d".into())]);
     let digests = Digests { version: "1".into(), keys, ..Digests::default() };
@@ -75,7 +74,7 @@ fn what_a_later_service_lacks_does_not_hold_those_before_it_on_new_hosts() {
     assert_eq!(world.condition(0, "InputReady"), is("False", "DataSourceNotFound"));
     assert_eq!(runs(&world.finish(&[]).settle()), [""; 0]);
     assert_eq!(world.condition(0, "DeploymentReady"), is("False", "InputMissing"));
-    assert!(world.role_message().contains("Secret late"), "{}", world.role_message());
+    world.role_says(&["Secret late"]);
     assert_eq!(world.settle(), [""; 0]);
     world.seen.sources.insert(secret, digests);
     assert!(world.settle().contains(&"run run-os on n0,n1".to_owned()));
@@ -106,7 +105,7 @@ fn a_role_names_the_ssh_secret_that_it_lacks_before_and_after_it_has_nodes() {
     assert_eq!(world.role_condition("Ready"), is("False", "SshSecretNotFound"));
     world.seen.nodes = nodes;
     world.settle();
-    assert!(world.role_message().contains("Secret key with the ssh key does not exist"));
+    world.role_says(&["Secret key with the ssh key does not exist"]);
     // Each node has one of its own: that of the role counts for nothing.
     for (node, name) in world.seen.nodes.iter_mut().zip(["key0", "key1"]) {
         let own = json!({ "ansibleSSHPrivateKeySecret": name });
@@ -144,8 +143,7 @@ fn what_a_default_service_lacks_is_told_with_its_keys_and_a_command_that_makes_i
     let mut world = World::new();
     let ovn = DefaultServices::default().find("ovn").unwrap().clone();
     world.seen.services.insert("ovn".into(), Arc::new(ovn));
-    Arc::make_mut(world.seen.role.as_mut().unwrap()).spec.services =
-        ["install-os", "ovn"].map(str::to_owned).into();
+    world.role().spec.services = ["install-os", "ovn"].map(str::to_owned).into();
     world.settle();
     assert_eq!(world.role_condition("InputReady"), is("False", "DataSourceNotFound"));
     let words = "ConfigMap ovncontroller-config, named by OpenStackDataPlaneService ovn, does not \

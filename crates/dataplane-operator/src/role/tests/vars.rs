@@ -24,8 +24,7 @@ impl World {
     }
 
     fn role_takes(&mut self, from: &Value) {
-        let role = Arc::make_mut(self.seen.role.as_mut().unwrap());
-        let template = role.spec.node_template.as_mut().unwrap();
+        let template = self.template();
         template.ansible_vars_from = serde_json::from_value(from.clone()).unwrap();
     }
 
@@ -147,16 +146,14 @@ fn a_missing_object_is_named_and_heals_when_it_appears() {
     world.settle();
     assert_eq!(world.role_reason("InputReady").as_deref(), Some("VariablesNotFound"));
     assert_eq!(world.condition(0, "Ready"), is("False", "VariablesNotFound"));
-    for part in
-        ["Secret role", "spec.nodeTemplate.ansibleVarsFrom", "OpenStackDataPlaneRole compute"]
-    {
-        assert!(world.message(0, "InputReady").contains(part), "{part}");
-    }
+    let words =
+        ["Secret role", "spec.nodeTemplate.ansibleVarsFrom", "OpenStackDataPlaneRole compute"];
+    world.says(0, "InputReady", &words);
     world.give(SourceKind::Secret, "role", &[("password", VALUE)]);
     world.deploy();
     assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
     assert_eq!(world.condition(1, "Ready"), is("False", "VariablesNotFound"));
-    assert!(world.message(1, "InputReady").contains("ConfigMap plain"));
+    world.says(1, "InputReady", &["ConfigMap plain"]);
     world.give(SourceKind::ConfigMap, "plain", &[]);
     world.deploy();
     assert_eq!(world.condition(1, "Ready"), is("True", "Ready"));
@@ -210,7 +207,7 @@ fn a_key_that_is_no_text_is_named() {
     world.role_takes(&json!([{ "secretRef": { "name": "role" } }]));
     world.object(SourceRef::secret(NAMESPACE, "role"), &[("keystore", &[0xff, 0xfe])]);
     assert_eq!(world.settled(0, "Ready"), is("False", "VariablesInvalid"));
-    assert!(world.message(0, "InputReady").contains("key keystore"));
+    world.says(0, "InputReady", &["key keystore"]);
 }
 
 #[test]

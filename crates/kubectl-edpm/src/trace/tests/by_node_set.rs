@@ -1,21 +1,15 @@
 //! Tests of the twelve steps for a host of a node set, with each in turn as the one that is
 //! missing.
 
-use api::dataplane::{Deployment, NodeStatus, RunState, Service};
+use api::dataplane::{Deployment, NodeStatus};
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use operator_core::data_sources::sources_of;
 
 use super::*;
 use crate::config_files::Content;
-use crate::deployments::stage_with;
-use crate::option_sources::ServiceSources;
-use crate::trace::inputs::Generated;
 
 const HOST: &str = "edpm-compute-5";
-const SERVICE: &str = "nova-custom";
 const FILE: &str = "25-nova-extra.conf";
-const SNIPPET: &str = "[libvirt]\ncpu_models = Nehalem\n";
 
 /// The steps, in the order of their numbers.
 const STEPS: [&str; 12] = [
@@ -33,16 +27,6 @@ const STEPS: [&str; 12] = [
     "process",
 ];
 
-/// Inputs of a trace besides the objects.
-struct Beside {
-    given: ServiceSources,
-    job: Job,
-    snippet: Option<Snippet>,
-    generated: Option<Generated>,
-    answer: Option<Answer>,
-    file: Option<String>,
-}
-
 fn config_map(text: &str) -> Content {
     let mut config_map: ConfigMap = testdata::only("ConfigMap");
     config_map.data = Some([(FILE.to_owned(), text.to_owned())].into());
@@ -50,67 +34,25 @@ fn config_map(text: &str) -> Content {
 }
 
 /// Replaces the content of the ConfigMap.
-fn give(beside: &mut Beside, content: Read<Content>) {
-    beside.given.sources[1].1 = content;
-}
-
-fn give_text(beside: &mut Beside, text: &str) {
-    give(beside, Read::Found(config_map(text)));
+fn give(scene: &mut Scene, content: Read<Content>) {
+    scene.given().sources[1].1 = content;
 }
 
 /// The option is in force in the process, and every step is known.
-fn arrived() -> (Snapshot, Beside) {
-    let snapshot = testdata::node_set();
-    let service: Service = testdata::only("OpenStackDataPlaneService");
+fn arrived() -> Scene {
     let secret = Content::of_secret(&testdata::only("Secret"), "openstack");
     let contents = [secret, config_map(SNIPPET)];
     let files: Vec<File> = contents.iter().flat_map(|it| it.files.clone()).collect();
-    let sources = sources_of(&service.spec).into_iter().zip(contents.map(Read::Found)).collect();
-    let given = ServiceSources {
-        service,
-        sources,
-        beside: vec![],
-        is_listed: true,
-        conflicting_service: None,
-        absent: vec![],
-    };
-    let beside = Beside {
-        given,
-        job: testdata::job(&snapshot.runs[1]),
-        snippet: Some(snippet(SNIPPET)),
-        generated: None,
-        answer: Some(testdata::answer(&files, FILE, "Nehalem")),
-        file: Some(FILE.to_owned()),
-    };
-    (snapshot, beside)
+    let service = testdata::only("OpenStackDataPlaneService");
+    let given = testdata::given(service, contents.map(Read::Found));
+    let mut scene = Scene::of(testdata::node_set(), HOST, Some(given));
+    scene.answer = Some(Ok(testdata::answer(&files, FILE, "Nehalem")));
+    scene.file = Some(FILE.to_owned());
+    scene
 }
 
-fn with<T>(snapshot: &Snapshot, beside: &Beside, make: impl Fn(&TraceInputs<'_>) -> T) -> T {
-    let host = snapshot.host("openstack", HOST).unwrap();
-    let stage = stage_with(&host, SERVICE);
-    make(&TraceInputs {
-        host: &host,
-        stage: &stage,
-        road: ConfigPath::Service(&beside.given),
-        file: beside.file.clone(),
-        snippet: beside.snippet.clone(),
-        generated: beside.generated.clone(),
-        job: Some(Read::Found(beside.job.clone())),
-        pod: None,
-        answer: beside.answer.clone().map(Ok),
-    })
-}
-
-fn traced(snapshot: &Snapshot, beside: &Beside) -> String {
-    let named = OptionNames::new("libvirt", "cpu_models", Release::newest());
-    with(snapshot, beside, |it| {
-        render(it, ("libvirt", "cpu_models"), &named, Paint::default()).text
-    })
-}
-
-fn status_of(snapshot: &mut Snapshot) -> &mut NodeStatus {
-    let node = snapshot.nodes.iter_mut().find(|it| it.metadata.name.as_deref() == Some(HOST));
-    node.unwrap().status.as_mut().unwrap()
+fn status(scene: &mut Scene) -> &mut NodeStatus {
+    scene.snapshot.nodes[0].status.as_mut().unwrap()
 }
 
 fn again(snapshot: &Snapshot, name: &str) -> Deployment {
@@ -123,21 +65,18 @@ fn again(snapshot: &Snapshot, name: &str) -> Deployment {
 
 #[test]
 fn all_twelve_steps_are_shown_of_an_option_that_has_arrived() {
-    let (snapshot, beside) = arrived();
-    let all = with(&snapshot, &beside, marks);
-    assert_eq!(all, STEPS.map(|it| (it, Mark::Ok)));
-    assert_eq!(traced(&snapshot, &beside), include_str!("../../../testdata/trace-node-set.txt"));
+    let text = arrived().traced().text;
+    assert_eq!(text, include_str!("../../../testdata/trace-node-set.txt"));
 }
 
 #[test]
 fn without_a_snippet_and_a_question_two_ends_are_said_to_be_unknown() {
-    let (snapshot, mut beside) = arrived();
-    (beside.snippet, beside.answer) = (None, None);
-    let all = with(&snapshot, &beside, marks);
+    let mut scene = arrived();
+    (scene.snippet, scene.answer) = (None, None);
+    let all = scene.marks();
     let unknown: Vec<&str> = all.iter().filter(|it| it.1 == Mark::Unknown).map(|it| it.0).collect();
-    assert_eq!(unknown, ["snippet", "process"]);
-    assert_eq!(all.len(), 12);
-    let text = traced(&snapshot, &beside);
+    assert_eq!((unknown, all.len()), (vec!["snippet", "process"], 12));
+    let text = scene.traced().text;
     let words = "As far as the cluster shows, in force: cpu_models = Nehalem, from \
                  25-nova-extra.conf of ConfigMap openstack/nova-extra-config.\n";
     assert!(text.ends_with(words), "{text}");
@@ -145,153 +84,156 @@ fn without_a_snippet_and_a_question_two_ends_are_said_to_be_unknown() {
 
 #[test]
 fn each_of_the_twelve_steps_can_be_the_one_that_is_missing() {
-    type Break = fn(&mut Snapshot, &mut Beside);
-    let cases: [Break; 12] = [
-        |_, it| it.snippet = Some(snippet("[DEFAULT]\ndebug = true\n")),
-        |_, it| it.generated = Some(Generated { path: "all.yaml".into(), files: vec![] }),
-        |_, it| give(it, Read::Missing),
-        |_, it| {
-            it.given.beside = config_map(SNIPPET).files;
-            it.given.sources.pop();
-        },
-        |_, it| it.given.is_listed = false,
-        |it, _| it.deployments.clear(),
-        |it, _| it.runs[1].spec.extra_mounts.clear(),
-        |_, it| it.job = Job::default(),
-        |it, _| testdata::set_report(&mut it.runs[1], &[]),
-        |_, it| it.answer.as_mut().unwrap().host.retain(|it| !it.ends_with(FILE)),
-        |_, it| it.answer.as_mut().unwrap().asked.files.retain(|it| !it.ends_with(FILE)),
-        |_, it| it.answer.as_mut().unwrap().said.value = Some("Westmere".into()),
+    let cases: [(Mark, Break); 12] = [
+        (Mark::NotYet, |it| it.snippet = Some(snippet("[DEFAULT]\ndebug = true\n"))),
+        (Mark::NotYet, |it| {
+            it.generated = Some(Generated { path: "all.yaml".into(), files: vec![] });
+        }),
+        // The Secret still sets it.
+        (Mark::Stale, |it| give(it, Read::Missing)),
+        (Mark::NotYet, |it| {
+            it.given().beside = config_map(SNIPPET).files;
+            it.given().sources.pop();
+        }),
+        (Mark::NotYet, |it| it.given().is_listed = false),
+        (Mark::NotYet, |it| it.snapshot.deployments.clear()),
+        (Mark::NotYet, |it| it.snapshot.runs[1].spec.extra_mounts.clear()),
+        (Mark::NotYet, |it| it.job = Read::Found(Job::default())),
+        (Mark::NotYet, |it| testdata::set_report(&mut it.snapshot.runs[1], &[])),
+        (Mark::NotYet, |it| it.answer().host.retain(|it| !it.ends_with(FILE))),
+        (Mark::NotYet, |it| it.answer().asked.files.retain(|it| !it.ends_with(FILE))),
+        (Mark::Stale, |it| it.answer().said.value = Some("Westmere".into())),
     ];
-    for (idx, make) in cases.into_iter().enumerate() {
-        let (mut snapshot, mut beside) = arrived();
-        make(&mut snapshot, &mut beside);
-        let found = with(&snapshot, &beside, |it| open(&marks(it))).map(|it| it.0);
-        assert_eq!(found, Some(STEPS[idx]), "step {}", idx + 1);
-        let text = traced(&snapshot, &beside);
-        let steps = format!("It stops at step {}, {}: ", idx + 1, STEPS[idx]);
-        assert!(text.contains(&steps) && text.contains("\nNext: "), "{text}");
-    }
+    let cases: Vec<_> = STEPS.iter().zip(cases).map(|(name, it)| (*name, it.0, it.1)).collect();
+    check(arrived, &STEPS, &cases);
 }
 
 #[test]
 fn what_was_changed_at_one_place_alone_stops_there() {
-    type Break = fn(&mut Snapshot, &mut Beside);
-    const OTHER: &str = "[libvirt]\ncpu_models = Haswell\n";
-    let cases: [(&str, Break, &str); 9] = [
-        ("generated", |_, it| it.snippet = Some(snippet(OTHER)), "nothing there has what my.conf"),
-        ("written", |_, it| give_text(it, OTHER), "nothing there has what my.conf says"),
+    let cases: [(&str, Mark, Break, &str); 9] = [
+        (
+            "generated",
+            Mark::Stale,
+            |it| it.snippet = Some(snippet(OTHER)),
+            "nothing there has what my.conf",
+        ),
+        (
+            "written",
+            Mark::Stale,
+            |it| give(it, Read::Found(config_map(OTHER))),
+            "nothing there has what my.conf says",
+        ),
         (
             "deployment",
-            |_, it| {
+            Mark::NotYet,
+            |it| {
                 (it.snippet, it.file) = (None, None);
-                give_text(it, OTHER);
+                give(it, Read::Found(config_map(OTHER)));
             },
             "changed since it used it: ConfigMap nova-extra-config",
         ),
         (
             "service",
-            |_, it| {
-                (it.given.is_listed, it.given.absent) = (false, vec!["nova-own".into()]);
-            },
+            Mark::NotYet,
+            |it| (it.given().is_listed, it.given().absent) = (false, vec!["nova-own".into()]),
             "OpenStackDataPlaneService openstack/nova-own, which is listed, does not exist",
         ),
         (
             "listed",
-            |_, it| it.given.conflicting_service = Some("nova".into()),
+            Mark::NotYet,
+            |it| it.given().conflicting_service = Some("nova".into()),
             "it lists nova before it, and of two services of one type the first one alone runs",
         ),
         (
             "deployment",
-            |it, _| it.deployments = vec![again(it, "later")],
+            Mark::NotYet,
+            |it| it.snapshot.deployments = vec![again(&it.snapshot, "later")],
             "OpenStackDataPlaneDeployment later has not begun on edpm-compute-5",
         ),
         (
             "deployment",
-            |it, _| {
-                it.runs.clear();
-                let brought = &mut status_of(it).services[1];
+            Mark::NotYet,
+            |it| {
+                it.snapshot.runs.clear();
+                let brought = &mut status(it).services[1];
                 (brought.state, brought.deployed_hash) = (RunState::Pending, None);
             },
             "OpenStackDataPlaneDeployment openstack-edpm-x7abc did not come to service nova-custom",
         ),
         (
             "pod",
-            |it, _| {
-                let files = config_map(OTHER).files;
-                testdata::set_report(&mut it.runs[1], &files);
-            },
+            Mark::Stale,
+            |it| testdata::set_report(&mut it.snapshot.runs[1], &config_map(OTHER).files),
             "says the play; now it is ",
         ),
         (
             "process",
-            |_, it| {
-                let asked = &mut it.answer.as_mut().unwrap().asked;
-                asked.origin.as_mut().unwrap().detail = "/etc/nova/nova.conf.d/99-nova.conf".into();
+            Mark::Stale,
+            |it| {
+                let origin = it.answer().asked.origin.as_mut().unwrap();
+                origin.detail = "/etc/nova/nova.conf.d/99-nova.conf".into();
             },
             "that is not 25-nova-extra.conf",
         ),
     ];
-    for (idx, (step, make, words)) in cases.into_iter().enumerate() {
-        let (mut snapshot, mut beside) = arrived();
-        make(&mut snapshot, &mut beside);
-        let text = traced(&snapshot, &beside);
-        assert!(text.contains(words), "{idx}: {words} is not in: {text}");
-        let found = with(&snapshot, &beside, |it| open(&marks(it))).map(|it| it.0);
-        assert_eq!(found, Some(step), "{idx}: {text}");
+    for (step, mark, make, words) in cases {
+        let mut scene = arrived();
+        make(&mut scene);
+        scene.says(words);
+        let open = scene.marks().into_iter().find(|it| it.1.is_open());
+        assert_eq!(open, Some((step, mark)), "{words}");
     }
 }
 
 #[test]
 fn a_deployment_of_other_services_takes_nothing_from_what_an_earlier_one_brought() {
-    let (mut snapshot, beside) = arrived();
-    let mut later = again(&snapshot, "later");
+    let mut scene = arrived();
+    let mut later = again(&scene.snapshot, "later");
     later.metadata.uid = Some("d1".to_owned());
-    later.status = snapshot.deployments[0].status.clone();
+    later.status = scene.snapshot.deployments[0].status.clone();
     later.spec.services_override = vec!["install-os".into()];
-    snapshot.deployments.push(later);
-    status_of(&mut snapshot).deployment.as_mut().unwrap().uid = "d1".to_owned();
-    assert_eq!(with(&snapshot, &beside, |it| open(&marks(it))), None);
+    scene.snapshot.deployments.push(later);
+    status(&mut scene).deployment.as_mut().unwrap().uid = "d1".to_owned();
+    assert_eq!(scene.stopped(), None);
 }
 
 /// Only the operator has the key of the digest that a release before recorded.
 #[test]
 fn of_a_secret_the_node_tells_whether_it_has_changed_since_a_deployment_used_it() {
-    let (mut snapshot, beside) = arrived();
-    let status = snapshot.deployments[0].status.as_mut().unwrap();
-    let text = status.secret_hashes.get_mut("nova-cell1-compute-config").unwrap();
+    let mut scene = arrived();
+    let used = scene.snapshot.deployments[0].status.as_mut().unwrap();
+    let text = used.secret_hashes.get_mut("nova-cell1-compute-config").unwrap();
     *text = "k123456:0123456789abcdef".to_owned();
     // Otherwise the play's report counts.
-    snapshot.runs[1].status.as_mut().unwrap().report = None;
-    let text = traced(&snapshot, &beside);
+    scene.snapshot.runs[1].status.as_mut().unwrap().report = None;
+    let text = scene.traced().text;
     assert!(!text.contains("changed since it used it"), "{text}");
-    let service = beside.given.service.metadata.name.clone().unwrap();
-    let conditions = &mut status_of(&mut snapshot).conditions;
+    let conditions = &mut status(&mut scene).conditions;
     let told = conditions.iter_mut().find(|it| it.type_ == "UpToDate").unwrap();
     told.message = format!(
-        "Changed since the last deployment: Secret nova-cell1-compute-config of service {service}."
+        "Changed since the last deployment: Secret nova-cell1-compute-config of service {SERVICE}."
     );
-    let text = traced(&snapshot, &beside);
-    assert!(text.contains("changed since it used it: Secret nova-cell1-compute-config"), "{text}");
+    scene.says("changed since it used it: Secret nova-cell1-compute-config");
 }
 
 #[test]
 fn an_option_that_was_taken_away_is_no_more() {
-    let (mut snapshot, mut beside) = arrived();
-    give(&mut beside, Read::Missing);
-    (beside.snippet, beside.file, beside.answer) = (None, None, None);
-    let text = traced(&snapshot, &beside);
-    assert!(text.contains("changed since it used it: ConfigMap nova-extra-config"), "{text}");
-    let status = snapshot.deployments[0].status.as_mut().unwrap();
-    status.config_map_hashes.clear();
-    let secret = beside.given.sources[0].1.found().unwrap().files.clone();
-    testdata::set_report(&mut snapshot.runs[1], &secret);
-    let text = traced(&snapshot, &beside);
-    assert!(text.ends_with("cpu_models = Westmere, from 01-nova.conf of Secret openstack/nova-cell1-compute-config.\n"), "{text}");
-    beside.file = Some(FILE.to_owned());
-    let text = traced(&snapshot, &beside);
-    assert!(text.contains("It stops at step 3, written"), "{text}");
-    let words = "ConfigMap openstack/nova-extra-config, which service nova-custom may do without, \
-                 does not exist";
-    assert!(text.contains(words), "{text}");
+    let mut scene = arrived();
+    give(&mut scene, Read::Missing);
+    (scene.snippet, scene.file, scene.answer) = (None, None, None);
+    scene.says("changed since it used it: ConfigMap nova-extra-config");
+    let used = scene.snapshot.deployments[0].status.as_mut().unwrap();
+    used.config_map_hashes.clear();
+    let secret = scene.given().sources[0].1.found().unwrap().files.clone();
+    testdata::set_report(&mut scene.snapshot.runs[1], &secret);
+    let text = scene.traced().text;
+    let words = "cpu_models = Westmere, from 01-nova.conf of Secret \
+                 openstack/nova-cell1-compute-config.\n";
+    assert!(text.ends_with(words), "{text}");
+    scene.file = Some(FILE.to_owned());
+    scene.says("It stops at step 3, written");
+    scene.says(
+        "ConfigMap openstack/nova-extra-config, which service nova-custom may do without, does not \
+         exist",
+    );
 }

@@ -1,37 +1,26 @@
 //! Tests of the steps for a service that mounts the user's ConfigMap.
 
 use api::dataplane::Service;
-use api::shared::SourceKind;
 use api::yaml;
 use kube::ResourceExt;
-use operator_core::data_sources::sources_of;
+use operator_core::data_sources::SourceRef;
 
 use super::*;
-use crate::config_files::{Content, Object};
-use crate::option_sources::ServiceSources;
+use crate::config_files::Content;
 
 const FILE: &str = "25-nova-extra.conf";
 
-/// Inputs of a trace besides the objects.
-struct Beside {
-    given: ServiceSources,
-    job: Job,
-    snippet: Snippet,
-    answer: Answer,
-}
-
 fn extra(key: &str, text: &str) -> File {
-    let object = Object { kind: SourceKind::ConfigMap, name: "nova-extra-config".into() };
-    File::of_key(&object, "openstack", key, text.as_bytes())
+    File::of_key(&SourceRef::config_map("openstack", "nova-extra-config"), key, text.as_bytes())
 }
 
 fn generated() -> File {
-    let object = Object { kind: SourceKind::Secret, name: "nova-cell1-compute-config".into() };
-    File::of_key(&object, "openstack", "01-nova.conf", b"[libvirt]\ncpu_mode = host-model\n")
+    let object = SourceRef::secret("openstack", "nova-cell1-compute-config");
+    File::of_key(&object, "01-nova.conf", b"[libvirt]\ncpu_mode = host-model\n")
 }
 
 /// The first host without a compute; its role's service has deployed the option.
-fn asked() -> (Snapshot, Beside) {
+fn arrived() -> Scene {
     let service: Service = yaml::from_str(
         "
 metadata: {name: nova-custom, namespace: openstack}
@@ -44,15 +33,15 @@ spec:
 ",
     )
     .unwrap();
-    let files = [extra(FILE, "[libvirt]\ncpu_models = Nehalem\n"), generated()];
-    let sources = sources_of(&service.spec).into_iter();
-    let sources = sources.zip(files.clone().map(|it| content(vec![it]))).collect();
+    let files = [extra(FILE, SNIPPET), generated()];
+    let contents = files.clone().map(|it| content(vec![it]));
     let mut snapshot = testdata::snapshot();
     snapshot.computes.clear();
     snapshot.roles[0].spec.services.push("nova-custom".into());
-    let mut progress = snapshot.nodes[0].status.as_ref().unwrap().services[0].clone();
+    let status = snapshot.nodes[0].status.as_mut().unwrap();
+    let mut progress = status.services[0].clone();
     progress.name = "nova-custom".into();
-    snapshot.nodes[0].status.as_mut().unwrap().services.push(progress);
+    status.services.push(progress);
     let run = &mut snapshot.runs[0];
     run.labels_mut()
         .insert(operator_core::run_engine::run::SERVICE_LABEL.into(), "nova-custom".into());
@@ -70,42 +59,10 @@ spec:
     )
     .unwrap();
     testdata::set_report(run, &files);
-    let beside = Beside {
-        given: ServiceSources {
-            service,
-            sources,
-            beside: vec![],
-            is_listed: true,
-            conflicting_service: None,
-            absent: vec![],
-        },
-        job: testdata::job(run),
-        snippet: snippet("[libvirt]\ncpu_models = Nehalem\n"),
-        answer: testdata::answer(&files, FILE, "Nehalem"),
-    };
-    (snapshot, beside)
-}
-
-fn with<T>(snapshot: &Snapshot, beside: &Beside, make: impl Fn(&TraceInputs<'_>) -> T) -> T {
-    let host = snapshot.host("openstack", "edpm-compute-0").unwrap();
-    make(&TraceInputs {
-        host: &host,
-        stage: &host.stages[0],
-        road: ConfigPath::Service(&beside.given),
-        file: None,
-        snippet: Some(beside.snippet.clone()),
-        generated: None,
-        job: Some(Read::Found(beside.job.clone())),
-        pod: None,
-        answer: Some(Ok(beside.answer.clone())),
-    })
-}
-
-fn traced(snapshot: &Snapshot, beside: &Beside) -> String {
-    let named = OptionNames::new("libvirt", "cpu_models", Release::newest());
-    with(snapshot, beside, |it| {
-        render(it, ("libvirt", "cpu_models"), &named, Paint::default()).text
-    })
+    let given = testdata::given(service, contents);
+    let mut scene = Scene::of(snapshot, "edpm-compute-0", Some(given));
+    scene.answer = Some(Ok(testdata::answer(&files, FILE, "Nehalem")));
+    scene
 }
 
 fn content(files: Vec<File>) -> Read<Content> {
@@ -113,56 +70,54 @@ fn content(files: Vec<File>) -> Read<Content> {
 }
 
 /// Replaces the content of the first source's object.
-fn give(beside: &mut Beside, content: Read<Content>) {
-    beside.given.sources[0].1 = content;
+fn give(scene: &mut Scene, content: Read<Content>) {
+    scene.given().sources[0].1 = content;
 }
 
 #[test]
 fn each_step_can_be_the_one_that_is_missing() {
-    type Break = fn(&mut Snapshot, &mut Beside);
-    let cases: [(&str, Mark, Break); 14] = [
-        ("snippet", Mark::NotYet, |_, it| it.snippet.text.clear()),
-        ("written", Mark::NotYet, |_, it| give(it, Read::Missing)),
-        ("written", Mark::NotYet, |_, it| give(it, content(vec![]))),
-        ("written", Mark::Stale, |_, it| it.snippet.text = "[libvirt]\ncpu_models = a\n".into()),
-        ("service", Mark::NotYet, |_, it| {
-            it.given.beside = vec![extra(FILE, "[libvirt]\ncpu_models = Nehalem\n")];
-            it.given.sources.remove(0);
-        }),
-        ("service", Mark::NotYet, |_, it| {
-            let file = extra("my.conf", "[libvirt]\ncpu_models = Nehalem\n");
-            give(it, content(vec![file]));
-        }),
-        ("listed", Mark::NotYet, |_, it| it.given.is_listed = false),
-        ("run", Mark::NotYet, |it, _| it.runs[0].spec.extra_mounts.clear()),
-        ("run", Mark::NotYet, |_, it| {
-            it.snippet.text = "[libvirt]\ncpu_models = a\n".into();
-            give(it, content(vec![extra(FILE, "[libvirt]\ncpu_models = a\n")]));
-        }),
-        ("job", Mark::NotYet, |_, it| it.job = Job::default()),
-        ("pod", Mark::Unknown, |it, _| it.runs[0].status.as_mut().unwrap().report = None),
-        ("host", Mark::Stale, |_, it| it.answer.host[0] = format!("000000000000 {FILE}")),
-        ("container", Mark::NotYet, |_, it| {
-            it.answer.asked.files.remove(0);
-        }),
-        ("process", Mark::Stale, |_, it| it.answer.said.value = Some("Westmere".into())),
+    let steps = [
+        "snippet",
+        "written",
+        "service",
+        "listed",
+        "run",
+        "job",
+        "pod",
+        "host",
+        "container",
+        "process",
     ];
-    let (snapshot, beside) = asked();
-    let all = with(&snapshot, &beside, marks);
-    assert!(all.iter().all(|it| it.1 == Mark::Ok) && all.len() == 10, "{all:?}");
-    for (idx, (name, mark, make)) in cases.into_iter().enumerate() {
-        let (mut snapshot, mut beside) = asked();
-        make(&mut snapshot, &mut beside);
-        let marks = with(&snapshot, &beside, marks);
-        let first = marks.iter().find(|it| it.1 != Mark::Ok).copied();
-        assert_eq!(first, Some((name, mark)), "{idx}");
-    }
+    let cases: [(&str, Mark, Break); 14] = [
+        ("snippet", Mark::NotYet, |it| it.snippet = Some(snippet(""))),
+        ("written", Mark::NotYet, |it| give(it, Read::Missing)),
+        ("written", Mark::NotYet, |it| give(it, content(vec![]))),
+        ("written", Mark::Stale, |it| it.snippet = Some(snippet(OTHER))),
+        ("service", Mark::NotYet, |it| {
+            it.given().beside = vec![extra(FILE, SNIPPET)];
+            it.given().sources.remove(0);
+        }),
+        ("service", Mark::NotYet, |it| give(it, content(vec![extra("my.conf", SNIPPET)]))),
+        ("listed", Mark::NotYet, |it| it.given().is_listed = false),
+        ("run", Mark::NotYet, |it| it.snapshot.runs[0].spec.extra_mounts.clear()),
+        ("run", Mark::NotYet, |it| {
+            it.snippet = Some(snippet(OTHER));
+            give(it, content(vec![extra(FILE, OTHER)]));
+        }),
+        ("job", Mark::NotYet, |it| it.job = Read::Found(Job::default())),
+        ("pod", Mark::Unknown, |it| it.snapshot.runs[0].status.as_mut().unwrap().report = None),
+        ("host", Mark::Stale, |it| it.answer().host[0] = format!("000000000000 {FILE}")),
+        ("container", Mark::NotYet, |it| {
+            it.answer().asked.files.remove(0);
+        }),
+        ("process", Mark::Stale, |it| it.answer().said.value = Some("Westmere".into())),
+    ];
+    check(arrived, &steps, &cases);
 }
 
 #[test]
 fn a_step_that_is_missing_names_object_key_and_way_out() {
-    let (snapshot, mut beside) = asked();
-    let text = traced(&snapshot, &beside);
+    let mut scene = arrived();
     for words in [
         "my.conf, line 2: [libvirt] cpu_models = Nehalem",
         "ConfigMap openstack/nova-extra-config, key 25-nova-extra.conf, line 2",
@@ -172,25 +127,21 @@ fn a_step_that_is_missing_names_object_key_and_way_out() {
         "In force: Nehalem, from /etc/nova/nova.conf.d/25-nova-extra.conf of ConfigMap \
          openstack/nova-extra-config.\n",
     ] {
-        assert!(text.contains(words), "{words} is not in: {text}");
+        scene.says(words);
     }
-    let file = extra("my.conf", "[libvirt]\ncpu_models = Nehalem\n");
-    give(&mut beside, content(vec![file]));
-    let text = traced(&snapshot, &beside);
-    assert!(text.contains("ignores key my.conf: name it 25-nova-my.conf"), "{text}");
-    give(&mut beside, Read::Missing);
-    let text = traced(&snapshot, &beside);
-    let words =
-        "ConfigMap openstack/nova-extra-config, which service nova-custom needs, does not exist";
-    assert!(text.contains(words), "{text}");
+    give(&mut scene, content(vec![extra("my.conf", SNIPPET)]));
+    scene.says("ignores key my.conf: name it 25-nova-my.conf");
+    give(&mut scene, Read::Missing);
+    scene.says(
+        "ConfigMap openstack/nova-extra-config, which service nova-custom needs, does not exist",
+    );
 }
 
 #[test]
 fn a_source_that_may_be_missing_is_not_what_it_stops_at() {
-    let (snapshot, mut beside) = asked();
-    beside.given.sources[0].0.is_optional = true;
-    give(&mut beside, Read::Missing);
-    beside.snippet.text = "[libvirt]\ncpu_mode = host-model\n".into();
-    let marks = with(&snapshot, &beside, marks);
-    assert_eq!(marks[1], ("written", Mark::Ok));
+    let mut scene = arrived();
+    scene.given().sources[0].0.is_optional = true;
+    give(&mut scene, Read::Missing);
+    scene.snippet = Some(snippet("[libvirt]\ncpu_mode = host-model\n"));
+    assert_eq!(scene.marks()[1], ("written", Mark::Ok));
 }

@@ -12,11 +12,10 @@ use operator_core::plan::{Step, Target};
 use operator_core::run_engine::build::owner;
 use serde_json::{Value, json};
 
-use crate::cell::discovery::observed::{Unmapped, uid};
-use crate::cell::discovery::settings::Settings;
+use crate::cell::observed::discovery::uid;
+use crate::requested::host_discovery::Settings;
+use crate::shared_caches::discovery_jobs::LABEL;
 
-/// Label of all Jobs of cells and their pods; its value is always `true`.
-pub const LABEL: &str = "nova.openstack.org/host-discovery";
 /// Maximum length of a Job's name, which leaves room for the suffix of its pod.
 const NAME_LIMIT: usize = 52;
 /// The user and the group of nova in the images of Kolla and of their derivatives.
@@ -44,18 +43,17 @@ pub struct Program<'a> {
     pub because: &'static str,
 }
 
-/// Returns the name of an attempt's Job, derived from the cell, its unmapped hosts, the number of
-/// the attempt and the time of its record.
-pub fn job_name(cell: &Cell, hosts: &[Unmapped], attempt: i64, since: Timestamp) -> String {
-    let hosts: Vec<&str> = hosts.iter().map(|it| it.host.as_str()).collect();
+/// Returns the name of an attempt's Job, derived from the cell, what the Job is for, the hosts that it is
+/// about, the number of the attempt and the time of its record.
+pub fn job_name(
+    cell: &Cell,
+    purpose: &str,
+    hosts: &[&str],
+    attempt: i64,
+    since: Timestamp,
+) -> String {
     let identity = hash::short(&(uid(cell), hosts, attempt, since.as_second()));
-    named(cell, "host-discovery", &identity)
-}
-
-/// Returns the name of a Job of a cell for this purpose; no other one has the same
-/// `identity`.
-pub fn named(cell: &Cell, purpose: &str, identity: &str) -> String {
-    names::hashed(&[&cell.name_any(), purpose, identity], NAME_LIMIT).replace('.', "-")
+    names::hashed(&[&cell.name_any(), purpose, &identity], NAME_LIMIT).replace('.', "-")
 }
 
 /// Returns the digest of what Jobs are made from: a correction ends the backoff.

@@ -10,15 +10,15 @@ use kube::ResourceExt;
 use nova_config::annotations::{HOST_DISCOVERY, HOST_DISCOVERY_SECRET};
 use nova_config::conditions::HOST_DISCOVERED;
 use operator_core::finalizers::is_terminating;
-use operator_core::plan::{Step, Target};
+use operator_core::plan::Step;
 
 use crate::cell::credential_rotation::first_of;
 use crate::cell::discovery::build::{discovery_job, inputs, job_name};
 use crate::cell::discovery::failure::cause;
-use crate::cell::discovery::observed::{End, Seen, Unmapped, all_unmapped, end};
-use crate::cell::discovery::settings::{Discovery, Settings, discovery};
 use crate::cell::observed::Observed;
+use crate::cell::observed::discovery::{End, Seen, Unmapped, all_unmapped, deletions, end};
 use crate::reasons;
+use crate::requested::host_discovery::{Discovery, Settings, discovery};
 
 /// The pause after the first attempt; it doubles with each further one.
 const FIRST_PAUSE: SignedDuration = SignedDuration::from_mins(1);
@@ -58,8 +58,8 @@ pub fn decide(seen: &Observed, is_taken: bool, now: Timestamp) -> Outcome {
         },
     };
     let is_ours = !matches!(discovery(cell), Discovery::External);
-    let ended = ended(found, outcome.record.as_ref().filter(|_| is_ours));
-    outcome.steps.extend(ended.map(|it| Step::delete(Target::of(it), "its result is recorded")));
+    let record = outcome.record.as_ref().filter(|_| is_ours);
+    outcome.steps.extend(deletions(&found.jobs, |it| record.is_some_and(|of| keeps(of, it))));
     outcome
 }
 
@@ -128,8 +128,9 @@ fn attempts(
         return Outcome { condition: Some(condition), record, next, ..Outcome::default() };
     }
     let is_begun = |it: &DiscoveryAttempt| it.state == DiscoveryState::Running;
+    let names: Vec<&str> = hosts.iter().map(|it| it.host.as_str()).collect();
     let record = record.filter(is_begun).unwrap_or_else(|| DiscoveryAttempt {
-        job: job_name(cell, &hosts, attempt, now),
+        job: job_name(cell, "host-discovery", &names, attempt, now),
         attempt,
         inputs,
         state: DiscoveryState::Running,
@@ -159,10 +160,12 @@ fn next(
     if is_new || last.inputs != inputs {
         return (1, now);
     }
-    (
-        last.attempt.saturating_add(1),
-        last.since.0.saturating_add(pause(last.attempt)).unwrap_or(now),
-    )
+    again(last.attempt, last.since.0, now)
+}
+
+/// Returns the number of the attempt after one that began at that time, and when it is due.
+pub(crate) fn again(attempt: i64, since: Timestamp, now: Timestamp) -> (i64, Timestamp) {
+    (attempt.saturating_add(1), since.saturating_add(pause(attempt)).unwrap_or(now))
 }
 
 /// Returns the pause after the n-th attempt (n ≥ 1): 1, 2, 4 … 30 minutes.
@@ -171,21 +174,14 @@ pub(crate) fn pause(attempt: i64) -> SignedDuration {
     (FIRST_PAUSE * (1_i32 << doublings)).min(LONGEST_PAUSE)
 }
 
-/// Returns the Jobs that have ended and are not needed any more: all but the one whose failure is
-/// recorded, and none while the next one runs, because the condition still names the failed one.
-fn ended<'a>(
-    found: &'a Seen,
-    record: Option<&'a DiscoveryAttempt>,
-) -> impl Iterator<Item = &'a Job> {
-    let is_kept = move |job: &Job| {
-        record.is_some_and(|it| match it.state {
-            DiscoveryState::Running => true,
-            DiscoveryState::Succeeded => false,
-            DiscoveryState::Failed => it.job == job.name_any(),
-        })
-    };
-    let jobs = found.jobs.iter().map(|it| &**it);
-    jobs.filter(move |it| end(it).is_some() && !is_terminating(*it) && !is_kept(it))
+/// Whether a Job that has ended is kept: the one whose failure is recorded, and all while the next one
+/// runs, because the condition still names the failed one.
+fn keeps(record: &DiscoveryAttempt, job: &Job) -> bool {
+    match record.state {
+        DiscoveryState::Running => true,
+        DiscoveryState::Succeeded => false,
+        DiscoveryState::Failed => record.job == job.name_any(),
+    }
 }
 
 fn condition(cell: &Cell, hosts: &[Unmapped], record: Option<&DiscoveryAttempt>) -> ConditionDraft {

@@ -1,5 +1,7 @@
 //! Reads the Jobs that discover a cell's hosts or read their mappings, and what they have left.
 
+use std::sync::Arc;
+
 use api::nova::{Cell, DiscoveryState};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
@@ -9,10 +11,10 @@ use operator_core::object_key::Key;
 use operator_runtime::error::Result;
 
 use crate::caches::Caches;
-use crate::cell::discovery::observed::{End, Seen, end, uid};
-use crate::cell::discovery::settings::{Discovery, discovery};
-use crate::cell::mappings::build::MAPPINGS_LABEL;
-use crate::indexes::BY_CELL_UID;
+use crate::cell::observed::discovery::{End, Seen, end, uid};
+use crate::cell::observed::mappings::MAPPINGS_LABEL;
+use crate::requested::host_discovery::{Discovery, discovery};
+use crate::shared_caches::indexes::BY_CELL_UID;
 
 /// Label that the Job controller sets on pods.
 const JOB_NAME: &str = "batch.kubernetes.io/job-name";
@@ -37,37 +39,32 @@ pub async fn observe(
     let all = cache.indexed(BY_CELL_UID, &Key::new(&key.namespace, uid(cell)));
     let (mapping_jobs, jobs): (Vec<_>, Vec<_>) =
         all.into_iter().partition(|it| it.labels().contains_key(MAPPINGS_LABEL));
-    let termination_message = match jobs.iter().find(|it| has_failed_just_now(cell, it)) {
-        Some(job) => message(caches, key, job).await?,
-        None => None,
-    };
-    let mapping_message = match mapping_jobs.iter().find(|it| has_read_just_now(cell, it)) {
-        Some(job) => message(caches, key, job).await?,
-        None => None,
-    };
+    let status = cell.status.as_ref();
+    let attempt = status.and_then(|it| it.discovery.as_ref()).map(|it| (it.state, &it.job));
+    let reading = status.and_then(|it| it.mapping_reading.as_ref()).map(|it| (it.state, &it.job));
+    let failed = unrecorded(attempt, &jobs).filter(|it| matches!(end(it), Some(End::Failed(_))));
+    let read = unrecorded(reading, &mapping_jobs);
+    let termination_message = message(caches, key, failed).await?;
+    let mapping_message = message(caches, key, read).await?;
     let secret_version = secret.and_then(|it| caches.sources.version(it));
     Ok(Some(Seen { jobs, mapping_jobs, secret_version, termination_message, mapping_message }))
 }
 
-/// Returns whether a Job has failed and that is not recorded yet.
-fn has_failed_just_now(cell: &Cell, job: &Job) -> bool {
-    let attempt = cell.status.as_ref().and_then(|it| it.discovery.as_ref());
-    let is_recorded_as_running =
-        attempt.is_some_and(|it| it.state == DiscoveryState::Running && it.job == job.name_any());
-    is_recorded_as_running && matches!(end(job), Some(End::Failed(_)))
-}
-
-/// Returns whether a reading of mappings has ended and that is not recorded yet.
-fn has_read_just_now(cell: &Cell, job: &Job) -> bool {
-    let reading = cell.status.as_ref().and_then(|it| it.mapping_reading.as_ref());
-    let is_recorded_as_running =
-        reading.is_some_and(|it| it.state == DiscoveryState::Running && it.job == job.name_any());
-    is_recorded_as_running && end(job).is_some()
+/// Returns the Job that has ended and that is recorded as running still; `recorded` is the state of the
+/// last one and its name.
+fn unrecorded<'a>(
+    recorded: Option<(DiscoveryState, &String)>,
+    jobs: &'a [Arc<Job>],
+) -> Option<&'a Job> {
+    let (_, name) = recorded.filter(|it| it.0 == DiscoveryState::Running)?;
+    let job = jobs.iter().find(|it| it.name_any() == *name && end(it).is_some())?;
+    Some(&**job)
 }
 
 /// Returns the termination message of the pod of a Job that has ended as its pod has: empty where
-/// that has succeeded without one. `None` when there is no such pod.
-async fn message(caches: &Caches, cell: &Key, job: &Job) -> Result<Option<String>> {
+/// that has succeeded without one. `None` when there is no such pod, or no Job.
+async fn message(caches: &Caches, cell: &Key, job: Option<&Job>) -> Result<Option<String>> {
+    let Some(job) = job else { return Ok(None) };
     let selector = format!("{JOB_NAME}={}", job.name_any());
     let pods: Vec<Pod> = caches.api.list(&cell.namespace, &selector).await?;
     let has_succeeded = end(job) == Some(End::Succeeded);

@@ -10,9 +10,10 @@ use operator_core::object_key::Key;
 
 use crate::caches::Caches;
 use crate::cell::config::is_cell_zero;
-use crate::cell::hosts::observed::{HostsSeen, LeftoverSeen, has_ids, user};
-use crate::drain::progress::HostProgress;
-use crate::nova_monitor::{ApiHosts, NovaMonitor};
+use crate::cell::observed::hosts::{HostsSeen, LeftoverSeen, user};
+use crate::compute::removal::leftover_places::has_ids;
+use crate::nova::drain::progress::HostProgress;
+use crate::nova::monitor::{ApiHosts, NovaMonitor};
 
 /// What is read of the caches and of nova's API.
 struct Sources<'a> {
@@ -31,7 +32,7 @@ pub fn observe(
 ) -> Option<HostsSeen> {
     let monitor = caches.nova.as_deref().filter(|_| !is_cell_zero(cell))?;
     let from = Sources { caches, monitor, cell: key };
-    let leftovers = cell.status.as_ref().map(|it| it.leftovers.as_slice()).unwrap_or_default();
+    let leftovers = cell.leftovers();
     let is_releasing = is_terminating(cell) && computes.is_empty();
     Some(HostsSeen {
         leftovers: from.leftovers(leftovers),
@@ -46,7 +47,7 @@ impl Sources<'_> {
         if leftovers.is_empty() {
             return <_>::default();
         }
-        let mut computes = self.caches.computes.all();
+        let mut computes = self.caches.shared.computes.all();
         computes.retain(|it| it.metadata.namespace.as_ref() == Some(&self.cell.namespace));
         let is_there =
             |it: &&Leftover| computes.iter().any(|of| of.uid().as_ref() == Some(&it.uid));

@@ -4,12 +4,12 @@ use api::nova::Leftover;
 use operator_core::object_key::Key;
 use operator_core::plan::Order;
 
-use crate::cell::hosts::observed::LeftoverSeen;
 use crate::cell::observed::Observed;
-use crate::drain::findings::Findings;
-use crate::drain::order::{HostOrder, LeftBehind, OrderOfHost};
-use crate::drain::progress::HostProgress;
-use crate::nova_identity::Identity;
+use crate::cell::observed::hosts::LeftoverSeen;
+use crate::nova::drain::findings::Findings;
+use crate::nova::drain::order::{HostOrder, LeftBehind, OrderOfHost};
+use crate::nova::drain::progress::HostProgress;
+use crate::nova::identity::Identity;
 
 /// How many hosts of a cell that is being deleted are read beside those that were found empty.
 const READ_AT_A_TIME: usize = 8;
@@ -18,10 +18,9 @@ const READ_AT_A_TIME: usize = 8;
 /// deleted has its hosts read, a few at a time.
 pub fn orders(seen: &Observed) -> Vec<Order<OrderOfHost>> {
     let Some(of_hosts) = &seen.hosts else { return Vec::new() };
-    let status = seen.cell.status.iter();
-    let leftovers = status
-        .flat_map(|it| &it.leftovers)
-        .filter(|it| matches!(of_hosts.leftovers.get(&it.uid), Some(LeftoverSeen::Progress(_))));
+    let is_due =
+        |it: &&Leftover| matches!(of_hosts.leftovers.get(&it.uid), Some(LeftoverSeen::Progress(_)));
+    let leftovers = seen.cell.leftovers().iter().filter(is_due);
     let hosts = of_hosts.hosts.as_deref().unwrap_or_default();
     let mut n_left = 0;
     let is_read = |(_, progress): &&(String, HostProgress)| {
@@ -37,7 +36,7 @@ pub fn orders(seen: &Observed) -> Vec<Order<OrderOfHost>> {
 pub fn with_progress(seen: &Observed, found: &Findings) -> Observed {
     let mut known = seen.clone();
     let Some(of_hosts) = &mut known.hosts else { return known };
-    for leftover in seen.cell.status.iter().flat_map(|it| &it.leftovers) {
+    for leftover in seen.cell.leftovers() {
         if let Some(LeftoverSeen::Progress(it)) = of_hosts.leftovers.get_mut(&leftover.uid) {
             *it = found.of(Some(&deletion(seen, leftover)));
         }

@@ -5,11 +5,12 @@ use kube::ResourceExt;
 use nova_config::annotations::SKIP_CLEANUP;
 use nova_config::conditions::{NOVA_API_READY, RELEASED};
 
-use crate::cell::hosts::observed::{HostsSeen, has_ids};
 use crate::cell::observed::Observed;
-use crate::drain::condition::counted;
-use crate::drain::progress::HostProgress;
-use crate::drain::unknown::unknown;
+use crate::cell::observed::hosts::HostsSeen;
+use crate::compute::removal::leftover_places::has_ids;
+use crate::nova::drain::condition::counted;
+use crate::nova::drain::progress::HostProgress;
+use crate::nova::drain::unknown::unknown;
 use crate::reasons;
 
 /// How many hosts are named, and how many servers of each.
@@ -27,7 +28,7 @@ pub fn is_free(seen: &Observed) -> bool {
 /// Returns the hosts in the list of leftovers of which UUIDs are still to be deleted: nothing else has
 /// these UUIDs.
 fn left_behind(seen: &Observed) -> Vec<&str> {
-    let all = seen.cell.status.iter().flat_map(|it| &it.leftovers);
+    let all = seen.cell.leftovers().iter();
     all.filter(|it| has_ids(it)).map(|it| it.host_name.as_str()).collect()
 }
 

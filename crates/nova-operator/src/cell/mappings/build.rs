@@ -1,30 +1,18 @@
 //! Builds the Job that reads which hosts nova maps.
 
 use api::nova::{Cell, MappingReading};
-use jiff::Timestamp;
-use operator_core::hash;
 use operator_core::plan::Step;
 
-use crate::cell::discovery::build::{CONFIG_FOLDER, Program, job, named};
-use crate::cell::discovery::observed::uid;
-use crate::cell::discovery::settings::Settings;
+use crate::cell::discovery::build::{CONFIG_FOLDER, Program, job};
+use crate::cell::observed::mappings::MAPPINGS_LABEL;
+use crate::requested::host_discovery::Settings;
 
-/// Label of these Jobs and their pods, beside that of all Jobs of a cell; its value is always
-/// `true`.
-pub const MAPPINGS_LABEL: &str = "nova.openstack.org/host-mappings";
 /// How long a Job may take, in seconds; that includes the time until its image is there.
 const DEADLINE_SECONDS: i64 = 300;
 /// The file whose content becomes the termination message of the container.
 const RESULT: &str = "/dev/termination-log";
 /// The program of the container.
 pub(crate) const SCRIPT: &str = include_str!("list-hosts.sh");
-
-/// Returns the name of a reading's Job, derived from the cell, the hosts, the number of the attempt
-/// and the time of its record.
-pub fn job_name(cell: &Cell, hosts: &[String], attempt: i64, since: Timestamp) -> String {
-    let identity = hash::short(&(uid(cell), hosts, attempt, since.as_second()));
-    named(cell, "host-mappings", &identity)
-}
 
 /// Returns the step that creates the Job of a reading.
 pub fn mappings_job(cell: &Cell, settings: &Settings, reading: &MappingReading) -> Step {

@@ -9,17 +9,18 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 use operator_core::finalizers::is_terminating;
-use operator_core::plan::{Kind, Step, Target};
+use operator_core::plan::{Kind, Step};
 use operator_core::rejected_write::RejectedWrite;
 
-use crate::cell::discovery::decide::pause;
+use crate::cell::discovery::build::job_name;
+use crate::cell::discovery::decide::again;
 use crate::cell::discovery::failure::cause;
-use crate::cell::discovery::observed::{End, Seen, end};
-use crate::cell::discovery::settings::{Discovery, Settings, discovery};
-use crate::cell::mappings::build::{job_name, mappings_job};
-use crate::cell::mappings::known::{Mapping, recorded};
-use crate::cell::mappings::observed::{AwaitedHost, awaited, still_mapped};
+use crate::cell::mappings::build::mappings_job;
 use crate::cell::observed::Observed;
+use crate::cell::observed::discovery::{End, Seen, deletions, end};
+use crate::cell::observed::mappings::{AwaitedHost, awaited, still_mapped};
+use crate::compute::removal::known_mappings::{Mapping, recorded};
+use crate::requested::host_discovery::{Discovery, Settings, discovery};
 
 /// Maximum length of a container's termination message, in bytes.
 const MESSAGE_LIMIT: usize = 4096;
@@ -58,9 +59,11 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
         }
     };
     outcome.record = outcome.record.map(|it| refused(it, rejected));
-    let ended = ended(found, outcome.record.as_ref());
-    outcome.ended =
-        ended.map(|it| Step::delete(Target::of(it), "its result is recorded")).collect();
+    // The Job whose failure is recorded stays for its log.
+    let failed = outcome.record.as_ref().filter(|it| it.state == DiscoveryState::Failed);
+    outcome.ended = deletions(&found.mapping_jobs, |it| {
+        failed.is_some_and(|record| record.job == it.name_any())
+    });
     outcome
 }
 
@@ -168,17 +171,15 @@ fn next(
         of.push(host.host.clone());
     }
     let (attempt, due) = match record.filter(|_| unread.is_empty() || !failed.is_empty()) {
-        Some(last) => (
-            last.attempt.saturating_add(1),
-            last.since.0.saturating_add(pause(last.attempt)).unwrap_or(now),
-        ),
+        Some(last) => again(last.attempt, last.since.0, now),
         None => (1, now),
     };
     let last = record.and_then(|it| it.hosts.last());
     let hosts = unread.into_iter().chain(failed).chain(in_turn(mapped.clone(), last));
     let hosts = batch(hosts);
+    let names: Vec<&str> = hosts.iter().map(String::as_str).collect();
     let reading = MappingReading {
-        job: job_name(cell, &hosts, attempt, now),
+        job: job_name(cell, "host-mappings", &names, attempt, now),
         attempt,
         state: DiscoveryState::Running,
         mapped,
@@ -205,15 +206,4 @@ fn batch(hosts: impl Iterator<Item = String>) -> Vec<String> {
         n_bytes <= MESSAGE_LIMIT
     };
     hosts.take(READ_HOSTS).take_while(fits).collect()
-}
-
-/// Returns the Jobs that have ended and are not needed any more: all but the one whose failure is
-/// recorded.
-fn ended<'a>(found: &'a Seen, record: Option<&'a MappingReading>) -> impl Iterator<Item = &'a Job> {
-    let is_kept = move |job: &Job| {
-        let of = record.filter(|it| it.job == job.name_any());
-        of.is_some_and(|it| it.state == DiscoveryState::Failed)
-    };
-    let jobs = found.mapping_jobs.iter().map(|it| &**it);
-    jobs.filter(move |it| end(it).is_some() && !is_terminating(*it) && !is_kept(it))
 }

@@ -5,13 +5,13 @@ use operator_core::keyed::{KEY_LOST, changed_inputs};
 use operator_core::{hash, upstream_hash};
 
 use super::*;
-use crate::compute::inputs;
+use crate::compute::deploy::inputs;
 
 fn keyed(seen: &mut Observed, keys: &Keys) {
     for secret in [&mut seen.secret, &mut seen.message_bus] {
-        let content = secret.content.take().unwrap();
+        let content = secret.take().unwrap();
         let values = content.entries().map(|(key, it)| (key.to_owned(), it.to_vec())).collect();
-        secret.content = Some(Content::from(Values::keyed("1", values, keys)));
+        *secret = Some(Content::from(Values::keyed("1", values, keys)));
     }
     seen.keys = keys.clone();
 }
@@ -68,7 +68,7 @@ fn an_upgrade_to_keyed_digests_leaves_a_cell_and_its_computes_as_they_are() {
     // A changed password is noticed.
     let deployed = &seen.computes[0].status.as_ref().unwrap().deployed_inputs;
     assert_eq!(changed_inputs(deployed, &present(&seen)), [""; 0]);
-    seen.secret = secret("nova-cell1", &[("ServicePassword", "another")]);
+    seen.secret = Some(secret(&[("ServicePassword", "another")]));
     keyed(&mut seen, &Keys::new(b"key", []));
     assert!(pass(&mut seen));
     assert_eq!(up_to_date(&seen), Some(0));

@@ -8,7 +8,7 @@ use super::*;
 use crate::cell::discovery::build::SCRIPT;
 use crate::cell::discovery::decide::pause;
 use crate::cell::discovery::failure::last_line;
-use crate::cell::discovery::settings::{Discovery, discovery};
+use crate::requested::host_discovery::{Discovery, discovery};
 
 fn good(reason: &str) -> (ConditionStatus, String) {
     (ConditionStatus::True, reason.to_owned())

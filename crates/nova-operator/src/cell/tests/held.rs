@@ -72,9 +72,7 @@ fn a_deleted_cell_names_five_of_its_computes_and_their_count() {
     seen.computes = (0..7).map(|it| compute(&format!("n{it}"))).collect();
     assert!(find(&status(&seen).conditions, "Released").is_none());
     finalizers(&mut seen, &[finalizers::CELL], true);
-    let told = condition(&seen, "Released");
-    assert_eq!((told.status, told.reason.as_str()), (ConditionStatus::False, "CellInUse"));
-    assert!(told.message.contains("7 do: n0, n1, n2, n3, n4 and 2 more."), "{}", told.message);
+    says(&status(&seen), "Released", "CellInUse", &["7 do: n0, n1, n2, n3, n4 and 2 more."]);
     let plan = recorded(decide(&seen, None, Timestamp::UNIX_EPOCH));
     assert!(
         !plan.steps.iter().any(|it| matches!(it.write, Write::RemoveFinalizer { .. })),

@@ -1,16 +1,17 @@
 //! Leftovers with UUIDs: how they are recorded, shown and worked off.
 
+use api::conditions::Severity;
 use api::nova::Leftover;
 use api::nova::cell::LEFTOVERS;
 use openstack_client::{Error, Fault, Service};
 
 use super::*;
-use crate::cell::hosts::observed::{HostsSeen, LeftoverSeen, user};
 use crate::cell::hosts::orders::with_progress;
-use crate::cell::leftovers::is_full;
-use crate::drain::findings::Findings;
-use crate::drain::order::LeftBehind;
-use crate::drain::progress::{
+use crate::cell::observed::hosts::{HostsSeen, LeftoverSeen, user};
+use crate::compute::removal::leftover_places::is_full;
+use crate::nova::drain::findings::Findings;
+use crate::nova::drain::order::LeftBehind;
+use crate::nova::drain::progress::{
     HostProgress, IdentityUse, PlacementRemoval, Removal, ServiceRemoval,
 };
 
@@ -58,12 +59,8 @@ fn let_go(uid: &str, service_id: &str) -> Arc<ExternalCompute> {
     let it = Arc::make_mut(&mut compute);
     it.metadata.uid = Some(uid.to_owned());
     it.metadata.deletion_timestamp = serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap();
-    let condition = json!({
-        "type": "HostCleaned", "status": "False", "reason": "CleanupSkipped", "severity": "Error",
-        "message": "x", "lastTransitionTime": "2026-01-01T00:00:00Z",
-    });
-    let status = it.status.as_mut().unwrap();
-    status.conditions = vec![serde_json::from_value(condition).unwrap()];
+    let skipped = told::fault("HostCleaned", Severity::Error, "CleanupSkipped", "x");
+    it.status.as_mut().unwrap().conditions = vec![skipped];
     compute
 }
 

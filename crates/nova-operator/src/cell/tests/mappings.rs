@@ -8,8 +8,8 @@ use super::world::{IMAGE, World, run_script};
 use super::*;
 use crate::cell::discovery::decide::pause;
 use crate::cell::mappings::build::SCRIPT;
-use crate::cell::mappings::known::{Mapping, mapping};
-use crate::cell::mappings::observed::{AwaitedHost, awaited, still_mapped};
+use crate::cell::observed::mappings::{AwaitedHost, awaited, still_mapped};
+use crate::compute::removal::known_mappings::{Mapping, mapping};
 
 const SUCCEEDS: &str = "Complete";
 const FAILS: &str = "Failed";

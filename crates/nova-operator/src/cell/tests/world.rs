@@ -12,8 +12,8 @@ use kube::ResourceExt;
 use parking_lot::Mutex;
 
 use super::*;
-use crate::cell::discovery::observed::{Seen, end};
-use crate::cell::mappings::build::MAPPINGS_LABEL;
+use crate::cell::observed::discovery::{Seen, end};
+use crate::cell::observed::mappings::MAPPINGS_LABEL;
 
 /// The image of its Jobs.
 pub(super) const IMAGE: &str = "registry.example/nova@sha256:1";

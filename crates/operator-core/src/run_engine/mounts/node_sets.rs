@@ -9,10 +9,12 @@ use std::fmt;
 
 use api::names;
 use api::shared::{SourceKind, VolMounts};
-use k8s_openapi::api::core::v1::{ConfigMapVolumeSource, SecretVolumeSource, Volume, VolumeMount};
+use k8s_openapi::api::core::v1::{Volume, VolumeMount};
 use sha2::{Digest, Sha224};
 
-use super::pod_files::{CONFIGS_DIR, KEY_MODE, item, projected, projection};
+use super::pod_files::{
+    CONFIGS_DIR, KEY_MODE, item, of_config_map, of_secret, projected, projection,
+};
 use super::tls_files;
 use crate::hash::hex;
 use crate::run_engine::inventory::{INVENTORY_KEY, KNOWN_HOSTS_DIR, KNOWN_HOSTS_KEY, SSH_KEY_DIR};
@@ -112,15 +114,9 @@ impl NodeSets {
         let numbered = format!("inventory-{idx}");
         let (name, file) =
             if self.is_global { (&*numbered, &*numbered) } else { (INVENTORY_KEY, "hosts") };
-        let volume = Volume {
-            name: volumes.name("inventory", name.to_owned()),
-            secret: Some(SecretVolumeSource {
-                secret_name: Some(inventory_name(node_set)),
-                items: Some(vec![item(INVENTORY_KEY, name)]),
-                ..Default::default()
-            }),
-            ..Default::default()
-        };
+        let items = Some(vec![item(INVENTORY_KEY, name)]);
+        let volume = volumes.name("inventory", name.to_owned());
+        let volume = of_secret(volume, &inventory_name(node_set), items, None);
         single_mount(volume, &format!("/runner/inventory/{file}"), Some(name))
     }
 }
@@ -149,36 +145,23 @@ fn sources(volumes: &mut Volumes, all: &[MountedSource], service_type: &str) -> 
     let entry = |source: &MountedSource| {
         let mut entry = VolMounts::default();
         for (idx, key) in sorted(source).into_iter().enumerate() {
-            let VolMounts { volumes, mounts, .. } =
-                source_key(volumes, source, idx, key, service_type);
+            let is_secret = source.kind == SourceKind::Secret;
+            let prefix = if is_secret { "sec" } else { "cm" };
+            let name = volumes.name(prefix, format!("{}-{idx}", source.name));
+            let items = Some(vec![item(key, key)]);
+            let volume = if is_secret {
+                of_secret(name, &source.name, items, None)
+            } else {
+                of_config_map(name, &source.name, items)
+            };
+            let path = format!("{CONFIGS_DIR}/{service_type}/{key}");
+            let VolMounts { volumes, mounts, .. } = single_mount(volume, &path, Some(key));
             entry.volumes.extend(volumes);
             entry.mounts.extend(mounts);
         }
         entry
     };
     in_order(all).map(entry).filter(|it| !it.volumes.is_empty()).collect()
-}
-
-fn source_key(
-    volumes: &mut Volumes,
-    source: &MountedSource,
-    idx: usize,
-    key: &str,
-    service_type: &str,
-) -> VolMounts {
-    let prefix = if source.kind == SourceKind::Secret { "sec" } else { "cm" };
-    let name = volumes.name(prefix, format!("{}-{idx}", source.name));
-    let items = Some(vec![item(key, key)]);
-    let volume = if source.kind == SourceKind::Secret {
-        let secret_name = Some(source.name.clone());
-        let secret = SecretVolumeSource { secret_name, items, ..Default::default() };
-        Volume { name, secret: Some(secret), ..Default::default() }
-    } else {
-        let name_of = source.name.clone();
-        let map = ConfigMapVolumeSource { name: name_of, items, ..Default::default() };
-        Volume { name, config_map: Some(map), ..Default::default() }
-    };
-    single_mount(volume, &format!("{CONFIGS_DIR}/{service_type}/{key}"), Some(key))
 }
 
 fn tls(volumes: &mut Volumes, tls: &Tls) -> VolMounts {
@@ -202,16 +185,9 @@ fn tls(volumes: &mut Volumes, tls: &Tls) -> VolMounts {
 /// Upstream's mode allows only the owner, who is root.
 fn ssh_key(volumes: &mut Volumes, node_set: &str, secret: &str) -> VolMounts {
     let file = format!("ssh_key_{node_set}");
-    let volume = Volume {
-        name: volumes.name("sshkey", format!("ssh-key-{node_set}")),
-        secret: Some(SecretVolumeSource {
-            secret_name: Some(secret.to_owned()),
-            items: Some(vec![item(PRIVATE_KEY, &file)]),
-            default_mode: Some(KEY_MODE),
-            ..Default::default()
-        }),
-        ..Default::default()
-    };
+    let volume = volumes.name("sshkey", format!("ssh-key-{node_set}"));
+    let items = Some(vec![item(PRIVATE_KEY, &file)]);
+    let volume = of_secret(volume, secret, items, Some(KEY_MODE));
     single_mount(volume, &ssh_key_file(node_set), Some(&file))
 }
 

@@ -11,7 +11,7 @@ use super::*;
 use crate::plan::{Kind, Target};
 use crate::run_engine::layout::Layout;
 use crate::run_engine::mounts;
-use crate::run_engine::run_template::{AnsibleOptions, DeploymentOptions, Play};
+use crate::run_engine::run_template::Play;
 use crate::run_engine::sources::mounted;
 
 fn source(kind: SourceKind, name: &str, keys: &[&str]) -> MountedSource {
@@ -21,23 +21,9 @@ fn source(kind: SourceKind, name: &str, keys: &[&str]) -> MountedSource {
 
 fn recipe(node_sets: NodeSets, sources: Vec<MountedSource>) -> RunTemplate {
     let kind = Kind::of::<AnsibleEe>();
-    RunTemplate {
-        parent: Target { kind, namespace: "ns".into(), name: "d".into(), uid: None },
-        play: Play::Playbook("a.b.c".into()),
-        service_type: "agent".into(),
-        image: None,
-        env: vec![],
-        extra_mounts: vec![],
-        network_attachments: vec![],
-        dns_config: None,
-        layout: Layout::NodeSets(node_sets),
-        sources: mounted(sources),
-        options: AnsibleOptions::default(),
-        fact_variables: Vec::new(),
-        extra_vars: BTreeMap::new(),
-        template_vars: BTreeMap::new(),
-        deployed: DeploymentOptions::default(),
-    }
+    let parent = Target { kind, namespace: "ns".into(), name: "d".into(), uid: None };
+    let (play, layout) = (Play::Playbook("a.b.c".into()), Layout::NodeSets(node_sets));
+    RunTemplate { sources: mounted(sources), ..RunTemplate::of(parent, play, "agent", layout) }
 }
 
 fn of(names: &[&str]) -> NodeSets {

@@ -1,7 +1,8 @@
 //! Where the files of services are in the pod, the mode of its key files, and parts of volumes.
 
 use k8s_openapi::api::core::v1::{
-    KeyToPath, ProjectedVolumeSource, SecretProjection, Volume, VolumeProjection,
+    ConfigMapVolumeSource, KeyToPath, ProjectedVolumeSource, SecretProjection, SecretVolumeSource,
+    Volume, VolumeProjection,
 };
 
 /// Directory of the data sources in the pod, by service type.
@@ -11,6 +12,28 @@ pub(super) const CONFIGS_DIR: &str = "/var/lib/openstack/configs";
 ///
 /// ssh accepts that for a file of another owner.
 pub(super) const KEY_MODE: i32 = 0o440;
+
+/// Returns a volume of a Secret: these keys of it, or all.
+pub(super) fn of_secret(
+    name: String,
+    secret: &str,
+    items: Option<Vec<KeyToPath>>,
+    default_mode: Option<i32>,
+) -> Volume {
+    let secret_name = Some(secret.to_owned());
+    let secret = SecretVolumeSource { secret_name, items, default_mode, ..Default::default() };
+    Volume { name, secret: Some(secret), ..Default::default() }
+}
+
+/// Returns a volume of a ConfigMap: these keys of it, or all.
+pub(super) fn of_config_map(
+    name: String,
+    config_map: &str,
+    items: Option<Vec<KeyToPath>>,
+) -> Volume {
+    let map = ConfigMapVolumeSource { name: config_map.to_owned(), items, ..Default::default() };
+    Volume { name, config_map: Some(map), ..Default::default() }
+}
 
 /// Returns a Secret in a projected volume: these keys of it, or all.
 pub(super) fn projection(

@@ -1,8 +1,8 @@
 //! The volumes of TLS files, and where they are mounted: CA bundles and hosts' certificates.
 
-use k8s_openapi::api::core::v1::{SecretVolumeSource, Volume, VolumeProjection};
+use k8s_openapi::api::core::v1::{Volume, VolumeProjection};
 
-use super::pod_files::{KEY_MODE, item, projected, projection};
+use super::pod_files::{KEY_MODE, item, of_secret, projected, projection};
 use crate::run_engine::layout::{CERTIFICATE_FILES, Tls};
 
 /// Directory of CA bundles in the pod, by service type.
@@ -14,10 +14,7 @@ const CERTS_DIR: &str = "/var/lib/openstack/certs";
 pub(super) fn volume(name: String, tls: &Tls) -> (Volume, String) {
     match tls {
         Tls::Bundle { service_type, secret, .. } => {
-            let secret_name = Some(secret.clone());
-            let secret = SecretVolumeSource { secret_name, ..Default::default() };
-            let volume = Volume { name, secret: Some(secret), ..Default::default() };
-            (volume, format!("{CA_DIR}/{service_type}"))
+            (of_secret(name, secret, None, None), format!("{CA_DIR}/{service_type}"))
         }
         Tls::Certificates { secrets, service_type, key } => {
             let all = secrets.iter().map(|it| projection(it, None, false));

@@ -4,14 +4,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use api::nova::{Cell, ExternalCompute};
-use e2e::{Namespace, says};
+use e2e::Namespace;
 use futures::{StreamExt as _, TryStreamExt as _};
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
 use simulated_cluster::{Nova, NovaFault};
 
-use super::{HYPERVISORS, READ, SERVICES, conditions_of, start_reading};
-use crate::computes::{self, CELL, conditions};
+use super::{HYPERVISORS, READ, SERVICES, start_reading};
+use crate::computes::{self, CELL};
 use crate::own::{Own, PATIENCE};
 
 const COMPUTES: usize = 500;
@@ -56,15 +56,13 @@ async fn add_computes(own: &Own) -> Result<()> {
 
 /// Waits until `ServiceUp` of the compute in the other cell has this reason.
 async fn reaches(ns: &Namespace, reason: &str, within: Duration) -> Result<()> {
-    let is_there = |it: &ExternalCompute| says(conditions(it), "ServiceUp", reason, &[]);
-    ns.wait::<ExternalCompute>(COMPUTE, reason, within, is_there).await.map(drop)
+    ns.told::<ExternalCompute>(COMPUTE, "ServiceUp", reason, &[], within).await.map(drop)
 }
 
 /// Waits until `ComputesUp` of a cell has this reason and these words.
 async fn says_of_cell(own: &Own, cell: &str, reason: &str, words: &str) -> Result<()> {
-    let is_there = |it: &Cell| says(conditions_of(it), "ComputesUp", reason, &[words]);
     // Hundreds of computes are written before it.
-    own.wait::<Cell>(cell, words, PATIENCE, is_there).await.map(drop)
+    own.told::<Cell>(cell, "ComputesUp", reason, &[words], PATIENCE).await.map(drop)
 }
 
 /// Waits for the next reading, and keeps its answer and those of all later ones back.

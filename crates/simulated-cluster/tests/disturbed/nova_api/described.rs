@@ -5,23 +5,23 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result, bail};
 use api::dataplane::Node;
+use e2e::diagnosis::{self, READINGS};
 use e2e::faults::Fault;
 use e2e::faults::nova::{API, HOSTS};
-use e2e::{Namespace, cluster, diagnosis};
+use e2e::{Namespace, cluster};
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::PropagationPolicy;
 use parking_lot::Mutex;
-use serde_json::{Value, json};
+use serde_json::json;
 use simulated_cluster::{Broker, Nova, NovaFault};
 
-use super::{cell_reaches, is_up, start};
+use super::{DRAIN, cell_reaches, drain, is_up, start};
 use crate::computes::{self, BUS, CELL};
 use crate::ends::{delete, held};
 use crate::own::{Own, PATIENCE};
 
 /// The host of each fault, which has a nova of its own.
 const HOST: &str = "compute-0";
-const DRAIN: &str = "nova.openstack.org/drain";
 
 /// The world of each fault: a region of its own, so that each nova fails alone.
 struct Regions {
@@ -38,8 +38,8 @@ async fn faults_of_nova_are_described_on_the_users_object() -> Result<()> {
     let of_api = async |ns: &Namespace, fault: &Fault| regions.make(ns, fault, false).await;
     let of_hosts = async |ns: &Namespace, fault: &Fault| regions.make(ns, fault, true).await;
     // Each half leaves its transcripts whatever the other one shows.
-    let api = diagnosis::judge_readings(API, of_api, inject);
-    let hosts = diagnosis::judge_readings(HOSTS, of_hosts, inject);
+    let api = diagnosis::judge_within(&READINGS, API, of_api, inject);
+    let hosts = diagnosis::judge_within(&READINGS, HOSTS, of_hosts, inject);
     let (api, hosts) = tokio::join!(api, hosts);
     hosts.and(api)?;
     regions.own.done()
@@ -101,23 +101,21 @@ fn address(fault: &Fault) -> Result<String> {
 
 /// Injects the faults of hosts that are drained or removed.
 async fn drain_or_remove(ns: &Namespace, fault: &Fault, nova: &Nova) -> Result<()> {
-    let annotate = async |annotations: Value| {
-        ns.merge::<Node>(HOST, json!({ "metadata": { "annotations": annotations } })).await
-    };
     match fault.name {
-        "drain-invalid" => annotate(json!({ DRAIN: "evacuate" })).await.map(drop),
+        "drain-invalid" => drain(ns, HOST, json!("evacuate")).await,
         "max-migrations-invalid" => {
             let annotations = json!({ DRAIN: "migrate", "nova.openstack.org/max-migrations": "0" });
-            annotate(annotations).await.map(drop)
+            let change = json!({ "metadata": { "annotations": annotations } });
+            ns.merge::<Node>(HOST, change).await.map(drop)
         }
         "drain-with-stopped-server" => {
             nova.set_vm_state(&nova.boot("one", HOST)?, "stopped")?;
-            annotate(json!({ DRAIN: "migrate" })).await.map(drop)
+            drain(ns, HOST, json!("migrate")).await
         }
         "drain-refused" => {
             nova.boot("one", HOST)?;
             nova.fail("POST /v2.1/servers/", NovaFault::Status(409));
-            annotate(json!({ DRAIN: "migrate" })).await.map(drop)
+            drain(ns, HOST, json!("migrate")).await
         }
         "removal-service-kept" => refused(ns, nova, "DELETE /v2.1/os-services/").await,
         "removal-provider-kept" => {

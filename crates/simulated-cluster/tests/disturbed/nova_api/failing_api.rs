@@ -6,8 +6,8 @@ use api::nova::ExternalCompute;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use simulated_cluster::{Broker, Host, Nova, NovaFault};
 
-use super::{SERVICES, cell_reaches, is_up, start};
-use crate::computes::{self, conditions};
+use super::{SERVICES, cell_reaches, is_up, share_key, start};
+use crate::computes;
 use crate::own::{Own, PATIENCE};
 
 /// Region → what its nova does from some time on; `None` stands for one that listens no more → the
@@ -50,7 +50,7 @@ pub(super) async fn add_cell(own: &Own, region: &str) -> Result<()> {
 
 /// Returns since when a compute is ready.
 fn ready_since(compute: &ExternalCompute) -> Result<Time> {
-    let ready = find(conditions(compute), "Ready");
+    let ready = find(compute.conditions(), "Ready");
     let ready = ready.filter(|it| it.status == ConditionStatus::True);
     let since = ready.map(|it| it.last_transition_time.clone());
     since.with_context(|| format!("not ready: {compute:?}"))
@@ -61,7 +61,7 @@ fn ready_since(compute: &ExternalCompute) -> Result<Time> {
 async fn are_unknown(own: &Own, host: &Host) -> Result<()> {
     let is_unknown = |it: &ExternalCompute| {
         ["ServiceUp", "HostMapped"].iter().all(|type_| {
-            let found = find(conditions(it), type_);
+            let found = find(it.conditions(), type_);
             found.is_some_and(|it| {
                 it.status == ConditionStatus::Unknown && it.reason == "NovaNotAnswering"
             })
@@ -79,11 +79,9 @@ async fn an_api_that_fails_is_named_on_its_cell_and_holds_no_compute_back() -> R
     }
     let (address, mut hosts) = (|idx: usize| format!("192.0.2.{}", 10 + idx), Vec::new());
     for (idx, name) in FAULTS.map(|it| it.0).into_iter().chain(["late"]).enumerate() {
-        let host = own.sim.player.host(name, &address(idx));
-        hosts.push(host);
-        let key = hosts[0].ssh_secret()[0].1.clone();
-        hosts[idx].accept(&key);
+        hosts.push(own.sim.player.host(name, &address(idx)));
     }
+    share_key(&hosts);
     let late = hosts.last().context("no host")?;
     computes::admit(&own, &hosts.iter().collect::<Vec<&Host>>(), &cell(FAILING)).await?;
     for (host, (region, ..)) in hosts.iter().zip(FAULTS) {

@@ -8,7 +8,7 @@ use kube::ResourceExt;
 use simulated_cluster::{Host, Operator};
 
 use super::{READ, SERVICES, cell_reaches, is_up, reaches, start, start_reading};
-use crate::computes::{self, CELL, conditions};
+use crate::computes::{self, CELL};
 use crate::own::Own;
 
 /// Deploys a host with a compute, until node and cell show that it is up, too.
@@ -19,8 +19,7 @@ pub(super) async fn deployed(test: &str) -> Result<(Own, Host)> {
     computes::deploy(&own, &[&host]).await?;
     is_up(&own, &host).await?;
     cell_reaches(&own, CELL, "ComputesUp", "ComputesUp", &["1 of 1 computes are up"]).await?;
-    let is_up = |it: &Node| holds(e2e::journey::conditions(it), "nova.openstack.org/ServiceUp");
-    own.wait::<Node>(&host.name, "up", READ, is_up).await?;
+    own.good::<Node>(&host.name, &["nova.openstack.org/ServiceUp"], READ).await?;
     Ok((own, host))
 }
 
@@ -32,10 +31,10 @@ async fn a_compute_is_ready_once_nova_was_read_since_it_has_registered() -> Resu
     computes::admit(&own, &[&host], CELL).await?;
     computes::join(&own, &host, None).await?;
     let waiting = reaches(&own, &host, "Ready", "WaitingForNova").await?;
-    assert!(holds(conditions(&waiting), "DeploymentReady"), "{waiting:?}");
+    assert!(holds(waiting.conditions(), "DeploymentReady"), "{waiting:?}");
     let n_readings = own.sim.nova.count(SERVICES);
     let ready = computes::settled(&own, &host).await?;
-    assert!(holds(conditions(&ready), "HostMapped"), "{ready:?}");
+    assert!(holds(ready.conditions(), "HostMapped"), "{ready:?}");
     assert!(own.sim.nova.count(SERVICES) > n_readings, "nova was not read");
     own.done()
 }
@@ -51,14 +50,14 @@ async fn a_deployed_compute_is_up_and_mapped_until_two_readings_find_it_down() -
     reaches(&own, &host, "Ready", "ServiceDown").await?;
     own.event("NovaExternalCompute", &host.name, "ServiceDown").await?;
     let is_down = |it: &Node| {
-        let conditions = e2e::journey::conditions(it);
+        let conditions = it.conditions();
         let type_ = "nova.openstack.org/ServiceUp";
         holds(conditions, "Ready") && says(conditions, type_, "ServiceDown", &[])
     };
     own.wait::<Node>(&host.name, "ready, with a service that is down", READ, is_down).await?;
     nova.report(&host.name, true);
     let compute = is_up(&own, &host).await?;
-    assert!(holds(conditions(&compute), "Ready"), "{compute:?}");
+    assert!(holds(compute.conditions(), "Ready"), "{compute:?}");
     own.done()
 }
 

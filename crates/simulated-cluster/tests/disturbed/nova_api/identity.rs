@@ -3,7 +3,6 @@
 use anyhow::Result;
 use api::ansibleee::{AnsibleEe, HostFailure};
 use api::nova::ExternalCompute;
-use e2e::{holds, says};
 use kube::ResourceExt;
 use operator_core::host_identity::MISSING;
 use serde_json::json;
@@ -11,7 +10,6 @@ use simulated_cluster::{Behaviour, Host, Operator};
 
 use super::health::deployed;
 use super::{READ, is_up};
-use crate::computes::conditions;
 use crate::own::Own;
 
 /// How the play of nova ends on a host without its identity.
@@ -50,20 +48,18 @@ async fn a_host_without_its_identity_gets_it_back_once_nova_has_no_servers_there
     let server = nova.boot("one", &host.name)?;
     nova.report(&host.name, false);
     host.behave("nova", lost());
-    let again = json!({ "metadata": { "annotations": { "nova.openstack.org/redeploy": "1" } } });
-    own.merge::<ExternalCompute>(&host.name, again).await?;
+    own.annotate::<ExternalCompute>(&host.name, "nova.openstack.org/redeploy", "1").await?;
     let words = [&*server, "/var/lib/nova/compute_id"];
-    let is_held =
-        |it: &ExternalCompute| says(conditions(it), "Ready", "IdentityHasServers", &words);
-    let held = own.wait::<ExternalCompute>(&host.name, "held by a server", READ, is_held).await?;
+    let held = own
+        .told::<ExternalCompute>(&host.name, "Ready", "IdentityHasServers", &words, READ)
+        .await?;
     let id = held.status.and_then(|it| it.compute_id).unwrap_or_default();
     own.replace(&[Operator::Nova]).await?;
     nova.wait_for_requests("GET /v2.1/servers", 2).await?;
     assert_eq!(given(&own, &host).await?, [(id.clone(), false)], "nothing runs under a server");
     host.behave("nova", Behaviour::Done);
     nova.delete_server(&server);
-    let is_ready = |it: &ExternalCompute| holds(conditions(it), "Ready");
-    own.wait::<ExternalCompute>(&host.name, "ready again", READ * 2, is_ready).await?;
+    own.good::<ExternalCompute>(&host.name, &["Ready"], READ * 2).await?;
     is_up(&own, &host).await?;
     assert_eq!(given(&own, &host).await?.last(), Some(&(id, true)));
     own.done()

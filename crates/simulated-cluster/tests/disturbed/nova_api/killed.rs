@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result, ensure};
 use api::dataplane::Node;
-use e2e::holds;
 use kube::api::PropagationPolicy;
 use serde_json::{Value, json};
 use simulated_cluster::{Host, Nova, NovaFault, Operator};
@@ -13,7 +12,10 @@ use simulated_cluster::{Host, Nova, NovaFault, Operator};
 use super::failing_api::{add_cell, add_region, cell};
 use super::health::versions;
 use super::leftovers::{let_go_of, none_in};
-use super::{HYPERVISORS, READ, SERVICES, cell_reaches, is_up, reaches, start};
+use super::{
+    DRAINED, HYPERVISORS, READ, SERVICES, cell_reaches, drain, is_given_back, is_up, reaches,
+    share_key, start,
+};
 use crate::computes;
 use crate::ends::{GOES, delete, gone, held_in};
 use crate::own::{Own, PATIENCE};
@@ -115,8 +117,6 @@ const THIRD: [Kill; 4] = [
     ("t", Leave, PROVIDERS, AFTER),
 ];
 
-const DRAINED: &str = "nova.openstack.org/Drained";
-
 /// One kill.
 struct Case {
     /// The region, and the name of the host in it.
@@ -184,10 +184,7 @@ async fn deployed(own: &Own) -> Result<BTreeMap<&'static str, Nova>> {
     }
     novas[UNLISTED].fail(HYPERVISORS, NovaFault::Status(503));
     let first = hosts.first().context("no host")?;
-    let key = first.ssh_secret()[0].1.clone();
-    for host in &hosts {
-        host.accept(&key);
-    }
+    share_key(&hosts);
     computes::admit(own, &hosts.iter().collect::<Vec<_>>(), &cell(&first.name)).await?;
     for host in &hosts {
         computes::join(own, host, Some(&cell(&host.name))).await?;
@@ -256,8 +253,8 @@ impl Case {
         match self.does {
             Begin => add_cell(own, self.region).await,
             Read => Ok(()),
-            Drain => self.annotate(own, json!("migrate")).await,
-            Enable => self.annotate(own, Value::Null).await,
+            Drain => drain(own, self.region, json!("migrate")).await,
+            Enable => drain(own, self.region, Value::Null).await,
             Remove => delete(own, self.region, PropagationPolicy::Background).await,
             Leave => {
                 self.nova.answer("");
@@ -288,11 +285,7 @@ impl Case {
                 return Ok(());
             }
             Drain => self.is_drained(own).await?,
-            Enable => {
-                let conditions = e2e::journey::conditions;
-                let is_quiet = |it: &Node| conditions(it).iter().all(|it| it.type_ != DRAINED);
-                own.wait::<Node>(name, "given back", READ, is_quiet).await?;
-            }
+            Enable => is_given_back(own, name).await?,
             Remove => gone(own, name, GOES).await?,
             Leave => none_in(own, &cell(name)).await?,
         }
@@ -303,14 +296,7 @@ impl Case {
         Ok(())
     }
 
-    async fn annotate(&self, own: &Own, drain: Value) -> Result<()> {
-        let annotations = json!({ "nova.openstack.org/drain": drain });
-        let change = json!({ "metadata": { "annotations": annotations } });
-        own.merge::<Node>(self.region, change).await.map(drop)
-    }
-
     async fn is_drained(&self, own: &Own) -> Result<()> {
-        let is_drained = |it: &Node| holds(e2e::journey::conditions(it), DRAINED);
-        own.wait::<Node>(self.region, "drained", READ, is_drained).await.map(drop)
+        own.good::<Node>(self.region, &[DRAINED], READ).await.map(drop)
     }
 }

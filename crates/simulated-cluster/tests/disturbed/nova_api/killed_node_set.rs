@@ -13,7 +13,7 @@ use simulated_cluster::{Host, Nova, NovaFault, Operator};
 use super::killed::{AFTER, BEFORE};
 use super::node_set_removal::{deploy, has, is_held, take_out};
 use super::node_sets::SET;
-use super::start;
+use super::{share_key, start};
 use crate::ends::cleaned;
 use crate::own::{Own, PATIENCE};
 
@@ -98,9 +98,7 @@ async fn hosts_leave_a_node_set_once_although_the_operator_dies_at_any_step() ->
     let host =
         |n: usize| own.sim.player.host(&format!("compute-{n}"), &format!("192.0.2.{}", 10 + n));
     let hosts: Vec<Host> = (0..REQUESTS.len() + 3).map(host).collect();
-    for host in &hosts[1..] {
-        host.accept(&hosts[0].ssh_secret()[0].1);
-    }
+    share_key(&hosts);
     let _broker = deploy(&own, &hosts.iter().collect::<Vec<_>>()).await?;
     let kills = kills(nova, &hosts)?;
     let (stays, leaving) = hosts.split_last().context("no host")?;

@@ -3,14 +3,13 @@
 
 use anyhow::Result;
 use api::dataplane::Node;
-use api::nova::{Cell, ExternalCompute, Leftover};
+use api::nova::{Cell, Leftover};
 use kube::ResourceExt;
-use kube::api::{DeleteParams, PropagationPolicy};
-use serde_json::json;
+use kube::api::PropagationPolicy;
 use simulated_cluster::{Host, Nova, NovaFault};
 
 use super::health::deployed;
-use super::{READ, cell_reaches, start};
+use super::{READ, cell_reaches, has_ids, start};
 use crate::computes::{self, CELL};
 use crate::ends::{GOES, delete, gone, leftovers};
 use crate::own::Own;
@@ -41,16 +40,9 @@ async fn let_go(own: &Own, host: &Host) -> Result<()> {
 
 /// The same with the nova of a host, whose faults stay.
 pub(super) async fn let_go_of(own: &Own, nova: &Nova, host: &str) -> Result<()> {
-    let has_ids = |it: &ExternalCompute| {
-        let status = it.status.as_ref();
-        status.is_some_and(|it| it.service_id.is_some() && it.compute_id.is_some())
-    };
-    own.wait::<ExternalCompute>(host, "with its UUIDs", READ, has_ids).await?;
+    has_ids(own, host).await?;
     nova.fail("", NovaFault::Status(503));
-    let skip = json!({ "metadata": { "annotations": {
-        "nova.openstack.org/skip-cleanup": "true",
-    } } });
-    own.merge::<Node>(host, skip).await?;
+    own.annotate::<Node>(host, "nova.openstack.org/skip-cleanup", "true").await?;
     delete(own, host, PropagationPolicy::Background).await?;
     gone(own, host, GOES).await
 }
@@ -97,7 +89,7 @@ async fn a_cell_stays_while_a_host_without_a_compute_has_servers() -> Result<()>
     let server = nova.boot("one", "elsewhere.example.org")?;
     let _broker = computes::cell(&own, &own.sim).await?;
     own.wait::<Cell>(CELL, "held", READ, |it| it.finalizers().len() == 1).await?;
-    own.api::<Cell>().delete(CELL, &DeleteParams::default()).await?;
+    own.remove::<Cell>(CELL).await?;
     let words = ["elsewhere.example.org", &*server, "skip-cleanup"];
     cell_reaches(&own, CELL, "Released", "ServersOnHosts", &words).await?;
     nova.answer_for_cell(CELL, false);

@@ -2,19 +2,17 @@
 
 use anyhow::Result;
 use api::dataplane::Node;
-use e2e::{holds, says};
 use kube::api::PropagationPolicy;
 use serde_json::{Value, json};
 use simulated_cluster::{Host, Nova, NovaFault, Operator};
 
-use super::READ;
 use super::health::deployed;
+use super::{DRAINED, READ, drain, is_given_back, replace};
 use crate::computes::CELL;
 use crate::ends::{GOES, cleaned, delete, gone, leftovers};
 use crate::own::{Own, PATIENCE};
 
 const SERVICE: &str = "PUT /v2.1/os-services/";
-const DRAINED: &str = "nova.openstack.org/Drained";
 /// The last write of a removal.
 const AGENTS: &str = "DELETE /network/v2.0/agents/";
 /// The writes of a removal, in nova's order.
@@ -50,13 +48,7 @@ async fn says_of_node(
     reason: &str,
     words: &[&str],
 ) -> Result<()> {
-    let is_there = |it: &Node| says(e2e::journey::conditions(it), type_, reason, words);
-    own.wait::<Node>(&host.name, reason, READ, is_there).await.map(drop)
-}
-
-async fn annotate(own: &Own, host: &Host, drain: Value) -> Result<()> {
-    let change = json!({ "metadata": { "annotations": { "nova.openstack.org/drain": drain } } });
-    own.merge::<Node>(&host.name, change).await.map(drop)
+    own.told::<Node>(&host.name, type_, reason, words, READ).await.map(drop)
 }
 
 #[tokio::test]
@@ -71,23 +63,20 @@ async fn a_host_is_drained_by_live_migration_and_given_back() -> Result<()> {
     nova.hold_migrations(true);
     // Its answer is lost with the operator that has sent it.
     nova.fail_next(SERVICE, 1, NovaFault::LostAnswer);
-    annotate(&own, &host, json!("migrate")).await?;
+    drain(&own, &host.name, json!("migrate")).await?;
     nova.wait_for_total(SERVICE, 1, PATIENCE).await?;
-    own.replace(&[Operator::Nova]).await?;
-    nova.heal();
+    replace(&own).await?;
     let words = ["2 servers and 2 open migrations", "at most 2 at a time"];
     says_of_node(&own, &host, DRAINED, "Migrating", &words).await?;
     nova.finish_migrations();
-    let is_drained = |it: &Node| holds(e2e::journey::conditions(it), DRAINED);
-    own.wait::<Node>(&host.name, "drained", READ, is_drained).await?;
+    own.good::<Node>(&host.name, &[DRAINED], READ).await?;
     assert_eq!((nova.count(SERVICE), nova.count("POST /v2.1/servers/")), (1, names.len()));
     nova.answer_for_cell(CELL, false);
     says_of_node(&own, &host, DRAINED, "CellNotAnswering", &["start that database"]).await?;
     nova.answer_for_cell(CELL, true);
-    own.wait::<Node>(&host.name, "drained", READ, is_drained).await?;
-    annotate(&own, &host, Value::Null).await?;
-    let is_quiet = |it: &Node| e2e::journey::conditions(it).iter().all(|it| it.type_ != DRAINED);
-    own.wait::<Node>(&host.name, "given back", READ, is_quiet).await?;
+    own.good::<Node>(&host.name, &[DRAINED], READ).await?;
+    drain(&own, &host.name, Value::Null).await?;
+    is_given_back(&own, &host.name).await?;
     assert_eq!(nova.count(SERVICE), 2, "disabled once and enabled once");
     own.done()
 }

@@ -20,12 +20,14 @@ mod rollout;
 use std::time::Duration;
 
 use anyhow::Result;
-use api::conditions::Condition;
+use api::dataplane::Node;
 use api::nova::{Cell, ExternalCompute};
-use e2e::{Namespace, says};
-use simulated_cluster::Host;
+use e2e::Namespace;
+use e2e::journey::RUN;
+use serde_json::Value;
+use simulated_cluster::{Host, Operator};
 
-use crate::computes::{PASSWORD, conditions};
+use crate::computes::PASSWORD;
 use crate::own::Own;
 
 /// The list of services, which each reading requests once.
@@ -34,6 +36,11 @@ const SERVICES: &str = "GET /v2.1/os-services";
 const HYPERVISORS: &str = "GET /v2.1/os-hypervisors/detail";
 /// Time limit for what the third reading shows, on a busy machine.
 const READ: Duration = Duration::from_mins(3);
+
+/// The annotation of a node that drains its host.
+const DRAIN: &str = "nova.openstack.org/drain";
+/// The condition of a node that says how far that is.
+const DRAINED: &str = "nova.openstack.org/Drained";
 
 /// Starts a simulated cluster whose nova-operator reads nova's API every other second.
 async fn start(test: &str) -> Result<Own> {
@@ -55,15 +62,47 @@ async fn reaches(
     type_: &str,
     reason: &str,
 ) -> Result<ExternalCompute> {
-    let what = format!("{type_} {reason}");
-    let is_there = |it: &ExternalCompute| says(conditions(it), type_, reason, &[]);
-    ns.wait(&host.name, &what, READ, is_there).await
+    ns.told::<ExternalCompute>(&host.name, type_, reason, &[], READ).await
 }
 
 /// Waits until nova has shown a compute as up and mapped.
 async fn is_up(ns: &Namespace, host: &Host) -> Result<ExternalCompute> {
     reaches(ns, host, "HostMapped", "Mapped").await?;
     reaches(ns, host, "ServiceUp", "ServiceUp").await
+}
+
+/// Waits until the status of a compute has the UUIDs of nova's records.
+async fn has_ids(ns: &Namespace, compute: &str) -> Result<()> {
+    let has_ids = |it: &ExternalCompute| {
+        let status = it.status.as_ref();
+        status.is_some_and(|it| it.service_id.is_some() && it.compute_id.is_some())
+    };
+    ns.wait::<ExternalCompute>(compute, "with its UUIDs", RUN, has_ids).await.map(drop)
+}
+
+/// Sets how the host of a node is drained.
+async fn drain(ns: &Namespace, node: &str, how: Value) -> Result<()> {
+    ns.annotate::<Node>(node, DRAIN, how).await.map(drop)
+}
+
+/// Waits until no drain of the host of a node is reported.
+async fn is_given_back(ns: &Namespace, node: &str) -> Result<()> {
+    let is_quiet = |it: &Node| it.conditions().iter().all(|it| it.type_ != DRAINED);
+    ns.wait::<Node>(node, "given back", READ, is_quiet).await.map(drop)
+}
+
+/// Replaces nova-operator, whose nova loses no answer from then on.
+async fn replace(own: &Own) -> Result<()> {
+    own.replace(&[Operator::Nova]).await?;
+    own.sim.nova.heal();
+    Ok(())
+}
+
+/// Has all hosts accept the user key of the first one.
+fn share_key(hosts: &[Host]) {
+    for host in hosts.iter().skip(1) {
+        host.accept(&hosts[0].ssh_secret()[0].1);
+    }
 }
 
 /// Returns the reason of the service of a host if nova has it disabled.
@@ -83,11 +122,5 @@ async fn cell_reaches(
     reason: &str,
     words: &[&str],
 ) -> Result<Cell> {
-    let what = format!("{type_} {reason} with {words:?}");
-    let is_there = |it: &Cell| says(conditions_of(it), type_, reason, words);
-    ns.wait(cell, &what, READ, is_there).await
-}
-
-fn conditions_of(cell: &Cell) -> &[Condition] {
-    cell.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
+    ns.told::<Cell>(cell, type_, reason, words, READ).await
 }

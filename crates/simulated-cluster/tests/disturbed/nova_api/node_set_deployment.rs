@@ -5,15 +5,14 @@ use anyhow::Result;
 use api::dataplane::{Deployment, HostState, Node, NodeSet};
 use api::nova::ExternalCompute;
 use e2e::journey::RUN;
-use e2e::{holds, says};
+use e2e::says;
 use serde_json::json;
 use simulated_cluster::{Behaviour, Operator};
 
 use super::node_set_removal::{SERVICE, World};
-use super::node_sets::{SET, is_given_back, reaches};
+use super::node_sets::{SET, reaches};
 use super::rollout::assert_one_by_one;
-use super::{READ, disabled};
-use crate::computes::conditions;
+use super::{READ, disabled, is_given_back};
 use crate::own::PATIENCE;
 
 const ROLLOUT: &str = "nova.openstack.org/drain: rollout";
@@ -23,9 +22,7 @@ const BOTH: [Operator; 2] = [Operator::DataPlane, Operator::Nova];
 impl World {
     /// Lets deployments of the node set drain its hosts, and waits until that is reported.
     async fn drain_before(&self) -> Result<()> {
-        let annotations = json!({ "nova.openstack.org/drain-before": "true" });
-        let change = json!({ "metadata": { "annotations": annotations } });
-        self.own.merge::<NodeSet>(SET, change).await?;
+        self.own.annotate::<NodeSet>(SET, "nova.openstack.org/drain-before", "true").await?;
         let holds = |it: &Node| it.disruption_holders().iter().any(|it| it.holds);
         for host in [&self.host, &self.other] {
             self.own.wait::<Node>(&host.name, "restricted", READ, holds).await?;
@@ -54,9 +51,8 @@ impl World {
                 state(it) == Some(HostState::Deployed) && it.disruption_target().is_none()
             };
             self.own.wait::<Node>(&host.name, "deployed", PATIENCE, is_there).await?;
-            is_given_back(&self.own, host).await?;
-            let is_ready = |it: &ExternalCompute| holds(conditions(it), "Ready");
-            self.own.wait::<ExternalCompute>(&host.name, "ready", PATIENCE, is_ready).await?;
+            is_given_back(&self.own, &host.name).await?;
+            self.own.good::<ExternalCompute>(&host.name, &["Ready"], PATIENCE).await?;
         }
         Ok(())
     }

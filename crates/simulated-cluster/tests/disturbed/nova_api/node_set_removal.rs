@@ -4,7 +4,7 @@
 use anyhow::{Result, ensure};
 use api::dataplane::{Deployment, Node, NodeSet, Service};
 use api::nova::ExternalCompute;
-use e2e::journey::{RUN, SSH_SECRET, conditions};
+use e2e::journey::RUN;
 use e2e::{holds, says};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
@@ -14,9 +14,10 @@ use simulated_cluster::{Broker, Host, Nova, NovaFault, Operator};
 
 use super::leftovers::none_in;
 use super::node_sets::SET;
-use super::{READ, disabled, start};
+use super::{READ, disabled, has_ids, start};
 use crate::computes::{self, CELL};
 use crate::ends::{GOES, cleaned, gone, leftovers};
+use crate::journey::node_set;
 use crate::own::{Own, PATIENCE};
 
 /// What nova-operator holds a node with.
@@ -41,24 +42,6 @@ pub(super) struct World {
     _broker: Broker,
 }
 
-fn node(host: &Host) -> Value {
-    json!({ "ansible": { "ansibleHost": host.address } })
-}
-
-fn spec(hosts: &[&Host]) -> Value {
-    let nodes: serde_json::Map<String, Value> =
-        hosts.iter().map(|it| (it.name.clone(), node(it))).collect();
-    json!({
-        "preProvisioned": true,
-        "services": [SERVICE],
-        "nodeTemplate": {
-            "ansibleSSHPrivateKeySecret": SSH_SECRET,
-            "ansible": { "ansibleUser": "cloud-admin" },
-        },
-        "nodes": nodes,
-    })
-}
-
 /// Creates a node set of these hosts, which have registered in a cell and share a user key, and
 /// deploys it once, until nova-operator holds their nodes and has the UUIDs of nova's records.
 pub(super) async fn deploy(own: &Own, hosts: &[&Host]) -> Result<Broker> {
@@ -72,7 +55,7 @@ pub(super) async fn deploy(own: &Own, hosts: &[&Host]) -> Result<Broker> {
         "dataSources": [{ "secretRef": { "name": CONFIG } }],
     });
     own.create::<Service>(SERVICE, service).await?;
-    own.create::<NodeSet>(SET, spec(hosts)).await?;
+    own.create::<NodeSet>(SET, node_set(hosts, &[SERVICE])).await?;
     own.create::<Deployment>("first", json!({ "nodeSets": [SET] })).await?;
     for host in hosts {
         is_recorded(own, host).await?;
@@ -83,11 +66,7 @@ pub(super) async fn deploy(own: &Own, hosts: &[&Host]) -> Result<Broker> {
 /// Waits until nova-operator holds the node of a host that has registered.
 async fn is_recorded(own: &Own, host: &Host) -> Result<()> {
     own.wait::<Node>(&host.name, "held", RUN, is_held).await?;
-    let has_ids = |it: &ExternalCompute| {
-        let status = it.status.as_ref();
-        status.is_some_and(|it| it.service_id.is_some() && it.compute_id.is_some())
-    };
-    own.wait::<ExternalCompute>(&host.name, "with UUIDs", RUN, has_ids).await.map(drop)
+    has_ids(own, &host.name).await
 }
 
 pub(super) fn is_held(node: &Node) -> bool {
@@ -125,7 +104,7 @@ impl World {
 
     /// Waits until the node of a host says what its removal waits for.
     async fn reaches(&self, host: &Host, reason: &str, words: &[&str]) -> Result<()> {
-        let is_there = |it: &Node| says(conditions(it), COMPUTE, reason, words) && is_held(it);
+        let is_there = |it: &Node| says(it.conditions(), COMPUTE, reason, words) && is_held(it);
         self.own.wait::<Node>(&host.name, reason, READ, is_there).await.map(drop)
     }
 
@@ -205,7 +184,8 @@ async fn a_host_that_is_put_back_before_the_stop_keeps_its_service_and_its_node(
     world.take_out().await?;
     world.reaches(&world.host, "ServersOnHost", &["1 server and"]).await?;
     assert!(disabled(own, &world.host.name)?.is_some(), "it gets no further servers");
-    let back = json!({ "spec": { "nodes": { &*world.host.name: node(&world.host) } } });
+    let entry = json!({ "ansible": { "ansibleHost": world.host.address } });
+    let back = json!({ "spec": { "nodes": { &*world.host.name: entry } } });
     own.merge::<NodeSet>(SET, back).await?;
     let is_back =
         |it: &Node| !it.is_leaving() && it.status.as_ref().is_some_and(|it| it.deployed.is_none());
@@ -213,7 +193,7 @@ async fn a_host_that_is_put_back_before_the_stop_keeps_its_service_and_its_node(
     assert_eq!(after.uid(), before.uid());
     // It is in service, and to be deployed again.
     own.create::<Deployment>("second", json!({ "nodeSets": [SET] })).await?;
-    let is_ready = |it: &Node| holds(conditions(it), "Ready") && is_held(it);
+    let is_ready = |it: &Node| holds(it.conditions(), "Ready") && is_held(it);
     own.wait::<Node>(&world.host.name, "deployed again", RUN, is_ready).await?;
     nova.wait_for_total(WRITES, 2, PATIENCE).await?;
     assert_eq!((world.n_stopped(), nova.count(DELETES)), (0, 0));
@@ -230,23 +210,21 @@ async fn a_host_that_moves_to_another_node_set_keeps_its_service() -> Result<()>
         Ok((node.uid(), own.api::<ExternalCompute>().get(&world.host.name).await?.uid()))
     };
     let before = uids().await?;
-    own.create::<NodeSet>("other", spec(&[&world.host])).await?;
+    own.create::<NodeSet>("other", node_set(&[&world.host], &[SERVICE])).await?;
     world.take_out().await?;
     let is_moved = |it: &Node| {
         let group = it.status.as_ref().and_then(|it| it.group.as_deref());
         it.node_set() == Some("other") && group == Some("NodeSet/other") && is_held(it)
     };
     own.wait::<Node>(&world.host.name, "handed over", READ, is_moved).await?;
-    let is_ready = |it: &Node| holds(conditions(it), "Ready");
-    own.wait::<Node>(&world.host.name, "in service there", READ, is_ready).await?;
+    own.good::<Node>(&world.host.name, &["Ready"], READ).await?;
     assert_eq!(uids().await?, before, "both are the objects of before");
     assert_eq!((world.n_stopped(), nova.count(WRITES), nova.count(DELETES)), (0, 0, 0));
     assert_eq!(world.host.visits().len(), 1, "nothing ran");
     assert!(world.nova_has(&world.host)?);
 
     // What is left of the first node set goes without it.
-    own.api::<NodeSet>().delete(SET, &DeleteParams::default()).await?;
-    own.gone::<NodeSet>(SET, PATIENCE).await?;
+    own.removed::<NodeSet>(SET, PATIENCE).await?;
     assert_eq!((uids().await?, world.n_stopped()), (before, 0));
     own.done()
 }
@@ -260,8 +238,7 @@ async fn a_dead_api_keeps_the_hosts_of_a_node_set_until_the_user_lets_them_go() 
     world.reaches(&world.host, "NovaNotAnswering", &["skip-cleanup"]).await?;
     own.replace(&[Operator::Nova]).await?;
     world.reaches(&world.host, "NovaNotAnswering", &["skip-cleanup"]).await?;
-    let skip = json!({ "nova.openstack.org/skip-cleanup": "true" });
-    own.merge::<NodeSet>(SET, json!({ "metadata": { "annotations": skip } })).await?;
+    own.annotate::<NodeSet>(SET, "nova.openstack.org/skip-cleanup", "true").await?;
     gone(own, &world.host.name, GOES).await?;
     assert!(is_held(&own.api::<Node>().get(&world.other.name).await?));
     let left = leftovers(own).await?;
@@ -276,7 +253,6 @@ async fn a_dead_api_keeps_the_hosts_of_a_node_set_until_the_user_lets_them_go() 
     assert!(!world.nova_has(&world.host)? && world.nova_has(&world.other)?);
 
     // Of a node set that is deleted, all hosts leave.
-    own.api::<NodeSet>().delete(SET, &DeleteParams::default()).await?;
-    own.gone::<NodeSet>(SET, PATIENCE).await?;
+    own.removed::<NodeSet>(SET, PATIENCE).await?;
     own.done()
 }

@@ -8,17 +8,15 @@ use serde_json::json;
 use simulated_cluster::{Host, NovaFault, Operator};
 
 use super::node_set_removal::World;
-use super::node_sets::{SET, is_given_back, reaches};
-use super::{READ, SERVICES, disabled};
+use super::node_sets::{SET, reaches};
+use super::{READ, SERVICES, disabled, is_given_back, replace};
 use crate::own::{Own, PATIENCE};
 
 const ROLLOUT: &str = "nova.openstack.org/drain: rollout";
 const SERVICE: &str = "PUT /v2.1/os-services/";
 
 async fn annotate(own: &Own, drain_before: &str) -> Result<()> {
-    let annotations = json!({ "nova.openstack.org/drain-before": drain_before });
-    let change = json!({ "metadata": { "annotations": annotations } });
-    own.merge::<NodeSet>(SET, change).await.map(drop)
+    own.annotate::<NodeSet>(SET, "nova.openstack.org/drain-before", drain_before).await.map(drop)
 }
 
 /// Which target a host has, and how far the deployment is that is there, as dataplane-operator writes
@@ -56,13 +54,6 @@ async fn allowed(own: &Own, host: &Host, target: Option<(&str, i64)>) -> Result<
     };
     let what = format!("a node that allows {target:?}");
     own.wait::<Node>(&host.name, &what, READ, is_there).await.map(drop)
-}
-
-/// Replaces the operator.
-async fn replace(own: &Own) -> Result<()> {
-    own.replace(&[Operator::Nova]).await?;
-    own.sim.nova.heal();
-    Ok(())
 }
 
 /// Replaces the operator, and waits until the new one has read nova as often as a change needs.
@@ -113,7 +104,7 @@ async fn a_host_may_be_disturbed_from_when_it_is_drained_until_it_is_enabled() -
     nova.wait_for_total(SERVICE, 2, PATIENCE).await?;
     replace(own).await?;
     allowed(own, host, None).await?;
-    is_given_back(own, host).await?;
+    is_given_back(own, &host.name).await?;
     assert_eq!(disabled(own, &host.name)?, None);
     assert_eq!(nova.count(SERVICE), 2, "disabled once and enabled once");
 
@@ -141,7 +132,7 @@ async fn fails(own: &Own, host: &Host) -> Result<()> {
     annotate(own, "false").await?;
     let is_open = |it: &Node| it.disruption_holders().iter().all(|it| !it.holds);
     own.wait::<Node>(&host.name, "without restriction", READ, is_open).await?;
-    is_given_back(own, host).await?;
+    is_given_back(own, &host.name).await?;
     assert_eq!(disabled(own, &host.name)?, None);
     Ok(())
 }

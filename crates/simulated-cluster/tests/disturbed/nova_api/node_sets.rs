@@ -4,35 +4,26 @@ use anyhow::Result;
 use api::ansibleee::AnsibleEe;
 use api::dataplane::{Node, NodeSet};
 use api::nova::Cell;
-use e2e::journey::{conditions, conditions_of_set};
-use e2e::{holds, says};
+use e2e::holds;
 use k8s_openapi::api::batch::v1::Job;
 use kube::ResourceExt as _;
 use serde_json::{Value, json};
-use simulated_cluster::{Fate, Host, Matching, NovaFault, Operator};
+use simulated_cluster::{Fate, Host, Matching, NovaFault};
 
 use super::node_set_removal::World;
-use super::{READ, SERVICES, cell_reaches};
+use super::{DRAINED, READ, SERVICES, cell_reaches, drain, is_given_back, replace};
 use crate::computes::CELL;
 use crate::own::{Own, PATIENCE};
 
 pub(super) const SET: &str = "edpm";
 const SERVICE: &str = "PUT /v2.1/os-services/";
-pub(super) const DRAINED: &str = "nova.openstack.org/Drained";
 const IN_SYNC: &str = "nova.openstack.org/ConfigurationInSync";
 /// The condition that names annotations which do not count where they are.
 const IGNORED: &str = "nova.openstack.org/AnnotationsIgnored";
 
 /// Waits until `Drained` of the node of a host has a reason, and these words in its message.
 pub(super) async fn reaches(own: &Own, host: &Host, reason: &str, words: &[&str]) -> Result<()> {
-    let is_there = |it: &Node| says(conditions(it), DRAINED, reason, words);
-    own.wait::<Node>(&host.name, reason, READ, is_there).await.map(drop)
-}
-
-/// Waits until no drain of a host is reported.
-pub(super) async fn is_given_back(own: &Own, host: &Host) -> Result<()> {
-    let is_quiet = |it: &Node| conditions(it).iter().all(|it| it.type_ != DRAINED);
-    own.wait::<Node>(&host.name, "given back", PATIENCE, is_quiet).await.map(drop)
+    own.told::<Node>(&host.name, DRAINED, reason, words, READ).await.map(drop)
 }
 
 #[tokio::test]
@@ -42,13 +33,12 @@ async fn one_host_of_a_node_set_is_drained_and_enabled_although_the_operator_die
     let server = nova.boot("one", &host.name)?;
     // An annotation of before says what to do instead.
     let drain_hosts = async |value: Value| {
-        let annotations = json!({ "nova.openstack.org/drain-hosts": value });
-        own.merge::<NodeSet>(SET, json!({ "metadata": { "annotations": annotations } })).await
+        own.annotate::<NodeSet>(SET, "nova.openstack.org/drain-hosts", value).await
     };
     drain_hosts(json!(r#"{"compute-1": "wait"}"#)).await?;
     let words = ["kubectl annotate", "compute-1", "nova.openstack.org/drain=wait"];
     let is_named = |it: &NodeSet| {
-        let conditions = conditions_of_set(it).iter();
+        let conditions = it.conditions().iter();
         conditions
             .filter(|it| it.type_ == IGNORED)
             .any(|it| words.iter().all(|word| it.message.contains(word)))
@@ -58,32 +48,25 @@ async fn one_host_of_a_node_set_is_drained_and_enabled_although_the_operator_die
     assert_eq!(nova.count(SERVICE), 0, "it changes nothing");
 
     // The answers to both writes are lost with the operator that has sent them.
-    let annotate = async |drain: Value| {
-        let change =
-            json!({ "metadata": { "annotations": { "nova.openstack.org/drain": drain } } });
-        own.merge::<Node>(&host.name, change).await
-    };
     nova.fail_next(SERVICE, 1, NovaFault::LostAnswer);
-    annotate(json!("wait")).await?;
+    drain(own, &host.name, json!("wait")).await?;
     nova.wait_for_total(SERVICE, 1, PATIENCE).await?;
-    own.replace(&[Operator::Nova]).await?;
-    nova.heal();
+    replace(own).await?;
     reaches(own, host, "ServersOnHost", &["1 server and"]).await?;
     nova.delete_server(&server);
     reaches(own, host, "Drained", &[]).await?;
-    assert!(holds(conditions(&own.api::<Node>().get(&host.name).await?), DRAINED));
+    assert!(holds(own.api::<Node>().get(&host.name).await?.conditions(), DRAINED));
 
     // As long as the annotation of before is there, no host comes out of its maintenance by an upgrade.
-    annotate(Value::Null).await?;
+    drain(own, &host.name, Value::Null).await?;
     reaches(own, host, "DrainInvalid", &["drain-hosts", "remove it"]).await?;
     nova.wait_for_requests(SERVICES, 2).await?;
     assert_eq!(nova.count(SERVICE), 1, "it stays disabled");
     nova.fail_next(SERVICE, 1, NovaFault::LostAnswer);
     drain_hosts(Value::Null).await?;
     nova.wait_for_total(SERVICE, 2, PATIENCE).await?;
-    own.replace(&[Operator::Nova]).await?;
-    nova.heal();
-    is_given_back(own, host).await?;
+    replace(own).await?;
+    is_given_back(own, &host.name).await?;
     assert_eq!(nova.count(SERVICE), 2, "disabled once and enabled once");
     discovered(&world).await?;
     audited(&world).await?;
@@ -124,13 +107,10 @@ async fn audited(world: &World) -> Result<()> {
     let fate = Fate::Ends { code: 0, message: message.to_string() };
     own.sim.player.decide(Matching::service(&own.ns.name, "nova-audit"), fate);
     // So long that no second audit is due while the test runs.
-    let audit = json!({ "nova.openstack.org/audit": "24h" });
-    own.merge::<NodeSet>(SET, json!({ "metadata": { "annotations": audit } })).await?;
+    own.annotate::<NodeSet>(SET, "nova.openstack.org/audit", "24h").await?;
     let words = [DIFFERS, "OpenStackDataPlaneDeployment", SET];
-    let is_found = |it: &Node| says(conditions(it), IN_SYNC, "OutOfSync", &words);
-    own.wait::<Node>(&world.host.name, "out of sync", PATIENCE, is_found).await?;
-    let is_in_sync = |it: &Node| holds(conditions(it), IN_SYNC);
-    own.wait::<Node>(&world.other.name, "in sync", PATIENCE, is_in_sync).await?;
+    own.told::<Node>(&world.host.name, IN_SYNC, "OutOfSync", &words, PATIENCE).await?;
+    own.good::<Node>(&world.other.name, &[IN_SYNC], PATIENCE).await?;
     let runs = own.list::<AnsibleEe>().await?;
     let is_audit = |it: &&AnsibleEe| it.labels().contains_key("nova.openstack.org/audit");
     let audits: Vec<&AnsibleEe> = runs.iter().filter(is_audit).collect();

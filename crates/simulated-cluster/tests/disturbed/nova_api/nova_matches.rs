@@ -47,7 +47,7 @@ async fn a_host_is_not_removed_from_a_mistyped_region_and_keeps_its_guests() -> 
     delete(&own, &host.name, PropagationPolicy::Background).await?;
     let is_held = |it: &Node| {
         let type_ = "nova.openstack.org/Compute";
-        says(e2e::journey::conditions(it), type_, "OtherIdentity", &["accept-nova", "skip-cleanup"])
+        says(it.conditions(), type_, "OtherIdentity", &["accept-nova", "skip-cleanup"])
     };
     own.wait::<Node>(&host.name, "held", READ, is_held).await?;
     own.replace(&[Operator::Nova]).await?;

@@ -4,13 +4,12 @@ use anyhow::Result;
 use api::dataplane::{Node, Role};
 use api::nova::ExternalCompute;
 use e2e::journey::ROLE;
-use e2e::says;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde_json::json;
 use simulated_cluster::{Host, Operator};
 
 use super::{READ, disabled, is_up, reaches, start};
-use crate::computes::{self, conditions};
+use crate::computes;
 use crate::own::Own;
 
 const DRAIN_BEFORE: &str = "nova.openstack.org/drain-before";
@@ -19,11 +18,8 @@ const WRITE: &str = "PUT /v2.1/os-services/";
 /// What a change of the options of nova-compute runs on a host.
 const CHANGE: [&str; 2] = ["nova", "nova-registered"];
 
-/// Changes the options of the compute of a host.
-async fn configure(own: &Own, host: &Host) -> Result<()> {
-    let change = json!({ "spec": { "customServiceConfig": "[libvirt]\ncpu_mode = none\n" } });
-    own.merge::<ExternalCompute>(&host.name, change).await.map(drop)
-}
+/// The options of the computes after the change.
+const OPTIONS: &str = "[libvirt]\ncpu_mode = none\n";
 
 /// Returns what ran on a host after its first `n` runs.
 fn since(host: &Host, n: usize) -> Vec<String> {
@@ -33,7 +29,7 @@ fn since(host: &Host, n: usize) -> Vec<String> {
 /// Waits until a compute is ready with its present inputs and no drain of its host is reported.
 async fn is_given_back(own: &Own, host: &Host) -> Result<()> {
     let is_there = |it: &ExternalCompute| {
-        computes::is_settled(it) && conditions(it).iter().all(|it| it.type_ != "Drained")
+        computes::is_settled(it) && it.conditions().iter().all(|it| it.type_ != "Drained")
     };
     own.wait(&host.name, "deployed and given back", computes::DEPLOYED, is_there).await.map(drop)
 }
@@ -69,14 +65,12 @@ async fn each_host_is_drained_changed_and_given_back_before_the_next_one() -> Re
     let server = nova.boot("one", &first.name)?;
     nova.set_vm_state(&server, "paused")?;
 
-    configure(&own, &first).await?;
+    computes::configure(&own, &first, OPTIONS).await?;
     reaches(&own, &first, "Ready", "WaitingForDrain").await?;
     reaches(&own, &first, "Drained", "ServersStuck").await?;
-    configure(&own, &second).await?;
-    let waits = |it: &ExternalCompute| {
-        says(conditions(it), "UpToDate", "InputsChanged", &["It waits for its turn"])
-    };
-    own.wait(&second.name, "waiting", READ, waits).await?;
+    computes::configure(&own, &second, OPTIONS).await?;
+    let (changed, words) = ("InputsChanged", ["It waits for its turn"]);
+    own.told::<ExternalCompute>(&second.name, "UpToDate", changed, &words, READ).await?;
     own.replace(&[Operator::Nova]).await?;
     nova.wait_for_requests("GET /v2.1/servers", 1).await?;
     for (host, n) in [&first, &second].into_iter().zip(deployed) {

@@ -4,15 +4,16 @@
 use anyhow::{Context as _, Result, bail};
 use api::dataplane::{Node, Role, Service};
 use api::nova::{Cell, ExternalCompute};
+use e2e::Namespace;
 use e2e::cells::{self, BUS, CELL as CELL1, demo_value};
+use e2e::diagnosis::{self, PATIENCE};
 use e2e::faults::{Fault, cells::FAULTS};
-use e2e::{Namespace, diagnosis, holds, says};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::ResourceExt;
-use kube::api::DeleteParams;
 use serde_json::{Value, json};
 
-use super::scene::{CELL, PATIENCE, World, annotated, has_run, is_held, of_node};
+use super::scene::{World, has_run, is_held};
+use crate::idle::CELL;
 use crate::world::simulation;
 
 const DEFAULT_CONFIG: &str = "nova.openstack.org/default-config";
@@ -86,34 +87,26 @@ async fn compute(ns: &Namespace, cell: &str, owner: Option<Value>) -> Result<()>
 async fn ready_cell(ns: &Namespace) -> Result<()> {
     cells::create_secrets(ns).await?;
     cells::create(ns).await?;
-    let is_ready = |it: &Cell| {
-        let conditions = it.status.as_ref().map(|it| it.conditions.as_slice());
-        holds(conditions.unwrap_or_default(), "Ready")
-    };
-    ns.wait::<Cell>(CELL1, "ready", PATIENCE, is_ready).await.map(drop)
+    ns.good::<Cell>(CELL1, &["Ready"], PATIENCE).await.map(drop)
 }
 
 /// Waits until the compute has its files.
 async fn rendered(ns: &Namespace) -> Result<()> {
-    let is_rendered = |it: &ExternalCompute| {
-        let conditions = it.status.as_ref().map(|it| it.conditions.as_slice());
-        holds(conditions.unwrap_or_default(), "ServiceConfigReady")
-    };
-    ns.wait::<ExternalCompute>("n0", "rendered", PATIENCE, is_rendered).await.map(drop)
+    ns.good::<ExternalCompute>("n0", &["ServiceConfigReady"], PATIENCE).await.map(drop)
 }
 
 async fn inject(ns: &Namespace, fault: &Fault) -> Result<()> {
     let values = async |secret: &str, change: Value| ns.merge::<Secret>(secret, change).await;
     match fault.name {
         "cell-missing" | "compute-of-others" | "compute-differs" => {
-            ns.merge::<Node>("n0", annotated(CELL, CELL1)).await?;
+            ns.annotate::<Node>("n0", CELL, CELL1).await?;
         }
         "nova-service-listed" => {
             let services = json!({ "spec": { "services": ["noop", "own"] } });
             ns.merge::<Role>("compute", services).await?;
         }
         "default-config-missing" => {
-            ns.merge::<Role>("compute", annotated(DEFAULT_CONFIG, "defaults")).await?;
+            ns.annotate::<Role>("compute", DEFAULT_CONFIG, "defaults").await?;
         }
         "default-config-unreadable" => {
             let text = "[libvirt]\ncpu_mode custom\n";
@@ -121,9 +114,7 @@ async fn inject(ns: &Namespace, fault: &Fault) -> Result<()> {
             ns.merge::<ConfigMap>("defaults", change).await?;
         }
         "cell-changed" => other_cell(ns).await?,
-        "cell-secret-missing" => {
-            ns.api::<Secret>().delete(CELL1, &DeleteParams::default()).await?;
-        }
+        "cell-secret-missing" => ns.remove::<Secret>(CELL1).await?,
         "cell-secret-without-key" => {
             values(CELL1, json!({ "data": { "ServicePassword": null } })).await?;
         }
@@ -141,9 +132,7 @@ async fn inject(ns: &Namespace, fault: &Fault) -> Result<()> {
             let url = json!({ "spec": { "keystoneAuthURL": "http://127.0.0.1:9" } });
             ns.merge::<Cell>(CELL1, url).await?;
         }
-        "cell-in-use" => {
-            ns.api::<Cell>().delete(CELL1, &DeleteParams::default()).await?;
-        }
+        "cell-in-use" => ns.remove::<Cell>(CELL1).await?,
         other => bail!("nobody injects {other}"),
     }
     Ok(())
@@ -151,10 +140,8 @@ async fn inject(ns: &Namespace, fault: &Fault) -> Result<()> {
 
 /// Creating a role is not an update: the webhook is not called for its nodes.
 async fn other_cell(ns: &Namespace) -> Result<()> {
-    ns.api::<Role>().delete("compute", &DeleteParams::default()).await?;
-    ns.gone::<Role>("compute", PATIENCE).await?;
-    let is_told = |it: &Node| says(of_node(it), "nova.openstack.org/Compute", "RoleNotFound", &[]);
-    ns.wait::<Node>("n0", "told that its role is gone", PATIENCE, is_told).await?;
+    ns.removed::<Role>("compute", PATIENCE).await?;
+    ns.told::<Node>("n0", "nova.openstack.org/Compute", "RoleNotFound", &[], PATIENCE).await?;
     let metadata = json!({ "annotations": { CELL: "nova-cell2" } });
     ns.create_with::<Role>("compute", World::default().role, metadata).await.map(drop)
 }

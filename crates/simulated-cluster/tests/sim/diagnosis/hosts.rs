@@ -3,15 +3,17 @@
 use anyhow::{Context as _, Result};
 use api::ansibleee::AnsibleEe;
 use api::dataplane::{Node, Role, RunState, Service};
+use e2e::diagnosis::{self, PATIENCE, job_ends};
 use e2e::faults::{Fault, hosts::FAULTS};
 use e2e::journey::{self, ROLE};
-use e2e::{Namespace, cells, diagnosis, holds};
+use e2e::{Namespace, cells};
 use kube::ResourceExt;
 use kube::api::DeleteParams;
 use serde_json::json;
 use simulated_cluster::{Fate, Matching};
 
-use super::scene::{CELL, PATIENCE, has_run, is_held, job_ends, of_node, pod_runs};
+use super::scene::{has_run, is_held, pod_runs};
+use crate::idle::CELL;
 use crate::journey::{deploy, ssh_secret};
 use crate::world::simulation;
 
@@ -53,8 +55,7 @@ async fn node(ns: &Namespace, fault: &Fault, address: &str) -> Result<()> {
     let is_cleaned = fault.name == "host-not-cleaned";
     let annotations = if is_cleaned { json!({ CELL: cells::CELL }) } else { json!({}) };
     ns.create_with::<Node>("n0", spec, json!({ "annotations": annotations })).await?;
-    let is_complete = |it: &Node| holds(of_node(it), "InputReady");
-    ns.wait::<Node>("n0", "complete", PATIENCE, is_complete).await?;
+    ns.good::<Node>("n0", &["InputReady"], PATIENCE).await?;
     if is_cleaned {
         has_run(ns, "n0").await?;
         is_held(ns, cells::CELL).await?;

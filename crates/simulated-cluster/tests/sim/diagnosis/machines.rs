@@ -6,14 +6,14 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use api::baremetal::BaremetalSet;
 use api::dataplane::{Node, Role};
+use e2e::diagnosis::{self, IDLE, MACHINES, PATIENCE};
 use e2e::faults::{Fault, machines};
-use e2e::{Namespace, cluster, diagnosis, says};
+use e2e::{Namespace, cluster};
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::DeleteParams;
 use serde_json::{Value, json};
 use simulated_cluster::Ironic;
 
-use super::scene::{PATIENCE, World, of_node};
+use super::scene::World;
 use crate::metal;
 use crate::world::simulation;
 
@@ -53,9 +53,9 @@ async fn what_goes_wrong_with_machines_is_told_on_the_node_and_on_the_set() -> R
     let ask = async |ns: &Namespace, fault: &Fault| ask(ns, fault, &ironics.old).await;
     // A set that is not enqueued is reconciled within a minute, so this fault is started first.
     let (fates, last) = machines::FATES.split_at(machines::FATES.len() - 1);
-    let slow = diagnosis::judge_idly(last, &before, &fate);
-    let fates = diagnosis::judge_machines(fates, &before, &fate);
-    let asked = diagnosis::judge_machines(machines::ASKED, &before, ask);
+    let slow = diagnosis::judge_within(&IDLE, last, &before, &fate);
+    let fates = diagnosis::judge_within(&MACHINES, fates, &before, &fate);
+    let asked = diagnosis::judge_within(&MACHINES, machines::ASKED, &before, ask);
     let (slow, fates, asked) = tokio::join!(slow, fates, asked);
     let failed: Vec<String> = [slow, fates, asked]
         .into_iter()
@@ -270,9 +270,9 @@ async fn runs(ns: &Namespace) -> Result<()> {
 
 /// Waits until the host reports that there is no machine for it.
 async fn finds_none(ns: &Namespace) -> Result<()> {
-    let is_told =
-        |it: &Node| says(of_node(it), "BaremetalReady", "ProvisioningFailed", &["enroll"]);
-    ns.wait::<Node>("n0", "told that there is no machine", PATIENCE, is_told).await.map(drop)
+    ns.told::<Node>("n0", "BaremetalReady", "ProvisioningFailed", &["enroll"], PATIENCE)
+        .await
+        .map(drop)
 }
 
 /// Changes the machine request of the role.
@@ -302,7 +302,6 @@ async fn ask(ns: &Namespace, fault: &Fault, old: &Ironic) -> Result<()> {
 }
 
 async fn mistake(ns: &Namespace, fault: &Fault, old: &Ironic) -> Result<()> {
-    let delete = async |name: &str| ns.api::<Secret>().delete(name, &DeleteParams::default()).await;
     match fault.name {
         "machine-template-invalid" => {
             // A misspelt requirement: any machine would match.
@@ -312,12 +311,8 @@ async fn mistake(ns: &Namespace, fault: &Fault, old: &Ironic) -> Result<()> {
             let wanted = json!({ "preProvisioned": false, "baremetalSetTemplate": template });
             ns.merge::<Role>(ROLE, json!({ "spec": wanted })).await?;
         }
-        "machine-secret-missing" => {
-            delete(KEYS).await?;
-        }
-        "machine-secret-of-ironic-missing" => {
-            delete("ironic").await?;
-        }
+        "machine-secret-missing" => ns.remove::<Secret>(KEYS).await?,
+        "machine-secret-of-ironic-missing" => ns.remove::<Secret>("ironic").await?,
         "machine-secret-without-key" => {
             let nothing = json!({ "data": { "authorized_keys": null } });
             ns.merge::<Secret>(KEYS, nothing).await?;

@@ -2,14 +2,14 @@
 
 use anyhow::{Result, bail};
 use api::dataplane::{DataPlane, Node, Role, Service};
+use e2e::diagnosis::{self, PATIENCE};
 use e2e::faults::{Fault, nodes::FAULTS};
-use e2e::{Namespace, attachments, diagnosis, says};
+use e2e::{Namespace, attachments};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use kube::api::DeleteParams;
 use serde_json::{Value, json};
 use simulated_cluster::PRIVATE_KEY;
 
-use super::scene::{PATIENCE, World};
+use super::scene::World;
 use crate::world::simulation;
 
 const PLANE: &str = "plane";
@@ -58,41 +58,25 @@ async fn data_plane(ns: &Namespace, world: &World) -> Result<()> {
         "nodes": { "n0": { "role": "compute", "ansibleHost": "192.168.123.200" } },
     });
     ns.create::<DataPlane>(PLANE, spec).await?;
-    let is_made = |it: &DataPlane| {
-        let conditions = it.status.as_ref().map(|it| it.conditions.as_slice());
-        says(conditions.unwrap_or_default(), "SetupReady", "Applied", &["2/2"])
-    };
-    ns.wait::<DataPlane>(PLANE, "applied", PATIENCE, is_made).await.map(drop)
+    ns.told::<DataPlane>(PLANE, "SetupReady", "Applied", &["2/2"], PATIENCE).await.map(drop)
 }
 
 async fn inject(ns: &Namespace, fault: &Fault) -> Result<()> {
-    let role = async |spec: Value| ns.merge::<Role>("compute", json!({ "spec": spec })).await;
-    let node = async |spec: Value| ns.merge::<Node>("n0", json!({ "spec": spec })).await;
-    let secret =
-        async |name: &str, data: Value| ns.merge::<Secret>(name, json!({ "data": data })).await;
+    let role =
+        async |spec: Value| ns.merge::<Role>("compute", json!({ "spec": spec })).await.map(drop);
+    let node = async |spec: Value| ns.merge::<Node>("n0", json!({ "spec": spec })).await.map(drop);
+    let secret = async |name: &str, data: Value| {
+        ns.merge::<Secret>(name, json!({ "data": data })).await.map(drop)
+    };
     match fault.name {
-        "ssh-secret-missing" => {
-            ns.api::<Secret>().delete("key", &DeleteParams::default()).await?;
-        }
-        "ssh-secret-without-key" => {
-            secret("key", json!({ "ssh-privatekey": null })).await?;
-        }
-        "role-missing" => {
-            node(json!({ "role": "computer" })).await?;
-        }
-        "service-missing" => {
-            role(json!({ "services": ["noop", "no-such-service"] })).await?;
-        }
-        "host-address-missing" => {
-            node(json!({ "ansibleHost": null, "hostName": null })).await?;
-        }
+        "ssh-secret-missing" => ns.remove::<Secret>("key").await?,
+        "ssh-secret-without-key" => secret("key", json!({ "ssh-privatekey": null })).await?,
+        "role-missing" => node(json!({ "role": "computer" })).await?,
+        "service-missing" => role(json!({ "services": ["noop", "no-such-service"] })).await?,
+        "host-address-missing" => node(json!({ "ansibleHost": null, "hostName": null })).await?,
         "network-attachment-missing" => attachments::delete(ns, "ctlplane").await?,
-        "network-attachments-differ" => {
-            node(json!({ "networkAttachments": ["internal"] })).await?;
-        }
-        "variables-missing" => {
-            role(vars_from()).await?;
-        }
+        "network-attachments-differ" => node(json!({ "networkAttachments": ["internal"] })).await?,
+        "variables-missing" => role(vars_from()).await?,
         "variables-not-text" => {
             // Two bytes that are not valid UTF-8.
             secret("vars", json!({ "blob": "//4=" })).await?;
@@ -104,7 +88,7 @@ async fn inject(ns: &Namespace, fault: &Fault) -> Result<()> {
         "inventory-refused" => {
             ns.wait::<ConfigMap>(INVENTORY, "there", PATIENCE, |_| true).await?;
             ns.forbid("count/configmaps").await?;
-            ns.api::<ConfigMap>().delete(INVENTORY, &DeleteParams::default()).await?;
+            ns.remove::<ConfigMap>(INVENTORY).await?;
         }
         "node-of-others" => {
             let entry = json!({ "role": "compute", "ansibleHost": "192.168.123.2" });

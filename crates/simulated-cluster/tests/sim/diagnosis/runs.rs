@@ -3,8 +3,9 @@
 
 use anyhow::{Context as _, Result, bail};
 use api::ansibleee::AnsibleEe;
+use e2e::Namespace;
+use e2e::diagnosis::{self, PATIENCE, job_ends};
 use e2e::faults::{Fault, runs::FAULTS};
-use e2e::{Namespace, diagnosis};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
@@ -12,7 +13,7 @@ use kube::api::DeleteParams;
 use serde_json::{Value, json};
 use simulated_cluster::{Fate, Matching};
 
-use super::scene::{PATIENCE, job_ends, pod_runs, pod_waits};
+use super::scene::{pod_runs, pod_waits};
 use crate::world::simulation;
 
 const INVENTORY: &str =

@@ -1,23 +1,16 @@
 //! The worlds in which faults are injected, and the conditions that are waited for.
 
-use std::time::Duration;
-
 use anyhow::Result;
-use api::conditions::Condition;
-use api::dataplane::{Node, Role, Service};
+use api::dataplane::{Node, Role};
 use api::nova::Cell;
-use e2e::{Namespace, cells, holds};
-use k8s_openapi::api::batch::v1::Job;
+use e2e::diagnosis::PATIENCE;
+use e2e::{Namespace, cells};
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use serde_json::{Value, json};
-use simulated_cluster::PRIVATE_KEY;
 
-/// Time limit for creating a world and for the injected change; neither is measured.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(3);
-
-/// The annotation that sets a node's cell.
-pub(crate) const CELL: &str = "nova.openstack.org/cell";
+use crate::idle::idle_role;
+use crate::world::idle_inputs;
 
 /// A role and its node; nothing is deployed.
 pub(crate) struct World {
@@ -31,13 +24,7 @@ pub(crate) struct World {
 
 impl Default for World {
     fn default() -> Self {
-        let role = json!({
-            "preProvisioned": true,
-            "services": ["noop"],
-            "deployStrategy": { "deploy": false },
-            "nodeTemplate": { "ansibleSSHPrivateKeySecret": "key", "ansibleUser": "cloud-admin" },
-        });
-        Self { role, role_annotations: json!({}), node_annotations: json!({}) }
+        Self { role: idle_role(), role_annotations: json!({}), node_annotations: json!({}) }
     }
 }
 
@@ -49,30 +36,18 @@ impl World {
         let spec = json!({ "role": "compute", "hostName": "n0", "ansibleHost": "192.168.123.200" });
         let metadata = json!({ "annotations": self.node_annotations });
         ns.create_with::<Node>("n0", spec, metadata).await?;
-        let is_complete = |it: &Node| holds(of_node(it), "InputReady");
-        ns.wait::<Node>("n0", "complete", PATIENCE, is_complete).await?;
+        ns.good::<Node>("n0", &["InputReady"], PATIENCE).await?;
         Ok(())
     }
 
     /// Creates everything except the node.
     pub(crate) async fn make_role(&self, ns: &Namespace) -> Result<()> {
-        ns.secret("key", &[("ssh-privatekey", PRIVATE_KEY), ("known_hosts", "x")]).await?;
-        let service = json!({ "playbookContents": "- hosts: all\n  tasks: [{fail: }]\n" });
-        ns.create::<Service>("noop", service).await?;
+        idle_inputs(ns).await?;
         let metadata = json!({ "annotations": self.role_annotations });
         ns.create_with::<Role>("compute", self.role.clone(), metadata).await?;
-        let is_complete = |it: &Role| {
-            let conditions = it.status.as_ref().map(|it| it.conditions.as_slice());
-            holds(conditions.unwrap_or_default(), "InputReady")
-        };
-        ns.wait::<Role>("compute", "complete", PATIENCE, is_complete).await?;
+        ns.good::<Role>("compute", &["InputReady"], PATIENCE).await?;
         Ok(())
     }
-}
-
-/// The conditions of a node.
-pub(crate) fn of_node(it: &Node) -> &[Condition] {
-    it.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
 }
 
 /// Records that a node's compute has run, which is what the operator does before a first run.
@@ -86,21 +61,6 @@ pub(crate) async fn has_run(ns: &Namespace, node: &str) -> Result<()> {
 /// Waits until a cell has the finalizer that its computes require.
 pub(crate) async fn is_held(ns: &Namespace, cell: &str) -> Result<()> {
     ns.wait::<Cell>(cell, "held", PATIENCE, |it| it.finalizers().len() == 1).await.map(drop)
-}
-
-/// Returns the change that sets the cell of a node or role.
-pub(crate) fn annotated(name: &str, value: &str) -> Value {
-    json!({ "metadata": { "annotations": { name: value } } })
-}
-
-/// Waits until a Job has ended, successfully or not.
-pub(crate) async fn job_ends(ns: &Namespace) -> Result<()> {
-    let has_ended = |it: &Job| {
-        let conditions = it.status.as_ref().and_then(|it| it.conditions.as_ref());
-        let ends = |type_: &str| ["Complete", "Failed"].contains(&type_);
-        conditions.into_iter().flatten().any(|it| ends(&it.type_) && it.status == "True")
-    };
-    ns.wait_any::<Job>(PATIENCE, "a Job that has ended", has_ended).await.map(drop)
 }
 
 /// Waits until a container is running.
