@@ -1,6 +1,6 @@
 //! ansibleee-operator: runs each AnsibleEE as one Job, and records each host's result.
 
-use operator_core::rbac::{EVENTS, Rule, definitions};
+use operator_core::rbac::{EVENTS, READ, Rule, definitions};
 
 pub mod args;
 pub mod callback;
@@ -19,7 +19,7 @@ pub const DEFINITIONS: Rule = definitions(&["openstackansibleees.ansibleee.opens
 ///
 /// It reads neither Secrets nor `ConfigMaps`.
 pub const RULES: &[Rule] = &[
-    Rule::of(&["ansibleee.openstack.org"], &["openstackansibleees"], &["get", "list", "watch"]),
+    Rule::of(&["ansibleee.openstack.org"], &["openstackansibleees"], READ),
     Rule::of(&["ansibleee.openstack.org"], &["openstackansibleees/status"], &["patch"]),
     // OpenShift requires it for owner references that block the owner's deletion.
     Rule::of(&["ansibleee.openstack.org"], &["openstackansibleees/finalizers"], &["update"]),

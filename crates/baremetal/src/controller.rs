@@ -77,9 +77,8 @@ impl Controller for BaremetalSets {
             let content = caches.sources.content(&caches.api, &source(name)).await?;
             secrets.extend(content.map(|it| (name.to_owned(), it)));
         }
-        let is_near =
-            |it: &Arc<BaremetalSet>| it.namespace() == set.namespace() && it.uid() != set.uid();
-        let neighbours = caches.sets.all().into_iter().filter(is_near).collect();
+        let mut neighbours = caches.sets.in_namespace(&set.namespace().unwrap_or_default());
+        neighbours.retain(|it| it.uid() != set.uid());
         let mut seen = Observed::new(Arc::clone(&set), &secrets, neighbours);
         seen.keys = caches.sources.keys().clone();
         if let Some(ironic) = set.spec.ironic.as_ref().filter(|_| seen.is_of_ironic()) {

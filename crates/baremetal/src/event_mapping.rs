@@ -23,11 +23,10 @@ pub fn map_events(queue: &Arc<WorkQueue>, caches: &Arc<Caches>) {
         };
         let own = addresses(set);
         let conflicts = |other: &Arc<BaremetalSet>| {
-            other.namespace() == set.namespace()
-                && other.uid() != set.uid()
-                && !own.is_disjoint(&addresses(other))
+            other.uid() != set.uid() && !own.is_disjoint(&addresses(other))
         };
-        let others = Key::of_each(caches.sets.all().into_iter().filter(conflicts));
+        let here = caches.sets.in_namespace(&set.namespace().unwrap_or_default());
+        let others = Key::of_each(here.into_iter().filter(conflicts));
         others.into_iter().chain([Key::of(set)]).collect::<Vec<_>>()
     });
     // Sets may wait for machines that another set gives back.

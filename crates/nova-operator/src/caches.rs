@@ -143,8 +143,7 @@ impl Caches {
 
     /// Returns the cells of a namespace.
     pub fn cells_of(&self, namespace: &str) -> Vec<Key> {
-        let all = self.cells.all().into_iter();
-        Key::of_each(all.filter(|it| it.metadata.namespace.as_deref() == Some(namespace)))
+        Key::of_each(self.cells.in_namespace(namespace))
     }
 
     /// Returns the services of type nova of a node; `group` is what it belongs to, `None` where that does not
@@ -160,14 +159,14 @@ impl Caches {
 
     /// Returns the nodes that list a service, or on whose hosts it was run.
     pub fn listing(&self, service: &Service) -> Vec<Arc<Node>> {
-        let (name, namespace) = (service.name_any(), service.namespace());
+        let name = service.name_any();
         let lists = |node: &Arc<Node>| {
             let group = self.shared.group_of(node);
             let mut recorded = node.status.iter().flat_map(|it| &it.services);
             listed(group.as_ref(), node).contains(&name) || recorded.any(|it| it.name == name)
         };
-        let here = |it: &Arc<Node>| it.namespace() == namespace;
-        self.shared.nodes.all().into_iter().filter(|it| here(it) && lists(it)).collect()
+        let here = self.shared.nodes.in_namespace(&service.namespace().unwrap_or_default());
+        here.into_iter().filter(lists).collect()
     }
 }
 

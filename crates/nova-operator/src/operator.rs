@@ -7,7 +7,7 @@ use std::time::Duration;
 use api::nova::{Cell, ExternalCompute};
 use jiff::SignedDuration;
 use operator_core::keyed::Keys;
-use operator_core::rbac::{EVENTS, Rule, definitions};
+use operator_core::rbac::{EVENTS, READ, Rule, WRITE, definitions};
 use operator_runtime::cache_registry::CacheRegistry;
 use operator_runtime::cert_manager;
 use operator_runtime::error::Result;
@@ -51,7 +51,7 @@ pub const RULES: &[Rule] = &[
     Rule::of(
         &["dataplane.openstack.org"],
         &["openstackdataplanenodesets", "openstackdataplaneroles", "openstackdataplaneservices"],
-        &["get", "list", "watch"],
+        READ,
     ),
     // The finalizer on a node that has a compute.
     Rule::of(
@@ -72,11 +72,7 @@ pub const RULES: &[Rule] = &[
     ),
     // blockOwnerDeletion in the owner references of computes.
     Rule::of(&["dataplane.openstack.org"], &["openstackdataplanenodes/finalizers"], &["update"]),
-    Rule::of(
-        &["nova.openstack.org"],
-        &["novaexternalcomputes"],
-        &["create", "delete", "get", "list", "patch", "watch"],
-    ),
+    Rule::of(&["nova.openstack.org"], &["novaexternalcomputes"], WRITE),
     // The finalizer on a cell that has computes.
     Rule::of(&["nova.openstack.org"], &["novacells"], &["get", "list", "patch", "watch"]),
     Rule::of(
@@ -97,7 +93,7 @@ pub const RULES: &[Rule] = &[
     ),
     // Whether the namespace is being deleted: then finalizers are removed at once.
     Rule::of(&[""], &["namespaces"], &["get"]),
-    Rule::of(&[""], &["configmaps"], &["get", "list", "watch"]),
+    Rule::of(&[""], &["configmaps"], READ),
     Rule::of(&[""], &["secrets"], &["create", "get", "list", "patch", "watch"]),
     // libvirt's certificates, if the cluster has cert-manager.
     cert_manager::RULES[0],

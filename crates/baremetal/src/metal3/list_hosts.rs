@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 use kube::core::PartialObjectMeta;
 use operator_core::object_key::Key;
-use operator_core::rbac::Rule;
+use operator_core::rbac::{READ, Rule};
 use operator_runtime::api::Api;
 use operator_runtime::cache::MetadataCache;
 use operator_runtime::cache_registry::CacheRegistry;
@@ -26,11 +26,7 @@ pub const BY_SET: &str = "baremetal-set";
 /// The RBAC rules for these kinds.
 pub const RULES: [Rule; 2] = [
     Rule::of(&["metal3.io"], &["baremetalhosts"], &["get", "list", "patch", "watch"]),
-    Rule::of(
-        &["baremetal.openstack.org"],
-        &["openstackprovisionservers"],
-        &["get", "list", "watch"],
-    ),
+    Rule::of(&["baremetal.openstack.org"], &["openstackprovisionservers"], READ),
 ];
 
 /// The informers for Metal3's kinds, started only if the cluster has them, and the Secrets of

@@ -73,8 +73,7 @@ fn map_nodes(all: &Caches, nodes: &EventMapping<Caches>) {
         &all.cells,
         |_| (),
         |caches, cell| {
-            let is_here = |it: &Arc<Node>| it.namespace() == cell.namespace();
-            Key::of_each(caches.shared.nodes.all().into_iter().filter(is_here))
+            Key::of_each(caches.shared.nodes.in_namespace(&cell.namespace().unwrap_or_default()))
         },
     );
 }
@@ -109,8 +108,8 @@ fn map_certificates(all: &Caches, computes: &EventMapping<Caches>) {
     let cert_manager = &all.cert_manager;
     computes.watches(cert_manager.certificates.cache(), |_, it| owning_compute(it));
     computes.watches(cert_manager.issuers.cache(), |caches, issuer| {
-        let is_here = |it: &Arc<ExternalCompute>| it.namespace() == issuer.namespace();
-        Key::of_each(caches.shared.computes.all().into_iter().filter(is_here))
+        let namespace = issuer.namespace().unwrap_or_default();
+        Key::of_each(caches.shared.computes.in_namespace(&namespace))
     });
 }
 

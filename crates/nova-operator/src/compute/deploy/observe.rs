@@ -174,9 +174,8 @@ pub async fn certificate(
 
 /// Returns the names of the cells of a namespace, for one that has a slip in its name.
 fn other_cells(caches: &Caches, key: &Key, is_missing: bool) -> Vec<String> {
-    let all = if is_missing { caches.cells.all() } else { Vec::new() };
-    let here = all.iter().filter(|it| it.namespace().as_ref() == Some(&key.namespace));
-    here.map(|it| it.name_any()).collect()
+    let here = is_missing.then(|| caches.cells.in_namespace(&key.namespace));
+    here.iter().flatten().map(|it| it.name_any()).collect()
 }
 
 /// Returns what nova's API says of the host of that name; `None` where it is not read. A compute whose
