@@ -89,8 +89,8 @@ pub async fn ready_within(ns: &Namespace, node: &str, within: Duration) -> Resul
 }
 
 /// Waits until the node's `Ready` has this reason and words, and an Event with the reason exists.
-pub async fn told(ns: &Namespace, node: &str, reason: &str, words: &[&str]) -> Result<()> {
-    ns.told::<Node>(node, "Ready", reason, words, RUN).await?;
+pub async fn node_reports(ns: &Namespace, node: &str, reason: &str, words: &[&str]) -> Result<()> {
+    ns.reports::<Node>(node, "Ready", reason, words, RUN).await?;
     ns.event("OpenStackDataPlaneNode", node, reason).await
 }
 

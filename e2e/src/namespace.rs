@@ -218,7 +218,7 @@ impl Namespace {
     }
 
     /// Waits until a condition of an object has this reason, and all of these words in its message.
-    pub async fn told<K: Kind>(
+    pub async fn reports<K: Kind>(
         &self,
         name: &str,
         type_: &str,
@@ -227,8 +227,8 @@ impl Namespace {
         within: Duration,
     ) -> Result<K> {
         let what = format!("{type_} {reason} with {words:?}");
-        let is_told = |it: &K| says(&conditions_of(it), type_, reason, words);
-        self.wait(name, &what, within, is_told).await
+        let is_reported = |it: &K| says(&conditions_of(it), type_, reason, words);
+        self.wait(name, &what, within, is_reported).await
     }
 
     /// Waits until all conditions of these types are True in the status of an object.

@@ -39,7 +39,7 @@ pub async fn edpm_in(namespace: &str, arguments: &[&str]) -> Result<Answer> {
 }
 
 /// Returns the output of `kubectl edpm`, which must succeed.
-pub async fn told_in(namespace: &str, arguments: &[&str]) -> Result<String> {
+pub async fn output_in(namespace: &str, arguments: &[&str]) -> Result<String> {
     let answer = edpm_in(namespace, arguments).await?;
     ensure!(answer.code == Some(0), "{arguments:?}: {answer:?}");
     Ok(answer.out)

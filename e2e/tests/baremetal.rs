@@ -150,7 +150,7 @@ async fn a_set_logs_in_to_keystone_before_it_asks_its_ironic() -> Result<()> {
     ns.create::<BaremetalSet>("metal", spec).await?;
     let server = "OpenStackBaremetalSetProvServerReady";
     let refused = "CredentialsRefused";
-    ns.told::<BaremetalSet>("metal", server, refused, &["Secret"], RETURNED).await?;
+    ns.reports::<BaremetalSet>("metal", server, refused, &["Secret"], RETURNED).await?;
     log_in(&password_of_nova(&ns).await?).await?;
     ns.good::<BaremetalSet>("metal", &["Ready"], PROVISIONED).await?;
     ironic.reaches(MACHINE, "active").await?;

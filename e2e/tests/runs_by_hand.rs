@@ -54,7 +54,7 @@ fn spec(address: &str, more: &Value) -> Value {
 
 /// Waits until the run's `Ready` has this reason and words.
 async fn told(ns: &Namespace, run: &str, reason: &str, words: &[&str]) -> Result<AnsibleEe> {
-    ns.told(run, "Ready", reason, words, RUN).await
+    ns.reports(run, "Ready", reason, words, RUN).await
 }
 
 fn outcomes(run: &AnsibleEe) -> Vec<HostOutcome> {

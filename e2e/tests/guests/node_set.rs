@@ -139,7 +139,7 @@ async fn lived(demo: &Demo, ns: &Namespace, [first, second]: [&Host; 2]) -> Resu
     let leaves = json!({ "spec": { "nodes": { &first.name: null } } });
     ns.merge::<NodeSet>(SET, leaves).await?;
     let (held, words) = ("ServersOnHost", ["1 server and"]);
-    ns.told::<Node>(&first.name, COMPUTE, held, &words, DEPLOYMENT).await?;
+    ns.reports::<Node>(&first.name, COMPUTE, held, &words, DEPLOYMENT).await?;
     guest.migrate(demo, &second.name).await?;
     ns.gone::<Node>(&first.name, DEPLOYMENT).await?;
     assert_eq!(demo.service(&first.name).await?, None);

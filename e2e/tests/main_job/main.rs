@@ -128,7 +128,7 @@ async fn a_nova_compute_that_stops_is_reported_on_the_objects_of_the_user() -> R
     };
     demo.ns.wait::<Node>(host, "reporting that its compute is down", RUN, reports).await?;
     demo.ns.event("OpenStackDataPlaneNode", host, "ServiceDown").await?;
-    demo.ns.told::<Cell>(cell, "ComputesUp", "ComputesDown", &[host], RUN).await?;
+    demo.ns.reports::<Cell>(cell, "ComputesUp", "ComputesDown", &[host], RUN).await?;
     demo.on(host, "systemctl start edpm_nova_compute").await?;
     demo.settled_on(host).await
 }
@@ -147,7 +147,7 @@ async fn a_compute_that_its_message_bus_refuses_says_why_until_it_is_corrected()
     let compute = demo.compute(host, "refused by its message bus", refused).await?;
     demo.ns.event("NovaExternalCompute", host, "TaskFailed").await?;
     let of_compute = "nova.openstack.org/Compute";
-    demo.ns.told::<Node>(host, of_compute, "TaskFailed", &words[..2], RUN).await?;
+    demo.ns.reports::<Node>(host, of_compute, "TaskFailed", &words[..2], RUN).await?;
     // It exits and is restarted as long as its login is refused.
     let runs = "until podman container inspect -f '{{.State.Running}}' nova_compute | \
                 grep -qx true; do sleep 0.2; done";

@@ -4,14 +4,14 @@
 use anyhow::Result;
 use api::ansibleee::AnsibleEe;
 use e2e::demo::Demo;
-use e2e::plugin::{DEMO, assert_says, edpm, told_in};
+use e2e::plugin::{DEMO, assert_says, edpm, output_in};
 use kube::api::ListParams;
 
 use crate::{Alone, any_host};
 
 /// Returns the output of a command that must succeed.
 async fn told(arguments: &[&str]) -> Result<String> {
-    told_in(DEMO, arguments).await
+    output_in(DEMO, arguments).await
 }
 
 #[tokio::test]

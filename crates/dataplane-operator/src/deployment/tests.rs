@@ -22,12 +22,12 @@ use operator_core::rejected_write::RejectedWrite;
 use operator_core::run_engine::Run;
 use operator_runtime::source_cache::Digests;
 use serde_json::{Value, json};
+use testkit::conditions::{self, is, runs, stated};
 use testkit::golden::recorded;
 use testkit::objects;
 use testkit::passes::{refused, to_rest};
 use testkit::played_runs::{created, end_all, is_open};
 use testkit::set_nodes;
-use testkit::told::{self, is, runs, stated};
 
 use super::finalizer::RUNNING;
 use super::{Observed, decide};
@@ -459,21 +459,21 @@ impl World {
     }
 
     fn condition(&self, type_: &str) -> (String, String) {
-        told::condition(&self.status().conditions, type_)
+        conditions::condition(&self.status().conditions, type_)
     }
 
     fn message(&self, type_: &str) -> String {
-        told::message(&self.status().conditions, type_)
+        conditions::message(&self.status().conditions, type_)
     }
 
     fn set_message(&self, node_set: &str, type_: &str) -> String {
-        told::message(&self.status().node_set_conditions[node_set], type_)
+        conditions::message(&self.status().node_set_conditions[node_set], type_)
     }
 
     /// Checks that the message of a condition has all of these words.
     #[track_caller]
     fn says(&self, type_: &str, words: &[&str]) {
-        told::says(&self.status().conditions, type_, words);
+        conditions::says(&self.status().conditions, type_, words);
     }
 
     /// Returns status and reason of a condition of a node set; nothing where it has none.

@@ -20,11 +20,11 @@ use operator_runtime::source_cache::Content;
 use operator_runtime::source_cache::{Digests, Values};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use testkit::conditions::{self, fault, is, stated};
 use testkit::golden::recorded;
 use testkit::objects;
 use testkit::passes::to_rest;
 use testkit::played_runs::created;
-use testkit::told::{self, fault, is, stated};
 
 use super::{decide, last_looks as looks};
 use crate::condition_catalog::KINDS;
@@ -351,7 +351,7 @@ impl World {
 
     /// Returns status and reason of a condition.
     fn condition(&self, type_: &str) -> (String, String) {
-        told::condition(self.seen.set.conditions(), type_)
+        conditions::condition(self.seen.set.conditions(), type_)
     }
 
     /// These conditions have these statuses and reasons.
@@ -369,13 +369,13 @@ impl World {
     }
 
     fn message(&self, type_: &str) -> String {
-        told::message(self.seen.set.conditions(), type_)
+        conditions::message(self.seen.set.conditions(), type_)
     }
 
     /// The message of a condition has these words.
     #[track_caller]
     fn says(&self, type_: &str, words: &[&str]) {
-        told::says(self.seen.set.conditions(), type_, words);
+        conditions::says(self.seen.set.conditions(), type_, words);
     }
 
     fn states(&self) -> Vec<HostState> {

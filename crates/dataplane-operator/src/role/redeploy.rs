@@ -71,7 +71,7 @@ pub fn redeploy_command(node: &Node) -> String {
 
 #[cfg(test)]
 mod tests {
-    use testkit::told::stated;
+    use testkit::conditions::stated;
 
     use super::*;
 

@@ -15,12 +15,12 @@ use operator_core::plan::{Plan, Step, Write};
 use operator_runtime::managed_fields::ManagedFields;
 use operator_runtime::source_cache::Digests;
 use serde_json::{Value, json};
+use testkit::conditions::{self, fault, is, runs, stated};
 use testkit::golden::recorded;
 use testkit::objects;
 use testkit::passes::{refused, to_rest};
 use testkit::played_runs::{created, end_all, is_open};
 use testkit::set_nodes;
-use testkit::told::{self, fault, is, runs, stated};
 
 use super::{NodeGroup, Observed, decide};
 use crate::collection::RunnerImage;
@@ -126,19 +126,19 @@ impl World {
     }
 
     fn message(&self, node: usize, type_: &str) -> String {
-        told::message(self.seen.nodes[node].conditions(), type_)
+        conditions::message(self.seen.nodes[node].conditions(), type_)
     }
 
     /// The message of a node's condition has these words.
     #[track_caller]
     fn says(&self, node: usize, type_: &str, words: &[&str]) {
-        told::says(self.seen.nodes[node].conditions(), type_, words);
+        conditions::says(self.seen.nodes[node].conditions(), type_, words);
     }
 
     /// The role's `Ready` has these words.
     #[track_caller]
     fn role_says(&self, words: &[&str]) {
-        told::says(self.role_conditions(), "Ready", words);
+        conditions::says(self.role_conditions(), "Ready", words);
     }
 
     fn role_conditions(&self) -> &[Condition] {
@@ -262,7 +262,7 @@ impl World {
 
     #[track_caller]
     fn condition(&self, node: usize, type_: &str) -> (String, String) {
-        told::condition(self.seen.nodes[node].conditions(), type_)
+        conditions::condition(self.seen.nodes[node].conditions(), type_)
     }
 
     /// The same, after the passes.
@@ -272,7 +272,7 @@ impl World {
     }
 
     fn role_condition(&self, type_: &str) -> (String, String) {
-        told::condition(self.role_conditions(), type_)
+        conditions::condition(self.role_conditions(), type_)
     }
 
     fn role_reason(&self, type_: &str) -> Option<String> {
@@ -288,7 +288,7 @@ impl World {
     }
 
     fn role_message(&self) -> String {
-        told::message(self.role_conditions(), "Ready")
+        conditions::message(self.role_conditions(), "Ready")
     }
 
     fn template(&mut self) -> &mut NodeSection {

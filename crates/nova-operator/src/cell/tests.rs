@@ -16,9 +16,9 @@ use operator_runtime::managed_fields::ManagedFields;
 use operator_runtime::source_cache::Content;
 use operator_runtime::source_cache::Values;
 use serde_json::{Value, json};
+use testkit::conditions;
 use testkit::golden::recorded;
 use testkit::objects::named;
-use testkit::told;
 
 use super::observed::{Answers, Rendered};
 use super::{Observed, decide};
@@ -162,8 +162,8 @@ fn rendered(object: &Value) -> Rendered {
 /// Asserts reason and words of a condition, whose status follows from its reason.
 #[track_caller]
 fn says(found: &CellStatus, type_: &str, reason: &str, words: &[&str]) {
-    assert_eq!(told::condition(&found.conditions, type_).1, reason);
-    told::says(&found.conditions, type_, words);
+    assert_eq!(conditions::condition(&found.conditions, type_).1, reason);
+    conditions::says(&found.conditions, type_, words);
 }
 
 fn condition(seen: &Observed, type_: &str) -> Condition {

@@ -5,7 +5,7 @@ use futures::FutureExt;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use operator_runtime::cache::WriteThrough;
 use serde_json::{Value, json};
-use testkit::told::stated;
+use testkit::conditions::stated;
 
 use super::*;
 use crate::rollout::blocked_rollout::BlockedRollout;

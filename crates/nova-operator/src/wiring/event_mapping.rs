@@ -270,7 +270,7 @@ mod tests {
     use operator_runtime::cache::WriteThrough as _;
     use operator_runtime::workqueue::WorkQueue;
     use serde_json::{Value, json};
-    use testkit::told::stated;
+    use testkit::conditions::stated;
 
     use super::*;
 

@@ -67,7 +67,7 @@ async fn hosts_share_an_audit_one_that_differs_is_repaired_and_a_deployment_ends
     decide(&world, found(2, &json!({ "audit-1": [1, [FILE]] })));
     world.annotate::<Role>(ROLE, "nova.openstack.org/audit", INTERVAL).await?;
     let words = [FILE, "redeploy="];
-    world.told::<Node>(&one.name, IN_SYNC, "OutOfSync", &words, DEPLOYED).await?;
+    world.reports::<Node>(&one.name, IN_SYNC, "OutOfSync", &words, DEPLOYED).await?;
     world.good::<Node>(&two.name, &[IN_SYNC], DEPLOYED).await?;
     assert_eq!(audits(&world).await?, [["audit-1", "audit-2"]]);
 
@@ -121,7 +121,7 @@ async fn a_repair_beside_audited_services_deploys_those_of_the_node_and_then_the
     decide(&world, found(1, &json!({ "audit-4": [1, [MOTD]] })));
     world.annotate::<Role>(ROLE, "nova.openstack.org/audit", INTERVAL).await?;
     let words = [MOTD, COMMAND];
-    world.told::<Node>(&host.name, IN_SYNC, "OutOfSync", &words, DEPLOYED).await?;
+    world.reports::<Node>(&host.name, IN_SYNC, "OutOfSync", &words, DEPLOYED).await?;
 
     decide(&world, found(1, &json!({})));
     world.annotate::<Role>(ROLE, "nova.openstack.org/audit-repair", "true").await?;

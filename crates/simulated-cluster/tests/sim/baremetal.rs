@@ -110,7 +110,7 @@ async fn drift_is_told(ns: &Namespace, metal: &Metal) -> Result<()> {
     let before = metal.ironic.node(MACHINE)?;
     let host = metal.host.name.as_str();
     ns.secret(ROOT, &[("NodeRootPassword", OTHER_PASSWORD)]).await?;
-    ns.told::<BaremetalSet>(ROLE, "UpToDate", "ConfigDriveChanged", &[host], RETURNED).await?;
+    ns.reports::<BaremetalSet>(ROLE, "UpToDate", "ConfigDriveChanged", &[host], RETURNED).await?;
     let words = ["Provisioned", "only when it is provisioned again"];
     let is_told = |it: &Node| {
         let found = it.conditions().iter().find(|it| it.type_ == "BaremetalReady");
@@ -179,7 +179,7 @@ async fn an_empty_machine_becomes_a_ready_host_and_is_given_back() -> Result<()>
     metal.host.behave("last-look", Behaviour::failed("The host must have no guests", guests));
     world.remove::<Node>(host).await?;
     let words = ["1 guest", "g1 (0f-1)", "dataplane.openstack.org/skip-cleanup=true"];
-    world.told::<Node>(host, "BaremetalReady", "MachineHeld", &words, RETURNED).await?;
+    world.reports::<Node>(host, "BaremetalReady", "MachineHeld", &words, RETURNED).await?;
     assert_eq!(ironic.node(MACHINE)?["provision_state"], "active", "nothing is wiped");
     metal.host.behave("last-look", Behaviour::Done);
     metal::meanwhile(&world, ROLE, world.gone::<Node>(host, RETURNED)).await?;
@@ -281,7 +281,7 @@ async fn a_set_logs_in_to_keystone_before_it_asks_its_ironic() -> Result<()> {
     };
     log_in("not-the-password").await?;
     set(&world, &ironic, "keystone").await?;
-    world.told::<BaremetalSet>(SET, SERVER, "CredentialsRefused", &["Secret"], RETURNED).await?;
+    world.reports::<BaremetalSet>(SET, SERVER, "CredentialsRefused", &["Secret"], RETURNED).await?;
     log_in("the-password").await?;
     there_and_back(&world, &ironic).await?;
     world.done().await

@@ -38,9 +38,9 @@ async fn node(test: &str) -> Result<World> {
 /// both must have an Event with the reason.
 async fn told(ns: &Namespace, type_: &str, reason: &str, words: &[&str]) -> Result<()> {
     for type_ in [type_, "Ready"] {
-        ns.told::<ExternalCompute>("n0", type_, reason, words, SOON).await?;
+        ns.reports::<ExternalCompute>("n0", type_, reason, words, SOON).await?;
     }
-    ns.told::<Node>("n0", COMPUTE, reason, words, SOON).await?;
+    ns.reports::<Node>("n0", COMPUTE, reason, words, SOON).await?;
     for kind in ["NovaExternalCompute", "OpenStackDataPlaneNode"] {
         ns.event(kind, "n0", reason).await?;
     }
@@ -50,7 +50,7 @@ async fn told(ns: &Namespace, type_: &str, reason: &str, words: &[&str]) -> Resu
 /// Waits until a cell reports this in that condition and in `Ready`, with an Event.
 async fn cell_told(ns: &Namespace, type_: &str, reason: &str, words: &[&str]) -> Result<()> {
     for type_ in [type_, "Ready"] {
-        ns.told::<Cell>(CELL, type_, reason, words, SOON).await?;
+        ns.reports::<Cell>(CELL, type_, reason, words, SOON).await?;
     }
     ns.event("NovaCell", CELL, reason).await
 }
@@ -128,7 +128,8 @@ async fn the_files_that_computes_share_come_back_and_a_strangers_secret_stays() 
     cells::create_secrets(&ns).await?;
     cells::create(&ns).await?;
     let words = [name.as_str(), "was not made by the operator", "kubectl delete -n e2e-cell-files"];
-    let cell = ns.told::<Cell>(CELL, "ServiceConfigReady", "SecretNotOurs", &words, SOON).await?;
+    let cell =
+        ns.reports::<Cell>(CELL, "ServiceConfigReady", "SecretNotOurs", &words, SOON).await?;
     let strangers = ns.api::<Secret>().get(&name).await?;
     assert_eq!(strangers.data.unwrap_or_default().keys().collect::<Vec<_>>(), ["mine"]);
     ns.remove::<Secret>(&name).await?;
@@ -142,7 +143,7 @@ async fn the_files_that_computes_share_come_back_and_a_strangers_secret_stays() 
             && owners.iter().any(|it| Some(&it.uid) == cell.metadata.uid.as_ref())
     };
     ns.wait::<Secret>(&name, "rendered", SOON, is_whole).await?;
-    ns.told::<Cell>(CELL, "ServiceConfigReady", "Rendered", &[&name], SOON).await?;
+    ns.reports::<Cell>(CELL, "ServiceConfigReady", "Rendered", &[&name], SOON).await?;
     for edit in [json!({ "01-nova.conf": "" }), json!({ "01-nova.conf": null })] {
         ns.merge::<Secret>(&name, json!({ "data": edit })).await?;
         ns.wait::<Secret>(&name, "mended", SOON, is_whole).await?;

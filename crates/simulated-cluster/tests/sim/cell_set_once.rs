@@ -64,7 +64,7 @@ async fn decided<K: e2e::Kind>(
 }
 
 async fn node_says(ns: &Namespace, name: &str, reason: &str, words: &[&str]) -> Result<()> {
-    ns.told::<Node>(name, COMPUTE, reason, words, SOON).await.map(drop)
+    ns.reports::<Node>(name, COMPUTE, reason, words, SOON).await.map(drop)
 }
 
 /// Waits until the compute reports whether it is in the requested cell.
@@ -73,7 +73,7 @@ async fn matches(ns: &Namespace, name: &str, does: bool) -> Result<()> {
     if does {
         return ns.good::<ExternalCompute>(name, &[type_], SOON).await.map(drop);
     }
-    ns.told::<ExternalCompute>(name, type_, "CellMismatch", &[], SOON).await.map(drop)
+    ns.reports::<ExternalCompute>(name, type_, "CellMismatch", &[], SOON).await.map(drop)
 }
 
 #[tokio::test]

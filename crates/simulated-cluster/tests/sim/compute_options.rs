@@ -22,7 +22,7 @@ async fn configure(ns: &Namespace, options: &str) -> Result<String> {
 
 /// Waits until the compute reports its options this way.
 async fn told(ns: &Namespace, reason: &str, words: &[&str]) -> Result<()> {
-    ns.told::<ExternalCompute>("n0", "ConfigWarnings", reason, words, SOON).await.map(drop)
+    ns.reports::<ExternalCompute>("n0", "ConfigWarnings", reason, words, SOON).await.map(drop)
 }
 
 /// The release that the cell names.

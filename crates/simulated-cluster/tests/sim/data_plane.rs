@@ -154,11 +154,11 @@ async fn a_role_tells_that_its_data_plane_is_missing_and_follows_it_when_it_come
     ns.create::<Role>("compute", role).await?;
     ns.create::<Node>("n0", json!({ "role": "compute", "ansibleHost": "192.168.123.1" })).await?;
     let (found, words) = ("DataPlaneFound", ["OpenStackDataPlane plane", "create it"]);
-    ns.told::<Role>("compute", found, "DataPlaneNotFound", &words, SOON).await?;
+    ns.reports::<Role>("compute", found, "DataPlaneNotFound", &words, SOON).await?;
     ns.event("OpenStackDataPlaneRole", "compute", "DataPlaneNotFound").await?;
     deploys(&ns, false).await?;
     ns.create::<DataPlane>(PLANE, json!({ "deployStrategy": { "deploy": true } })).await?;
-    ns.told::<Role>("compute", found, "Found", &[PLANE], SOON).await?;
+    ns.reports::<Role>("compute", found, "Found", &[PLANE], SOON).await?;
     deploys(&ns, true).await?;
     change(&ns, json!({ "deployStrategy": { "deploy": false } })).await?;
     deploys(&ns, false).await?;

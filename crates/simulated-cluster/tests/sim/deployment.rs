@@ -83,7 +83,7 @@ async fn at_work(ns: &Namespace, service: &str) -> Result<()> {
 /// Waits until the deployment waits for another one with a host of its own, which it names.
 async fn waits_for(ns: &Namespace, name: &str, other: &str) -> Result<()> {
     let words = [other, SET, "Delete it to go on without"];
-    ns.told::<Deployment>(name, "SetupReady", "DeploymentUnderWay", &words, SOON).await.map(drop)
+    ns.reports::<Deployment>(name, "SetupReady", "DeploymentUnderWay", &words, SOON).await.map(drop)
 }
 
 #[tokio::test]
@@ -131,7 +131,7 @@ async fn a_failing_service_ends_the_deployment_of_its_host_alone() -> Result<()>
     deploy(&ns, "edpm", json!({ "backoffLimit": 1 })).await?;
     let words = [bad.name.as_str(), "Nothing forbids it", "create another"];
     let deployment =
-        ns.told::<Deployment>("edpm", "Ready", "BackoffLimitExceeded", &words, RUN).await?;
+        ns.reports::<Deployment>("edpm", "Ready", "BackoffLimitExceeded", &words, RUN).await?;
     ns.event("OpenStackDataPlaneDeployment", "edpm", "BackoffLimitExceeded").await?;
     let status = deployment.status.context("no status")?;
     let succeeded = ["one", "two"].map(|it| (it.to_owned(), RunState::Succeeded));
@@ -167,7 +167,7 @@ async fn a_deployment_that_runs_is_not_deleted_by_accident() -> Result<()> {
     at_work(&ns, "slow").await?;
     ns.remove::<Deployment>("edpm").await?;
     let words = ["confirm-delete=true"];
-    ns.told::<Deployment>("edpm", "Ready", "DeletionNotConfirmed", &words, SOON).await?;
+    ns.reports::<Deployment>("edpm", "Ready", "DeletionNotConfirmed", &words, SOON).await?;
     let confirm = "dataplane.openstack.org/confirm-delete";
     ns.annotate::<Deployment>("edpm", confirm, "true").await?;
     ns.gone::<Deployment>("edpm", SOON).await?;
@@ -236,12 +236,12 @@ async fn a_deployment_of_services_that_lack_nothing_makes_the_node_set_ready() -
     ns.wait::<NodeSet>(SET, "ready all the same", SOON, is_ready).await?;
 
     deploy(&ns, "second", json!({ "servicesOverride": ["two"] })).await?;
-    ns.told::<Deployment>("second", "InputReady", "DataSourceNotFound", &words, SOON).await?;
+    ns.reports::<Deployment>("second", "InputReady", "DataSourceNotFound", &words, SOON).await?;
     for secret in ["later", "authorities"] {
         ns.secret(secret, &[("key", "x")]).await?;
     }
     done(&ns, "second").await?;
     assert_eq!(trace(&host), ["one", "one tagged", "two", "two tagged"]);
-    ns.told::<NodeSet>(SET, "ServiceInputsReady", "ServiceInputsComplete", &[], SOON).await?;
+    ns.reports::<NodeSet>(SET, "ServiceInputsReady", "ServiceInputsComplete", &[], SOON).await?;
     ns.done().await
 }

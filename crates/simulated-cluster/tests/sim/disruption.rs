@@ -99,7 +99,7 @@ async fn hosts_are_deployed_one_after_the_other_as_their_nodes_allow_it() -> Res
     let variables = &first.visits()[1].files["/runner/env/extravars"];
     ensure!(variables.contains(r#""edpm_reboot_drained":true"#), "{variables}");
     let words = ["2 of 3 hosts wait for their turn"];
-    ns.told::<Deployment>("second", "Ready", "Requested", &words, RUN).await?;
+    ns.reports::<Deployment>("second", "Ready", "Requested", &words, RUN).await?;
     untargeted(&ns, &[&second, &third]).await?;
     assert_eq!(second.visits().len(), 1);
 
@@ -109,7 +109,7 @@ async fn hosts_are_deployed_one_after_the_other_as_their_nodes_allow_it() -> Res
     let target = targeted(&ns, &second, &uid).await?;
     allow(&ns, &second, Some(&target)).await?;
     let words = [second.name.as_str(), "Nothing forbids it", "1 of 3 hosts were left as they are"];
-    ns.told::<Deployment>("second", "Ready", "BackoffLimitExceeded", &words, RUN).await?;
+    ns.reports::<Deployment>("second", "Ready", "BackoffLimitExceeded", &words, RUN).await?;
     assert_eq!(third.visits().len(), 1, "it was not begun with");
 
     // The correction goes to the host that failed, which is allowed anew for it.

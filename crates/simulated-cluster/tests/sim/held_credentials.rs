@@ -119,7 +119,7 @@ async fn a_login_ends_exactly_when_the_last_compute_has_a_newer_one_also_after_t
     }
     let held = format!("RabbitMQUser {} ({})", first.user, slow.name);
     let words = [held.as_str(), second.user.as_str(), second.secret.as_str()];
-    ns.told::<Cell>(CELL, "ComputesUpToDate", "ComputesBehind", &words, SOON).await?;
+    ns.reports::<Cell>(CELL, "ComputesUpToDate", "ComputesBehind", &words, SOON).await?;
     quick.release();
     uses(&ns, &quick.name, &[&third]).await?;
     second.ended(&ns).await?;

@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result};
 use api::ansibleee::AnsibleEe;
 use api::dataplane::{Node, Service};
-use e2e::journey::{RUN, SERVICE, SSH_SECRET, ready, told};
+use e2e::journey::{RUN, SERVICE, SSH_SECRET, node_reports, ready};
 use e2e::{SOON, says};
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
@@ -20,7 +20,7 @@ async fn an_unreachable_host_is_tried_again_until_it_answers() -> Result<()> {
     host.stop();
     deploy_to(&world, &host).await?;
     let words = [host.address.as_str(), "retried automatically"];
-    told(&world, &host.name, "HostUnreachable", &words).await?;
+    node_reports(&world, &host.name, "HostUnreachable", &words).await?;
     host.boot();
     ready(&world, &host.name).await?;
     assert_eq!(trace(&host), ["hello"]);
@@ -35,7 +35,8 @@ async fn a_refused_key_heals_as_soon_as_the_secret_is_corrected() -> Result<()> 
         .secret(SSH_SECRET, &[("ssh-privatekey", PRIVATE_KEY), ("known_hosts", known_hosts)])
         .await?;
     deploy(&world, &[&host]).await?;
-    told(&world, &host.name, "KeyRefused", &["refuses the ssh key", "ssh-privatekey"]).await?;
+    node_reports(&world, &host.name, "KeyRefused", &["refuses the ssh key", "ssh-privatekey"])
+        .await?;
     ssh_secret(&world, &host).await?;
     ready(&world, &host.name).await?;
     world.done().await
@@ -47,7 +48,7 @@ async fn a_changed_host_key_stops_the_run_until_it_is_accepted() -> Result<()> {
     let (key, wrong) = (host.ssh_secret()[0].1.clone(), host.wrong_known_hosts());
     world.secret(SSH_SECRET, &[("ssh-privatekey", &key), ("known_hosts", &wrong)]).await?;
     deploy(&world, &[&host]).await?;
-    told(&world, &host.name, "HostKeyMismatch", &["host key", "known_hosts"]).await?;
+    node_reports(&world, &host.name, "HostKeyMismatch", &["host key", "known_hosts"]).await?;
     assert_eq!(trace(&host), [""; 0]);
     ssh_secret(&world, &host).await?;
     ready(&world, &host.name).await?;
@@ -60,7 +61,7 @@ async fn a_failed_task_is_told_with_its_place_and_runs_again_on_request() -> Res
     host.behave(SERVICE, Behaviour::failed("Nothing forbids it", "non-zero return code"));
     deploy_to(&world, &host).await?;
     let words = ["task 'Nothing forbids it'", "playbook.yaml:", "dataplane.openstack.org/redeploy"];
-    told(&world, &host.name, "TaskFailed", &words).await?;
+    node_reports(&world, &host.name, "TaskFailed", &words).await?;
     host.behave(SERVICE, Behaviour::Done);
     world.annotate::<Node>(&host.name, "dataplane.openstack.org/redeploy", "1").await?;
     ready(&world, &host.name).await?;
@@ -80,7 +81,7 @@ async fn an_image_that_cannot_be_pulled_is_named_and_replaced() -> Result<()> {
     world.sim.player.decide(pulled, Fate::ImagePull(words));
     let spec = json!({ "openStackAnsibleEERunnerImage": image, "edpmServiceType": "other" });
     world.merge::<Service>(SERVICE, json!({ "spec": spec })).await?;
-    told(&world, &host.name, "ImagePullFailed", &["no-such-image"]).await?;
+    node_reports(&world, &host.name, "ImagePullFailed", &["no-such-image"]).await?;
     world
         .merge::<Service>(SERVICE, json!({ "spec": { "openStackAnsibleEERunnerImage": null } }))
         .await?;
@@ -125,7 +126,7 @@ async fn ends_without_a_result(
     let host = world.host(&format!("pod-{name}"), address);
     world.sim.player.decide(Matching::all(&world.name), fate);
     deploy_to(&world, &host).await?;
-    told(&world, &host.name, reason, &[words]).await?;
+    node_reports(&world, &host.name, reason, &[words]).await?;
     world.sim.player.decide(Matching::all(&world.name), Fate::Play);
     if reason != "PodEvicted" {
         world.annotate::<Node>(&host.name, "dataplane.openstack.org/redeploy", "1").await?;

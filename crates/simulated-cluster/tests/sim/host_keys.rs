@@ -4,7 +4,7 @@
 use anyhow::{Context as _, Result};
 use api::ansibleee::AnsibleEe;
 use api::dataplane::{Node, Role};
-use e2e::journey::{self, ROLE, SSH_SECRET, ready, told};
+use e2e::journey::{self, ROLE, SSH_SECRET, node_reports, ready};
 use e2e::{Namespace, SOON};
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::json;
@@ -74,7 +74,7 @@ async fn a_key_is_learned_kept_refused_when_it_changes_and_replaced_when_it_is_a
     let fingerprint = host.fingerprint();
     greet(&ns, "changed").await?;
     let command = format!("openstackdataplanenode/{} {ACCEPT}={fingerprint}", host.name);
-    told(&ns, &host.name, "HostKeyMismatch", &["host key", &command]).await?;
+    node_reports(&ns, &host.name, "HostKeyMismatch", &["host key", &command]).await?;
     assert_eq!(since(), [""; 0], "nobody got in");
     assert_eq!(host_key(&ns.api::<Node>().get(&host.name).await?), Some(learned.as_str()));
 
@@ -126,7 +126,7 @@ async fn an_accepted_fingerprint_decides_at_first_contact() -> Result<()> {
     let metadata = json!({ "annotations": { ACCEPT: wrong } });
     ns.create_with::<Node>(&host.name, spec, metadata).await?;
     let fingerprint = host.fingerprint();
-    told(&ns, &host.name, "HostKeyMismatch", &[&format!("{ACCEPT}={fingerprint}")]).await?;
+    node_reports(&ns, &host.name, "HostKeyMismatch", &[&format!("{ACCEPT}={fingerprint}")]).await?;
     assert_eq!(trace(&host), [""; 0]);
     accept(&ns, &host, &fingerprint).await?;
     let node = ready(&ns, &host.name).await?;

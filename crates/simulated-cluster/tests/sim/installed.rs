@@ -169,7 +169,7 @@ async fn ansibleee_operator_may_create_no_job_but_those_of_its_runs() -> Result<
         "hosts": [{ "name": "jobs-a", "address": "192.0.2.128:22" }],
     });
     ns.create::<AnsibleEe>("real", spec).await?;
-    ns.told::<AnsibleEe>("real", "Ready", "Ready", &[], SOON).await?;
+    ns.reports::<AnsibleEe>("real", "Ready", "Ready", &[], SOON).await?;
     assert_eq!(host.visits().len(), 1);
 
     let dry = PostParams { dry_run: true, ..PostParams::default() };

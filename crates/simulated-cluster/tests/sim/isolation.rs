@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use api::dataplane::Role;
-use e2e::journey::{self, ROLE, ready, told};
+use e2e::journey::{self, ROLE, node_reports, ready};
 use serde_json::json;
 
 use crate::journey::trace;
@@ -23,10 +23,10 @@ async fn a_host_that_is_away_delays_nobody_and_is_met_when_it_returns() -> Resul
     away.stop();
     let vars = json!({ "nodeTemplate": { "ansibleVars": { "greeting": "again" } } });
     ns.merge::<Role>(ROLE, json!({ "spec": vars })).await?;
-    told(&ns, &away.name, "HostUnreachable", &[&away.address]).await?;
+    node_reports(&ns, &away.name, "HostUnreachable", &[&away.address]).await?;
     ready(&ns, &near.name).await?;
     let words = ["1/2 nodes are ready", away.name.as_str()];
-    ns.told::<Role>(ROLE, "Ready", "HostUnreachable", &words, journey::RUN).await?;
+    ns.reports::<Role>(ROLE, "Ready", "HostUnreachable", &words, journey::RUN).await?;
 
     let before = near.visits().len();
     assert!(before > 0, "the ledger notes no visits");

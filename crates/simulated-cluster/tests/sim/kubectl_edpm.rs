@@ -3,8 +3,8 @@
 use anyhow::{Context as _, Result};
 use api::dataplane::Node;
 use api::nova::ExternalCompute;
-use e2e::journey::{SERVICE, ready, told as node_told};
-use e2e::plugin::{Answer, assert_says, edpm_in, started_in, told_in};
+use e2e::journey::{SERVICE, node_reports, ready};
+use e2e::plugin::{Answer, assert_says, edpm_in, output_in, started_in};
 use e2e::{Namespace, SOON, holds};
 use serde_json::{Value, json};
 use simulated_cluster::{Behaviour, Host};
@@ -49,7 +49,7 @@ async fn edpm(arguments: &[&str]) -> Result<Answer> {
 }
 
 async fn told(arguments: &[&str]) -> Result<String> {
-    told_in(NAMESPACE, arguments).await
+    output_in(NAMESPACE, arguments).await
 }
 
 #[tokio::test]
@@ -160,7 +160,7 @@ async fn change(ns: &Namespace, host: &Host) -> Result<()> {
     changed(&mut lines, &[&host.name, "Done"]).await?;
     configure(ns, host, &format!("{OPTIONS}[DEFAULT]\nmax_concurrent_builds = 7\n")).await?;
     let words = ["customServiceConfig"];
-    ns.told::<ExternalCompute>(&host.name, "UpToDate", "InputsChanged", &words, SOON).await?;
+    ns.reports::<ExternalCompute>(&host.name, "UpToDate", "InputsChanged", &words, SOON).await?;
     changed(&mut lines, &[&host.name, "False"]).await
 }
 
@@ -210,14 +210,14 @@ async fn retry_runs_what_has_failed_once_more() -> Result<()> {
     let (ns, host) = World::with_host("edpm-retry", "edpm-retry", "192.0.2.123").await?;
     host.behave(SERVICE, Behaviour::failed("Nothing forbids it", "non-zero return code"));
     deploy_to(&ns, &host).await?;
-    node_told(&ns, &host.name, "TaskFailed", &["task 'Nothing forbids it'"]).await?;
-    let table = told_in(&ns.name, &["status"]).await?;
+    node_reports(&ns, &host.name, "TaskFailed", &["task 'Nothing forbids it'"]).await?;
+    let table = output_in(&ns.name, &["status"]).await?;
     assert_says(&table, &[&host.name, "TaskFailed"]);
-    let why = told_in(&ns.name, &["explain", &host.name]).await?;
+    let why = output_in(&ns.name, &["explain", &host.name]).await?;
     assert_says(&why, &["TaskFailed", "Nothing forbids it"]);
 
     host.behave(SERVICE, Behaviour::Done);
-    let said = told_in(&ns.name, &["retry", &host.name]).await?;
+    let said = output_in(&ns.name, &["retry", &host.name]).await?;
     let node = format!("openstackdataplanenode.dataplane.openstack.org/{}", host.name);
     assert_says(&said, &[&node]);
     ready(&ns, &host.name).await?;

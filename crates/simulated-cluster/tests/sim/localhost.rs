@@ -58,6 +58,6 @@ async fn a_play_for_localhost_that_fails_fails_the_hosts_of_its_run_with_its_wor
     node_set(&ns, &[&host], false).await?;
     deploy(&ns, "edpm", json!({ "backoffLimit": 0 })).await?;
     let words = [host.name.as_str(), "localhost, task 'Fetch a token'", "no token"];
-    ns.told::<Deployment>("edpm", "Ready", "BackoffLimitExceeded", &words, RUN).await?;
+    ns.reports::<Deployment>("edpm", "Ready", "BackoffLimitExceeded", &words, RUN).await?;
     ns.done().await
 }

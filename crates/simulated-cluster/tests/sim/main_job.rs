@@ -43,7 +43,7 @@ async fn a_stopped_message_bus_is_named_by_the_cell_and_by_computes_that_wait() 
 
     broker.stop().await;
     let lost = format!("RabbitMQ at {} cannot be reached", broker.address());
-    ns.told::<Cell>(CELL, "Ready", "Unreachable", &[&lost], Duration::from_mins(2)).await?;
+    ns.reports::<Cell>(CELL, "Ready", "Unreachable", &[&lost], Duration::from_mins(2)).await?;
     let kept = ns.api::<ExternalCompute>().get(&host.name).await?;
     assert!(holds(kept.conditions(), "Ready"), "a compute with nothing to deploy stays Ready");
 
@@ -70,7 +70,7 @@ fn credentials(compute: &ExternalCompute) -> Option<String> {
 
 /// Waits until the cell reports how many of its computes use the current credentials.
 async fn counts(ns: &Namespace, reason: &str, words: &str) -> Result<()> {
-    ns.told::<Cell>(CELL, "ComputesUpToDate", reason, &[words], Duration::from_mins(1))
+    ns.reports::<Cell>(CELL, "ComputesUpToDate", reason, &[words], Duration::from_mins(1))
         .await
         .map(drop)
 }

@@ -40,7 +40,7 @@ async fn a_node_without_a_role_is_deployed_and_keeps_that_under_a_role() -> Resu
 
     // Deleting a role removes nothing from its nodes.
     ns.remove::<Role>(ROLE).await?;
-    let node = ns.told::<Node>(&host.name, "InputReady", "RoleNotFound", &[ROLE], SOON).await?;
+    let node = ns.reports::<Node>(&host.name, "InputReady", "RoleNotFound", &[ROLE], SOON).await?;
     assert!(says(node.conditions(), "Ready", "Ready", &[]), "{:?}", node.conditions());
     ns.create::<Role>(ROLE, journey::role()).await?;
     ready(&ns, &host.name).await?;
@@ -62,8 +62,8 @@ async fn a_service_of_novas_type_keeps_the_computes_of_its_role_from_running() -
     ns.merge::<Role>(ROLE, json!({ "spec": { "services": ["own"] } })).await?;
     let words = ["OpenStackDataPlaneService own", "OpenStackDataPlaneRole compute", "off the list"];
     let told = "nova.openstack.org/Compute";
-    ns.told::<Node>("n0", told, "NovaServiceListed", &words, SOON).await?;
-    ns.told::<ExternalCompute>("n0", "InputReady", "NovaServiceListed", &words, SOON).await?;
+    ns.reports::<Node>("n0", told, "NovaServiceListed", &words, SOON).await?;
+    ns.reports::<ExternalCompute>("n0", "InputReady", "NovaServiceListed", &words, SOON).await?;
     assert!(ns.list::<AnsibleEe>().await?.is_empty(), "something ran");
     ns.merge::<Role>(ROLE, json!({ "spec": { "services": [] } })).await?;
     let is_off = |it: &Node| !says(it.conditions(), told, "NovaServiceListed", &[]);

@@ -97,7 +97,7 @@ async fn machines_of_metal3_become_hosts_and_are_given_back_without_leaving_a_se
     metal3::serve(&ns.client).await?;
     set(&ns).await?;
     let none = "there is no BareMetalHost";
-    ns.told::<BaremetalSet>(SET, PROVISIONED, "NoMachine", &[none], FOUND).await?;
+    ns.reports::<BaremetalSet>(SET, PROVISIONED, "NoMachine", &[none], FOUND).await?;
     for name in ["m0", "m1"] {
         metal3::available(&ns, name, json!({ "rack": "one" })).await?;
     }
@@ -140,7 +140,7 @@ async fn machines_of_metal3_become_hosts_and_are_given_back_without_leaving_a_se
 
     held(&ns, true).await?;
     ns.remove::<BaremetalSet>(SET).await?;
-    ns.told::<BaremetalSet>(SET, PROVISIONED, "DeletionWaits", &[NEEDED], SOON).await?;
+    ns.reports::<BaremetalSet>(SET, PROVISIONED, "DeletionWaits", &[NEEDED], SOON).await?;
     let machine = ns.api::<BareMetalHost>().get("m1").await?;
     assert!(machine.spec.image.is_some() && machine.spec.consumer_ref.is_some());
     assert!(machine.spec.online, "somebody still needs it");

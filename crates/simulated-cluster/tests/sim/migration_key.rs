@@ -29,7 +29,7 @@ async fn a_key_reaches_a_deployed_host_on_request_and_another_one_by_itself() ->
 
     ns.secret(SECRET, &[("ssh-privatekey", PRIVATE_KEY), ("ssh-publickey", "one")]).await?;
     let words = [SECRET, "nova.openstack.org/redeploy"];
-    ns.told::<ExternalCompute>(&host.name, "UpToDate", "OperatorChanged", &words, SOON).await?;
+    ns.reports::<ExternalCompute>(&host.name, "UpToDate", "OperatorChanged", &words, SOON).await?;
     assert_eq!(had(&host), [""], "nothing runs because of it");
 
     ns.annotate::<ExternalCompute>(&host.name, "nova.openstack.org/redeploy", "1").await?;

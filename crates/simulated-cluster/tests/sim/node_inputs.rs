@@ -33,7 +33,7 @@ fn node() -> Value {
 /// Waits until the node's `Ready` reports this, with an Event of the same reason; nothing may have
 /// run.
 async fn told(ns: &Namespace, reason: &str, words: &[&str]) -> Result<()> {
-    ns.told::<Node>("n0", "Ready", reason, words, SOON).await?;
+    ns.reports::<Node>("n0", "Ready", reason, words, SOON).await?;
     ns.event("OpenStackDataPlaneNode", "n0", reason).await?;
     assert!(ns.list::<AnsibleEe>().await?.is_empty(), "something ran");
     Ok(())
@@ -41,7 +41,7 @@ async fn told(ns: &Namespace, reason: &str, words: &[&str]) -> Result<()> {
 
 /// Waits until the inputs are complete, which is when the first run is created.
 async fn healed(ns: &Namespace) -> Result<()> {
-    ns.told::<Node>("n0", "InputReady", "InputComplete", &[], SOON).await.map(drop)
+    ns.reports::<Node>("n0", "InputReady", "InputComplete", &[], SOON).await.map(drop)
 }
 
 #[tokio::test]
@@ -70,7 +70,7 @@ async fn an_unknown_service_is_named_on_node_and_role_until_it_exists() -> Resul
     role_and_node(&ns, role, node()).await?;
     let words = ["OpenStackDataPlaneService no-such-service", "create it or take it off the list"];
     told(&ns, "ServiceNotFound", &words).await?;
-    ns.told::<Role>("compute", "Ready", "ServiceNotFound", &words, SOON).await?;
+    ns.reports::<Role>("compute", "Ready", "ServiceNotFound", &words, SOON).await?;
     ns.event("OpenStackDataPlaneRole", "compute", "ServiceNotFound").await?;
     ns.create::<Service>("no-such-service", json!({ "playbook": "a.b.c" })).await?;
     healed(&ns).await?;
@@ -140,7 +140,7 @@ async fn a_refused_inventory_is_told_on_role_and_node_until_the_quota_goes() -> 
     role_and_node(&ns, role(), node()).await?;
     let words = ["ConfigMap dataplanenode-n0 cannot be written", "quota", "Raise the quota"];
     told(&ns, "Forbidden", &words).await?;
-    ns.told::<Role>("compute", "WritesAccepted", "Forbidden", &words, SOON).await?;
+    ns.reports::<Role>("compute", "WritesAccepted", "Forbidden", &words, SOON).await?;
     ns.allow().await?;
     let is_healed = |it: &Role| it.conditions().iter().all(|it| it.type_ != "WritesAccepted");
     // The pauses between attempts grow.
@@ -172,7 +172,7 @@ async fn a_missing_network_attachment_is_named_until_it_exists() -> Result<()> {
     let words = ["NetworkAttachmentDefinition ctlplane", "create it"];
     let reason = "NetworkAttachmentNotFound";
     // A kind that is this new may be found only at the second attempt.
-    ns.told::<Node>("n0", "Ready", reason, &words, SOON).await?;
+    ns.reports::<Node>("n0", "Ready", reason, &words, SOON).await?;
     assert!(ns.list::<AnsibleEe>().await?.is_empty(), "something ran");
     attachments::create(&ns, "ctlplane").await?;
     healed(&ns).await?;

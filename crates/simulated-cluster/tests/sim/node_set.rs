@@ -108,7 +108,7 @@ async fn a_host_that_a_node_has_already_is_refused_by_name_until_the_node_goes()
     let other = "e2e-moving-back";
     journey::node(&ns, other, &host.address).await?;
     let set = format!("OpenStackDataPlaneNodeSet {SET}");
-    ns.told::<Node>(other, "InputReady", "HostTaken", &[other, &set], SOON).await?;
+    ns.reports::<Node>(other, "InputReady", "HostTaken", &[other, &set], SOON).await?;
     assert_eq!(trace(&host), ["hello", "hello"]);
     ns.done().await
 }

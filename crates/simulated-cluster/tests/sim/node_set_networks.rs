@@ -93,7 +93,7 @@ async fn serve(ns: &Namespace, host: &Host, certificate: &str) -> Result<()> {
     neighbours::name(ns, SET).await?;
 
     // Services that need no certificates may already be deployed.
-    ns.told::<NodeSet>(SET, CERTIFICATES, "Issuing", &[certificate], FOUND).await?;
+    ns.reports::<NodeSet>(SET, CERTIFICATES, "Issuing", &[certificate], FOUND).await?;
     let asked = ns.wait::<Certificate>(certificate, "asked for", SOON, |_| true).await?;
     assert_eq!(asked.spec.ip_addresses.as_slice(), std::slice::from_ref(&host.address));
 

@@ -99,7 +99,7 @@ async fn kubectl_lists_hosts_of_roles_and_node_sets_and_each_says_what_is_known_
     bad.behave(SERVICE, Behaviour::failed("Nothing forbids it", "non-zero return code"));
     deploy(&ns, "first", json!({ "backoffLimit": 0 })).await?;
     let words = [SERVICE, "Nothing forbids it"];
-    let failed = ns.told::<Node>(&bad.name, "Ready", "TaskFailed", &words, RUN).await?;
+    let failed = ns.reports::<Node>(&bad.name, "Ready", "TaskFailed", &words, RUN).await?;
     let service = failed.status.context("no status")?.services.into_iter().next();
     let service = service.context("no record of the service")?;
     assert_eq!((service.name.as_str(), service.state), (SERVICE, RunState::Failed));
@@ -270,7 +270,7 @@ async fn a_node_of_somebody_else_keeps_its_name_and_holds_the_host_of_that_name_
     let foreign = younger(&ns, &other.name).await?;
     with_entry(&ns, &other, true).await?;
     let node = format!("OpenStackDataPlaneNode {}", other.name);
-    ns.told::<NodeSet>(SET, ACCEPTED, "NodeNotOurs", &[node.as_str()], SOON).await?;
+    ns.reports::<NodeSet>(SET, ACCEPTED, "NodeNotOurs", &[node.as_str()], SOON).await?;
     deploy(&ns, "first", json!({})).await?;
     done(&ns, "first").await?;
     assert_eq!((own.visits().len(), other.visits().len()), (1, 0));

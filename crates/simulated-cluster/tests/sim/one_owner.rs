@@ -19,7 +19,7 @@ async fn a_second_node_at_an_address_waits_and_goes_without_a_trace_on_the_host(
     // Another spelling of the address.
     node(&ns, "e2e-second", "::ffff:192.168.122.230").await?;
     let words = ["OpenStackDataPlaneNode e2e-first", "address 192.168.122.230"];
-    ns.told::<Node>("e2e-second", "InputReady", "HostTaken", &words, SOON).await?;
+    ns.reports::<Node>("e2e-second", "InputReady", "HostTaken", &words, SOON).await?;
     ns.removed::<Node>("e2e-second", SOON).await?;
     ready(&ns, &host.name).await?;
     assert_eq!(trace(&host), ["hello"]);
@@ -38,7 +38,7 @@ async fn a_host_that_another_namespace_has_deployed_is_taken_and_its_owner_is_no
     deploy(&second, &[]).await?;
     node(&second, "e2e-mine", "192.168.122.231").await?;
     let refused =
-        second.told::<Node>("e2e-mine", "InputReady", "HostTaken", &["e2e-mine"], SOON).await?;
+        second.reports::<Node>("e2e-mine", "InputReady", "HostTaken", &["e2e-mine"], SOON).await?;
     let text = find(refused.conditions(), "InputReady").map(|it| it.message.as_str());
     let text = text.unwrap_or_default();
     assert!(!text.contains("theirs"), "{text}");

@@ -34,7 +34,7 @@ async fn a_quota_that_refuses_pods_is_told_on_run_node_and_role_until_it_goes() 
     let host = ns.host("refused-pod", "203.0.113.171");
     deploy_to(&ns, &host).await?;
     told_on_run(&ns, &QUOTA).await?;
-    ns.told::<Node>(&host.name, "Ready", "RunBlocked", &QUOTA, RUN).await?;
+    ns.reports::<Node>(&host.name, "Ready", "RunBlocked", &QUOTA, RUN).await?;
     let of_role = |it: &Role| {
         let all = it.conditions();
         all.iter().any(|it| it.type_ == "Ready" && it.message.contains("must specify requests.cpu"))
@@ -57,6 +57,6 @@ async fn a_least_size_of_containers_that_refuses_pods_is_told_on_the_deployment(
     deployment::deploy(&ns, "edpm", json!({})).await?;
     let words = ["minimum memory usage per Container is 128Mi", "runner.resources"];
     told_on_run(&ns, &words).await?;
-    ns.told::<Deployment>("edpm", "DeploymentReady", "RunBlocked", &words, RUN).await?;
+    ns.reports::<Deployment>("edpm", "DeploymentReady", "RunBlocked", &words, RUN).await?;
     ns.done().await
 }

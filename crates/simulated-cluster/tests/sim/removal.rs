@@ -37,7 +37,7 @@ fn attempts(host: &Host) -> usize {
 
 async fn node_says(ns: &Namespace, node: &str, reason: &str, words: &[&str]) -> Result<()> {
     let type_ = "nova.openstack.org/Compute";
-    ns.told::<Node>(node, type_, reason, words, GOES).await.map(drop)
+    ns.reports::<Node>(node, type_, reason, words, GOES).await.map(drop)
 }
 
 #[tokio::test]
@@ -130,7 +130,7 @@ async fn a_cell_stays_while_it_has_computes_and_a_namespace_goes_at_once() -> Re
     host.stop();
     ns.remove::<Cell>(CELL).await?;
     let words = ["1 do: ", host.name.as_str()];
-    ns.told::<Cell>(CELL, "Released", "CellInUse", &words, SOON).await?;
+    ns.reports::<Cell>(CELL, "Released", "CellInUse", &words, SOON).await?;
     ns.event("NovaCell", CELL, "CellInUse").await?;
 
     ns.delete().await?;

@@ -66,7 +66,7 @@ async fn hosts_of_a_role_and_their_computes_get_certificates_and_renewed_ones_by
 
     let certificate = format!("agent-default-{}", host.name);
     let words = [certificate.as_str(), "is not ready"];
-    ns.told::<Node>(&host.name, "InputReady", "Issuing", &words, RUN).await?;
+    ns.reports::<Node>(&host.name, "InputReady", "Issuing", &words, RUN).await?;
     let asked = ns.api::<Certificate>().get(&certificate).await?.spec;
     assert_eq!(asked.ip_addresses.as_slice(), std::slice::from_ref(&host.address));
     assert_eq!(asked.dns_names.as_slice(), std::slice::from_ref(&host.name));
@@ -76,7 +76,7 @@ async fn hosts_of_a_role_and_their_computes_get_certificates_and_renewed_ones_by
     assert_eq!(had(&host, "certs", "agent"), ["one true"]);
 
     let of_libvirt = format!("compute-libvirt-default-{}", host.name);
-    ns.told::<ExternalCompute>(&host.name, "InputReady", "Issuing", &[&of_libvirt], DEPLOYED)
+    ns.reports::<ExternalCompute>(&host.name, "InputReady", "Issuing", &[&of_libvirt], DEPLOYED)
         .await?;
     assert_eq!(of_nova(&host), [""; 0]);
     ns.wait::<Certificate>(&of_libvirt, "asked for", SOON, |_| true).await?;

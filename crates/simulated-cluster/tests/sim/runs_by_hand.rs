@@ -25,7 +25,7 @@ fn run(host: &str, address: &str) -> Value {
 
 /// Waits until the run's `Ready` has that reason and words.
 async fn told(ns: &Namespace, run: &str, reason: &str, words: &[&str]) -> Result<AnsibleEe> {
-    ns.told::<AnsibleEe>(run, "Ready", reason, words, SOON).await
+    ns.reports::<AnsibleEe>(run, "Ready", reason, words, SOON).await
 }
 
 /// Returns when a run began and when it ended.

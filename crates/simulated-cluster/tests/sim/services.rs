@@ -68,7 +68,7 @@ async fn all_default_services_are_listed_with_the_truth_about_their_playbooks() 
     assert_eq!(line("ovn")[1..4], ["True", "Ready", "True"], "nothing lists it: {list}");
     let change = json!({ "spec": { "services": ["run-os", "ovn"] } });
     ns.merge::<Role>(ROLE, change).await?;
-    ns.told::<Service>("ovn", "Ready", "DataSourceNotFound", &["ovn"], SOON).await?;
+    ns.reports::<Service>("ovn", "Ready", "DataSourceNotFound", &["ovn"], SOON).await?;
 
     // A service that no role lists is restored too.
     let gone = ns.api::<Service>().get("bootstrap").await?;
@@ -133,7 +133,7 @@ async fn a_key_that_nova_would_not_read_is_told_on_the_service_with_a_name_that_
     ns.create::<Service>("nova-custom", spec).await?;
     let words = ["ConfigMap mine", "my.conf", "25-nova-my.conf"];
     let config = "nova.openstack.org/Config";
-    let service = ns.told::<Service>("nova-custom", config, "KeyIgnored", &words, SOON).await?;
+    let service = ns.reports::<Service>("nova-custom", config, "KeyIgnored", &words, SOON).await?;
     ns.event(KIND, "nova-custom", "KeyIgnored").await?;
     ns.good::<Service>("nova-custom", &["Ready"], SOON).await?;
     let managers: Vec<&str> =
@@ -166,7 +166,7 @@ async fn of_two_sources_with_one_key_the_last_one_listed_reaches_the_host() -> R
     });
     ns.create::<Service>("own", spec).await?;
     let words = ["Key greeting of ConfigMap mine is mounted", "Secret generated is not"];
-    ns.told::<Service>("own", "DataSourceKeysClash", "KeysClash", &words, SOON).await?;
+    ns.reports::<Service>("own", "DataSourceKeysClash", "KeysClash", &words, SOON).await?;
     let mut role = journey::role();
     role["services"] = json!(["own"]);
     ns.create::<Role>(ROLE, role).await?;
@@ -206,7 +206,7 @@ async fn services_that_cannot_be_deployed_are_refused_with_the_legal_way() -> Re
     let both = json!({ "configMapRef": { "name": "m", "optional": true }, "secretRef": { "name": "s" }, "prefix": "a_" });
     ns.create::<Service>("own", source(both)).await?;
     let words = ["spec.dataSources[0].prefix", "Secret s is not mounted"];
-    let own = ns.told::<Service>("own", "SpecWarnings", "WithoutEffect", &words, SOON).await?;
+    let own = ns.reports::<Service>("own", "SpecWarnings", "WithoutEffect", &words, SOON).await?;
     let ready = own.conditions().iter().find(|it| it.type_ == "Ready").context("no Ready")?;
     assert_eq!(ready.status, ConditionStatus::True);
     ns.done().await

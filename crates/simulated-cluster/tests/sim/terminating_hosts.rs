@@ -88,7 +88,7 @@ async fn a_host_stays_until_its_finalizer_is_removed_and_so_does_a_deleted_node_
 
     ns.api::<NodeSet>().delete(SET, &DeleteParams::background()).await?;
     let words = [FINALIZER, &stays.name];
-    ns.told::<NodeSet>(SET, "SetupReady", "DeletionWaits", &words, SOON).await?;
+    ns.reports::<NodeSet>(SET, "SetupReady", "DeletionWaits", &words, SOON).await?;
     assert!(inventory(&ns).await?.contains(&stays.name));
     hold(&ns, &stays, false).await?;
     ns.gone::<NodeSet>(SET, SOON).await?;

@@ -58,7 +58,7 @@ async fn a_secret_variable_reaches_the_host_and_no_other_object_holds_it() -> Re
         "deployStrategy": { "deploy": false } } });
     ns.merge::<Node>(&host.name, own).await?;
     let words = ["ansibleVarsFrom Secret own", "ansibleVarsFrom Secret vars"];
-    ns.told::<Node>(&host.name, "UpToDate", "InputsChanged", &words, journey::RUN).await?;
+    ns.reports::<Node>(&host.name, "UpToDate", "InputsChanged", &words, journey::RUN).await?;
     ns.merge::<Node>(&host.name, json!({ "spec": { "deployStrategy": { "deploy": true } } }))
         .await?;
     let node = ready(&ns, &host.name).await?;

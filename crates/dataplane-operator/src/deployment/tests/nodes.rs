@@ -2,7 +2,7 @@
 
 use api::conditions::Severity;
 use api::dataplane::condition_types::NODES_ACCEPTED;
-use testkit::told::fault;
+use testkit::conditions::fault;
 
 use super::*;
 

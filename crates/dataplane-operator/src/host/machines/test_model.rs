@@ -13,7 +13,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 use operator_core::plan::{Kind, Step, Write};
 use serde_json::{Value, json};
-use testkit::told::{fault, stated};
+use testkit::conditions::{fault, stated};
 
 use crate::host::machines::Seen;
 use crate::host::machines::set::IN_USE;

@@ -108,7 +108,7 @@ fn services_begin_when_the_machine_is_there_and_ssh_answers() {
     assert_eq!(world.bare_reason(1), "Provisioning");
     let role = world.seen.role.clone().unwrap().status.clone().unwrap();
     assert_eq!(role.provisioned_nodes, Some(1));
-    let told = told::message(&role.conditions, "RoleBaremetalProvisionReady");
+    let told = conditions::message(&role.conditions, "RoleBaremetalProvisionReady");
     assert!(told.starts_with("1/2 hosts have their machines. n1: Machine"), "{told}");
 }
 

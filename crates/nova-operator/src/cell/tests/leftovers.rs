@@ -59,7 +59,7 @@ fn let_go(uid: &str, service_id: &str) -> Arc<ExternalCompute> {
     let it = Arc::make_mut(&mut compute);
     it.metadata.uid = Some(uid.to_owned());
     it.metadata.deletion_timestamp = serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap();
-    let skipped = told::fault("HostCleaned", Severity::Error, "CleanupSkipped", "x");
+    let skipped = conditions::fault("HostCleaned", Severity::Error, "CleanupSkipped", "x");
     it.status.as_mut().unwrap().conditions = vec![skipped];
     compute
 }

@@ -18,7 +18,7 @@ fn fails(service: Service, error: Error) -> Observed {
 /// A compute with that status of `ServiceUp`.
 fn with_service(name: &str, status: &str) -> Arc<ExternalCompute> {
     let mut compute = compute(name);
-    let condition = told::stated("ServiceUp", status, "x", "x");
+    let condition = conditions::stated("ServiceUp", status, "x", "x");
     Arc::make_mut(&mut compute).status.as_mut().unwrap().conditions = vec![condition];
     compute
 }
@@ -130,7 +130,8 @@ fn computes_that_another_nova_has_or_misses_are_counted_and_five_of_them_named()
     let other = |name: &str| {
         let mut compute = compute(name);
         let told = [("ServiceUp", "See."), ("NovaMatches", "Both.")];
-        let conditions = told.map(|(type_, it)| told::stated(type_, "False", "OtherIdentity", it));
+        let conditions =
+            told.map(|(type_, it)| conditions::stated(type_, "False", "OtherIdentity", it));
         Arc::make_mut(&mut compute).status.as_mut().unwrap().conditions = conditions.into();
         compute
     };

@@ -14,9 +14,9 @@ use operator_core::run_engine::run_template::MountedSource;
 use operator_runtime::source_cache::Digests;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use testkit::conditions::stated;
 use testkit::golden::recorded;
 use testkit::objects;
-use testkit::told::stated;
 
 use super::decide;
 use super::observed::{Audit, AuditedHost, Observed};

@@ -24,9 +24,9 @@ use operator_runtime::source_cache::Content;
 use operator_runtime::source_cache::{Digests, Values};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use testkit::conditions::{self, stated};
 use testkit::golden::recorded;
 use testkit::objects::named;
-use testkit::told::{self, stated};
 
 use super::decide::decide;
 use super::observed::Observed;
@@ -366,7 +366,7 @@ impl World {
     /// Asserts that the message of a condition has these words.
     #[track_caller]
     fn mentions(&self, type_: &str, words: &[&str]) {
-        told::says(self.seen.compute.conditions(), type_, words);
+        conditions::says(self.seen.compute.conditions(), type_, words);
     }
 
     /// Asserts the same, and the reason; its status is declared with it.

@@ -14,9 +14,9 @@ use operator_core::plan::{Plan, Write};
 use operator_core::rejected_write::RejectedWrite;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use testkit::conditions::{self, stated};
 use testkit::golden::recorded;
 use testkit::objects::named;
-use testkit::told::{self, stated};
 
 use super::{Images, Observed, decide};
 use crate::condition_catalog::KINDS;
@@ -143,7 +143,7 @@ fn judges(seen: &Observed, writes: &[&str], reason: &str, words: &[&str]) {
     let condition = condition.expect("the node has the condition");
     assert_eq!(found, writes, "{condition:?}");
     assert_eq!(condition.reason, reason);
-    told::says(&[condition], COMPUTE_CONDITION, words);
+    conditions::says(&[condition], COMPUTE_CONDITION, words);
 }
 
 fn reason(condition: Option<&Condition>) -> &str {

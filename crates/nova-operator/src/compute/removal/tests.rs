@@ -20,9 +20,9 @@ use operator_core::plan::{Plan, Step, Write};
 use operator_runtime::source_cache::Digests;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use testkit::conditions;
 use testkit::golden::recorded;
 use testkit::objects::named;
-use testkit::told;
 
 use super::orphans;
 use crate::cell;
@@ -474,15 +474,15 @@ impl World {
     /// Asserts words of a condition of the compute.
     #[track_caller]
     fn mentions(&self, type_: &str, words: &[&str]) {
-        told::says(self.compute.as_ref().unwrap().conditions(), type_, words);
+        conditions::says(self.compute.as_ref().unwrap().conditions(), type_, words);
     }
 
     /// Asserts reason and words of the node's condition.
     #[track_caller]
     fn node_says(&self, reason: &str, words: &[&str]) {
         let status = self.node.as_ref().and_then(|it| it.status.as_ref()).unwrap();
-        assert_eq!(told::condition(&status.conditions, COMPUTE_CONDITION).1, reason);
-        told::says(&status.conditions, COMPUTE_CONDITION, words);
+        assert_eq!(conditions::condition(&status.conditions, COMPUTE_CONDITION).1, reason);
+        conditions::says(&status.conditions, COMPUTE_CONDITION, words);
     }
 
     /// Minutes pass.

@@ -12,8 +12,8 @@ use operator_core::object_key::Key;
 use operator_core::plan::Write;
 use operator_runtime::cache::WriteThrough as _;
 use serde_json::{Value, json};
+use testkit::conditions::stated;
 use testkit::golden::recorded;
-use testkit::told::stated;
 
 use super::observe::observe;
 use super::{Observed, decide};

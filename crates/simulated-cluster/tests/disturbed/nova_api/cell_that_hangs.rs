@@ -56,13 +56,13 @@ async fn add_computes(own: &Own) -> Result<()> {
 
 /// Waits until `ServiceUp` of the compute in the other cell has this reason.
 async fn reaches(ns: &Namespace, reason: &str, within: Duration) -> Result<()> {
-    ns.told::<ExternalCompute>(COMPUTE, "ServiceUp", reason, &[], within).await.map(drop)
+    ns.reports::<ExternalCompute>(COMPUTE, "ServiceUp", reason, &[], within).await.map(drop)
 }
 
 /// Waits until `ComputesUp` of a cell has this reason and these words.
 async fn says_of_cell(own: &Own, cell: &str, reason: &str, words: &str) -> Result<()> {
     // Hundreds of computes are written before it.
-    own.told::<Cell>(cell, "ComputesUp", reason, &[words], PATIENCE).await.map(drop)
+    own.reports::<Cell>(cell, "ComputesUp", reason, &[words], PATIENCE).await.map(drop)
 }
 
 /// Waits for the next reading, and keeps its answer and those of all later ones back.

@@ -51,7 +51,7 @@ async fn a_host_without_its_identity_gets_it_back_once_nova_has_no_servers_there
     own.annotate::<ExternalCompute>(&host.name, "nova.openstack.org/redeploy", "1").await?;
     let words = [&*server, "/var/lib/nova/compute_id"];
     let held = own
-        .told::<ExternalCompute>(&host.name, "Ready", "IdentityHasServers", &words, READ)
+        .reports::<ExternalCompute>(&host.name, "Ready", "IdentityHasServers", &words, READ)
         .await?;
     let id = held.status.and_then(|it| it.compute_id).unwrap_or_default();
     own.replace(&[Operator::Nova]).await?;

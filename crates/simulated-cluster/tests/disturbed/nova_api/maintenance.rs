@@ -48,7 +48,7 @@ async fn says_of_node(
     reason: &str,
     words: &[&str],
 ) -> Result<()> {
-    own.told::<Node>(&host.name, type_, reason, words, READ).await.map(drop)
+    own.reports::<Node>(&host.name, type_, reason, words, READ).await.map(drop)
 }
 
 #[tokio::test]

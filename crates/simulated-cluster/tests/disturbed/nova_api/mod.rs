@@ -62,7 +62,7 @@ async fn reaches(
     type_: &str,
     reason: &str,
 ) -> Result<ExternalCompute> {
-    ns.told::<ExternalCompute>(&host.name, type_, reason, &[], READ).await
+    ns.reports::<ExternalCompute>(&host.name, type_, reason, &[], READ).await
 }
 
 /// Waits until nova has shown a compute as up and mapped.
@@ -122,5 +122,5 @@ async fn cell_reaches(
     reason: &str,
     words: &[&str],
 ) -> Result<Cell> {
-    ns.told::<Cell>(cell, type_, reason, words, READ).await
+    ns.reports::<Cell>(cell, type_, reason, words, READ).await
 }

@@ -23,7 +23,7 @@ const IGNORED: &str = "nova.openstack.org/AnnotationsIgnored";
 
 /// Waits until `Drained` of the node of a host has a reason, and these words in its message.
 pub(super) async fn reaches(own: &Own, host: &Host, reason: &str, words: &[&str]) -> Result<()> {
-    own.told::<Node>(&host.name, DRAINED, reason, words, READ).await.map(drop)
+    own.reports::<Node>(&host.name, DRAINED, reason, words, READ).await.map(drop)
 }
 
 #[tokio::test]
@@ -109,7 +109,7 @@ async fn audited(world: &World) -> Result<()> {
     // So long that no second audit is due while the test runs.
     own.annotate::<NodeSet>(SET, "nova.openstack.org/audit", "24h").await?;
     let words = [DIFFERS, "OpenStackDataPlaneDeployment", SET];
-    own.told::<Node>(&world.host.name, IN_SYNC, "OutOfSync", &words, PATIENCE).await?;
+    own.reports::<Node>(&world.host.name, IN_SYNC, "OutOfSync", &words, PATIENCE).await?;
     own.good::<Node>(&world.other.name, &[IN_SYNC], PATIENCE).await?;
     let runs = own.list::<AnsibleEe>().await?;
     let is_audit = |it: &&AnsibleEe| it.labels().contains_key("nova.openstack.org/audit");

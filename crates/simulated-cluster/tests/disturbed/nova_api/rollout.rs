@@ -70,7 +70,7 @@ async fn each_host_is_drained_changed_and_given_back_before_the_next_one() -> Re
     reaches(&own, &first, "Drained", "ServersStuck").await?;
     computes::configure(&own, &second, OPTIONS).await?;
     let (changed, words) = ("InputsChanged", ["It waits for its turn"]);
-    own.told::<ExternalCompute>(&second.name, "UpToDate", changed, &words, READ).await?;
+    own.reports::<ExternalCompute>(&second.name, "UpToDate", changed, &words, READ).await?;
     own.replace(&[Operator::Nova]).await?;
     nova.wait_for_requests("GET /v2.1/servers", 1).await?;
     for (host, n) in [&first, &second].into_iter().zip(deployed) {

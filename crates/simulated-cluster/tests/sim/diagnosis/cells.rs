@@ -141,7 +141,7 @@ async fn inject(ns: &Namespace, fault: &Fault) -> Result<()> {
 /// Creating a role is not an update: the webhook is not called for its nodes.
 async fn other_cell(ns: &Namespace) -> Result<()> {
     ns.removed::<Role>("compute", PATIENCE).await?;
-    ns.told::<Node>("n0", "nova.openstack.org/Compute", "RoleNotFound", &[], PATIENCE).await?;
+    ns.reports::<Node>("n0", "nova.openstack.org/Compute", "RoleNotFound", &[], PATIENCE).await?;
     let metadata = json!({ "annotations": { CELL: "nova-cell2" } });
     ns.create_with::<Role>("compute", World::default().role, metadata).await.map(drop)
 }

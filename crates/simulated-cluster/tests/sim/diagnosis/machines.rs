@@ -270,7 +270,7 @@ async fn runs(ns: &Namespace) -> Result<()> {
 
 /// Waits until the host reports that there is no machine for it.
 async fn finds_none(ns: &Namespace) -> Result<()> {
-    ns.told::<Node>("n0", "BaremetalReady", "ProvisioningFailed", &["enroll"], PATIENCE)
+    ns.reports::<Node>("n0", "BaremetalReady", "ProvisioningFailed", &["enroll"], PATIENCE)
         .await
         .map(drop)
 }

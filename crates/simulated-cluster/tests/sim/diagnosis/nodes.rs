@@ -58,7 +58,7 @@ async fn data_plane(ns: &Namespace, world: &World) -> Result<()> {
         "nodes": { "n0": { "role": "compute", "ansibleHost": "192.168.123.200" } },
     });
     ns.create::<DataPlane>(PLANE, spec).await?;
-    ns.told::<DataPlane>(PLANE, "SetupReady", "Applied", &["2/2"], PATIENCE).await.map(drop)
+    ns.reports::<DataPlane>(PLANE, "SetupReady", "Applied", &["2/2"], PATIENCE).await.map(drop)
 }
 
 async fn inject(ns: &Namespace, fault: &Fault) -> Result<()> {

@@ -219,7 +219,7 @@ fn a_host_that_is_up_and_not_mapped_does_not_satisfy_the_gate_and_is_not_down() 
     let gate = |conditions: &[(&str, &str)]| {
         let mut seen = looked_after(&["nova-cell1"], Some("nova-cell1"));
         report(&mut seen, conditions);
-        told::condition(&conditions_of(&seen), NODE_SERVICE_UP)
+        conditions::condition(&conditions_of(&seen), NODE_SERVICE_UP)
     };
     for (up, mapped, status, reason) in [
         ("True", "True", "True", "ServiceUpIsTrue"),
@@ -227,7 +227,10 @@ fn a_host_that_is_up_and_not_mapped_does_not_satisfy_the_gate_and_is_not_down() 
         ("True", "Unknown", "Unknown", "HostMappedIsUnknown"),
         ("False", "False", "False", "ServiceUpIsFalse"),
     ] {
-        assert_eq!(gate(&[(SERVICE_UP, up), (HOST_MAPPED, mapped)]), told::is(status, reason));
+        assert_eq!(
+            gate(&[(SERVICE_UP, up), (HOST_MAPPED, mapped)]),
+            conditions::is(status, reason)
+        );
     }
 }
 

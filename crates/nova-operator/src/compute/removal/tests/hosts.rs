@@ -230,7 +230,7 @@ fn a_clean_up_that_cannot_go_on_says_why_and_how_to_go_on_without_it() {
     for (word, severity, words) in cases {
         let mut world = World::new();
         world.delete_node(false).settle();
-        let ready = told::fault("Ready", severity, word, words);
+        let ready = conditions::fault("Ready", severity, word, words);
         let status = json!({ "JobStatus": "Running", "conditions": [ready] });
         world.runs[0].status = Some(serde_json::from_value(status).unwrap());
         world.settle();

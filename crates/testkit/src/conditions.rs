@@ -40,7 +40,7 @@ pub fn runs(writes: &[String]) -> Vec<&str> {
     writes.iter().map(String::as_str).filter(|it| it.starts_with("run ")).collect()
 }
 
-/// Returns a condition as an operator tells it.
+/// Returns a condition as an operator reports it.
 ///
 /// # Panics
 ///
