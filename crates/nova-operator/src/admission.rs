@@ -3,7 +3,10 @@
 //!
 //! The controllers apply the same functions, so every rule also holds without a webhook.
 
+pub mod caches;
+pub mod cell;
 pub mod release_cache;
+
 use api::conditions::join_with_more;
 use api::nova::ExternalComputeSpec;
 use nova_config::conditions::CONFIG_WARNINGS;
@@ -16,9 +19,6 @@ use serde_json::{Value, json};
 
 use crate::admission::release_cache::Releases;
 use crate::images::{Images, default_images};
-
-pub mod caches;
-pub mod cell;
 
 use caches::AdmissionCaches;
 

@@ -1,4 +1,4 @@
-//! What the status of a compute says, for all who ask.
+//! What the status of a compute says.
 
 pub mod computes_up;
 pub mod deployed_files;

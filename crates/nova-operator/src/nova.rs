@@ -1,4 +1,4 @@
-//! What nova has of the hosts of computes, and what it is made to do about them.
+//! What nova has of the hosts of computes, and the requests that change it.
 
 pub mod drain;
 pub mod fault;

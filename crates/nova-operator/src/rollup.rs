@@ -1,4 +1,4 @@
-//! What nova-operator says on objects of others: roles, node sets and services.
+//! The conditions of nova-operator on roles, node sets and services, which other operators own.
 
 pub mod foreign_condition;
 pub mod group_computes;
