@@ -32,6 +32,7 @@ description:
 SLOW_TASKS = 2
 SLOW_FACTOR = 4  # limits of a task
 CLEANUP_SECONDS = 30
+SSH_END_SECONDS = 10
 OUTPUT_LIMIT = 8 * 1024 * 1024  # bytes of one answer
 PARTS_LIMIT = 250_000  # lists, dictionaries, their entries and lines of one answer: each costs some 100 bytes
 ANSWERS_FACTOR = 8  # answers of that size, of one host in one run
@@ -131,6 +132,7 @@ def _bound(callback):
     TaskExecutor.edpm_is_bounded = True
     ssh.subprocess = _Subprocess()
     _bound_display(Display)
+    _await_end_of_ssh(ssh.Connection)
     _mark_late(task_executor, callback)
     _bound_loops(TaskExecutor, callback)
     _bound_polls(TaskExecutor)
@@ -148,6 +150,25 @@ def _bound_display(display_class):
         return display(self, msg, *args, **kwargs)
 
     display_class.display = clean_display
+
+
+def _await_end_of_ssh(connection_class):
+    """ssh that ends while it is sent a module has said why; Ansible gives it a thousandth of a second to be gone, and
+    tells a broken pipe where the machine is too busy for that."""
+    send = connection_class._send_initial_data
+
+    def patient_send(connection, pipe, data, process):
+        try:
+            send(connection, pipe, data, process)
+        except AnsibleConnectionFailure:
+            try:
+                process.wait(SSH_END_SECONDS)
+            except subprocess.TimeoutExpired:
+                pass
+            if process.returncode is None:
+                raise
+
+    connection_class._send_initial_data = patient_send
 
 
 def _mark_late(module, callback):

@@ -110,5 +110,26 @@ class SomebodyListens(SshTest):
         self.assertEqual(self.attempt(None)["hosts"], "ho")
 
 
+class SshEnds(SshTest):
+    """Made-up ssh that closes its input before a module is sent, as one does that is about to end."""
+
+    def attempt(self, last):
+        program = self.write("ssh", f"""\
+            #!/bin/bash
+            exec 0<&-
+            {last}
+        """)
+        program.chmod(0o755)
+        way = f"ansible_ssh_executable={program} ansible_ssh_transfer_method=smart ansible_ssh_pipelining=true"
+        inventory = self.inventory(self.reserve_port()).replace("ansible_user=", f"{way} ansible_user=")
+        message, _ = self.play(PLAY, inventory=inventory, run_hosts=("far", "near"))
+        return message
+
+    def test_what_it_says_is_told_however_late_its_process_is_gone(self):
+        message = self.attempt("sleep 2; echo 'x@y: Permission denied (publickey).' >&2; exit 255")
+        self.assertEqual(message["hosts"], "ko", message)
+        self.assertIn("Permission denied (publickey)", message["failures"][0]["message"])
+
+
 if __name__ == "__main__":
     unittest.main()
