@@ -1,5 +1,7 @@
 //! What a controller decided to do: ordered steps as plain data, each with its reason.
 
+use std::collections::BTreeSet;
+use std::mem::discriminant;
 use std::time::Duration;
 
 use api::conditions::{Condition, ConditionStatus, READY, RECONCILING, STALLED, Severity};
@@ -179,7 +181,8 @@ pub struct Plan<O = NoOrder> {
     ///
     /// A rejected one does not keep the others back, only the steps.
     pub independent: Vec<Step>,
-    /// Writes in order; the first failure ends them.
+    /// Writes in order; the first failure ends them. Those [in a row](Plan::rows) do not depend on each
+    /// other, and are made together.
     pub steps: Vec<Step>,
     /// All orders about the object, given once the writes are made; those of an earlier plan that are
     /// not among them end.
@@ -189,6 +192,10 @@ pub struct Plan<O = NoOrder> {
     /// When to requeue without a change; `None` waits for a change.
     pub requeue_after: Option<Duration>,
 }
+
+/// The most writes of one plan about the hosts of a group. A pass has a deadline, and the status, which
+/// comes last, is to say what goes on meanwhile; the next pass makes the rest.
+pub const WRITES_PER_PASS: usize = 250;
 
 /// The period after which an object is reconciled without a change, for what no informer reports.
 const RESYNC: Duration = Duration::from_mins(15);
@@ -215,6 +222,24 @@ impl<O> Plan<O> {
     /// Returns all writes in the order in which they are tried.
     pub fn all(&self) -> impl Iterator<Item = &Step> {
         self.independent.iter().chain(&self.steps)
+    }
+
+    /// Returns the steps by rows: writes of one sort, each to another object of one kind.
+    pub fn rows(&self) -> impl Iterator<Item = &[Step]> {
+        let mut rest = &self.steps[..];
+        std::iter::from_fn(move || {
+            let first = rest.first()?;
+            let is_alike = |it: &&Step| {
+                discriminant(&it.write) == discriminant(&first.write)
+                    && it.target.kind == first.target.kind
+            };
+            let mut objects = BTreeSet::new();
+            let alike = rest.iter().take_while(is_alike);
+            let length = alike.take_while(|it| objects.insert(&it.target)).count();
+            let (row, others) = rest.split_at(length);
+            rest = others;
+            Some(row)
+        })
     }
 
     /// Returns the plan with only its status writes, which are still made after a rejected write, and
@@ -388,6 +413,21 @@ mod tests {
         let list = merge_conditions(&[], vec![failed.clone(), failed.with_type(READY)], None, now);
         assert_eq!(transition_events(&[], &list).len(), 1);
         assert_eq!(transition_events(&list, &list), []);
+    }
+
+    #[test]
+    fn a_row_ends_where_another_sort_of_write_or_kind_begins_and_where_an_object_comes_again() {
+        use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+        let delete = |name: &str| Step::delete(Target::named::<ConfigMap>("ns", name), "x");
+        let apply =
+            |name: &str| Step::apply(Target::named::<ConfigMap>("ns", name), json!({}), "x");
+        let other = Step::delete(Target::named::<Secret>("ns", "a"), "x");
+        let in_order =
+            ["a", "b", "a"].map(delete).into_iter().chain([apply("b"), apply("c"), other]);
+        let plan: Plan = Plan { steps: in_order.collect(), ..Plan::default() };
+        let lengths: Vec<usize> = plan.rows().map(<[Step]>::len).collect();
+        assert_eq!(lengths, [2, 1, 2, 1]);
+        assert!(plan.rows().flatten().eq(&plan.steps));
     }
 
     /// Returns whether a status is written over `seen`.

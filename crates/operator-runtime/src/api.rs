@@ -1,8 +1,11 @@
 //! Uncached reads, and the single place that executes plans.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
 use api::conditions::{printable, shortened};
+use futures::{StreamExt, stream};
 use k8s_openapi::api::core::v1::{Namespace, ObjectReference};
 use kube::api::{
     DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, Preconditions,
@@ -13,7 +16,9 @@ use kube::{Client, Resource};
 use operator_core::hash;
 use operator_core::object_key::Key;
 use operator_core::plan::{EventDraft, Kind, Plan, Step, Target, Write};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 
 use crate::cache::{Item, Watchable, WriteThrough};
 use crate::error::{During, Error, Result};
@@ -29,6 +34,10 @@ pub struct PlanStopped {
     pub error: Error,
 }
 
+/// Writes under way at a time: more would only wait in the API server, whose own limits are shared with
+/// all its other clients.
+const WRITES_AT_ONCE: usize = 16;
+
 /// Holder of the Kubernetes client: every read and write outside the informers.
 pub struct Api {
     client: Client,
@@ -36,6 +45,8 @@ pub struct Api {
     recorder: Recorder,
     leadership: LeadershipWatch,
     caches: Vec<Arc<dyn WriteThrough>>,
+    /// Given in the order in which they are asked for.
+    places: Semaphore,
 }
 
 impl Api {
@@ -51,7 +62,8 @@ impl Api {
     ) -> Self {
         let reporter = Reporter { controller: manager.into(), instance: Some(instance.into()) };
         let recorder = Recorder::new(client.clone(), reporter);
-        Self { client, manager: manager.into(), recorder, leadership, caches }
+        let places = Semaphore::new(WRITES_AT_ONCE);
+        Self { client, manager: manager.into(), recorder, leadership, caches, places }
     }
 
     /// Reads one object consistently. Returns `None` when it does not exist.
@@ -111,11 +123,15 @@ impl Api {
     ///
     /// # Guarantees
     /// Steps run in order, each only while this process leads, and the first failure ends the plan:
-    /// a later step may rely on the earlier ones being in etcd. [`Error::Gone`] ends it too: a
-    /// decision about a deleted object is void, and so are the later steps. Independent writes come
-    /// first: all are tried, and the first rejected one is returned. The steps run after
-    /// a rejection too, except status writes: the caller reports the rejection in that status.
-    /// When this returns, every written object is in the cache of its kind.
+    /// a later step may rely on the earlier ones being in etcd, but for those of its [row](Plan::rows),
+    /// which are made together. [`Error::Gone`] ends it too: a decision about a deleted object
+    /// is void, and so are the later steps. Independent writes come first: all are tried, and the first
+    /// rejected one is returned. The steps run after a rejection too, except status writes: the caller
+    /// reports the rejection in that status. When this returns, every written object is in the cache of
+    /// its kind.
+    ///
+    /// All plans share [`WRITES_AT_ONCE`], in the order in which writes become due, so that a long plan
+    /// delays a short one by little.
     ///
     /// # Caveats
     /// A step whose response was lost may have taken effect; every write is safe to repeat.
@@ -128,10 +144,13 @@ impl Api {
             Err(stopped) => stopped.error.rejection().is_some(),
             Ok(()) => false,
         };
-        for (at, step) in plan.all().enumerate().skip(plan.independent.len()) {
-            if !is_refused || !matches!(step.write, Write::Status { .. }) {
-                self.carry_out_step(step).await.map_err(|error| PlanStopped { at, error })?;
+        let mut at = plan.independent.len();
+        for row in plan.rows() {
+            if !is_refused || !matches!(row[0].write, Write::Status { .. }) {
+                let failed = self.carry_out_together(at, row, |_| false).await;
+                failed.into_iter().next().map_or(Ok(()), Err)?;
             }
+            at += row.len();
         }
         if self.leads() {
             for (target, event) in &plan.events {
@@ -143,24 +162,41 @@ impl Api {
 
     /// Tries every step, whatever the API server answers to the others.
     async fn carry_out_apart(&self, steps: &[Step]) -> Result<(), PlanStopped> {
-        let mut first: Option<PlanStopped> = None;
-        for (at, step) in steps.iter().enumerate() {
-            let Err(error) = self.carry_out_step(step).await else { continue };
-            let is_answer = error.is_answer();
-            let is_refusal = |it: &PlanStopped| it.error.rejection().is_some();
-            let stopped = PlanStopped { at, error };
-            // A rejection is reported on the object; every other error is only retried.
-            if first.is_none() || is_refusal(&stopped) && !first.as_ref().is_some_and(is_refusal) {
-                first = Some(stopped);
+        let mut failed = self.carry_out_together(0, steps, Error::is_answer).await;
+        // A rejection is reported on the object; every other error is only retried.
+        failed.sort_by_key(|it| it.error.rejection().is_none());
+        failed.into_iter().next().map_or(Ok(()), Err)
+    }
+
+    /// Carries out steps of which the first is at this place in the plan. Once one has failed no other
+    /// begins, unless more are tried after its error; those under way are awaited, because what they
+    /// write has to be in the caches. Returns the failures by their places.
+    async fn carry_out_together(
+        &self,
+        first: usize,
+        steps: &[Step],
+        goes_on: fn(&Error) -> bool,
+    ) -> Vec<PlanStopped> {
+        let (is_stopped, failed) = (AtomicBool::new(false), Mutex::new(Vec::new()));
+        let (is_stopped, failures) = (&is_stopped, &failed);
+        let carry_out = |(at, step)| async move {
+            if is_stopped.load(Relaxed) {
+                return;
             }
-            if !is_answer {
-                break;
+            if let Err(error) = self.carry_out_step(step).await {
+                is_stopped.fetch_or(!goes_on(&error), Relaxed);
+                failures.lock().push(PlanStopped { at, error });
             }
-        }
-        first.map_or(Ok(()), Err)
+        };
+        let steps = stream::iter((first..).zip(steps));
+        steps.for_each_concurrent(WRITES_AT_ONCE, carry_out).await;
+        let mut failed = failed.into_inner();
+        failed.sort_by_key(|it| it.at);
+        failed
     }
 
     async fn carry_out_step(&self, step: &Step) -> Result<()> {
+        let _place = self.places.acquire().await;
         self.require_leadership(step)?;
         let target = &step.target;
         tracing::info!(

@@ -2,11 +2,13 @@
 //! server.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use operator_core::reasons::FORBIDDEN;
 use testkit::fake_api::{FakeApi, Request, Response, failure};
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use super::*;
 use crate::cache::Cache;
@@ -152,12 +154,59 @@ async fn writes_that_stand_apart_are_all_tried_and_the_first_refused_one_is_told
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_answer_is_not_asked_for_every_write() {
-    let server = FakeApi::answering([failure(503, "ServiceUnavailable")]);
-    let plan: Plan = Plan { independent: vec![apply(), apply()], ..Plan::default() };
+async fn a_server_that_does_not_answer_is_asked_for_no_more_writes_than_go_out_at_once() {
+    let server = FakeApi::answering([(); WRITES_AT_ONCE].map(|()| failure(503, "Unavailable")));
+    let plan: Plan = Plan { independent: vec![apply(); 2 * WRITES_AT_ONCE], ..Plan::default() };
     let stopped = leading(&server, vec![]).carry_out(&plan).await.unwrap_err();
     assert_eq!((stopped.at, stopped.error.reason()), (0, "ServerBusy"));
-    assert_eq!(server.requests().len(), 1);
+    assert_eq!(server.requests().len(), WRITES_AT_ONCE);
+}
+
+/// Returns steps of one row.
+fn row(length: usize) -> Vec<Step> {
+    let step = |it| Step { target: Target { name: format!("a{it}"), ..target(None) }, ..apply() };
+    (0..length).map(step).collect()
+}
+
+/// Returns the API of a server on which each write takes a second.
+fn slow() -> Api {
+    let server = FakeApi::default().with_latency(Duration::from_secs(1));
+    server.intercept(|_| Some((200, object("a", "1", "5"))));
+    leading(&server, vec![])
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_row_is_written_together_and_what_follows_it_afterwards() {
+    let (api, start) = (slow(), Instant::now());
+    api.carry_out(&plan(row(2 * WRITES_AT_ONCE))).await.unwrap();
+    assert_eq!(start.elapsed().as_secs(), 2);
+    let mut steps = row(WRITES_AT_ONCE);
+    steps.extend([delete(), apply(), apply()]);
+    api.carry_out(&plan(steps)).await.unwrap();
+    assert_eq!(start.elapsed().as_secs(), 2 + 1 + 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_short_plan_has_its_place_beside_a_long_one() {
+    let (api, start) = (slow(), Instant::now());
+    let (long, short) = (plan(row(10 * WRITES_AT_ONCE)), plan(vec![apply()]));
+    let timed = async |plan: &Plan| {
+        api.carry_out(plan).await.unwrap();
+        start.elapsed().as_secs()
+    };
+    assert_eq!(tokio::join!(timed(&long), timed(&short)), (11, 2));
+}
+
+#[tokio::test]
+async fn of_a_row_the_first_failure_counts_and_what_follows_is_not_written() {
+    let answers =
+        [(200, object("a", "1", "5")), failure(403, "Forbidden"), failure(409, "Conflict")];
+    let server = FakeApi::answering(answers);
+    let mut steps = row(3);
+    steps.push(delete());
+    let stopped = leading(&server, vec![]).carry_out(&plan(steps)).await.unwrap_err();
+    assert_eq!((stopped.at, stopped.error.reason()), (1, "Forbidden"));
+    assert_eq!(server.requests().len(), 3);
 }
 
 #[tokio::test]
