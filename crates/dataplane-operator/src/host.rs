@@ -4,7 +4,6 @@ pub mod attachments;
 pub mod conflicts;
 pub mod effective_spec;
 pub mod gates;
-pub mod holders;
 pub mod inputs;
 pub mod inventory_metadata;
 pub mod known_inputs;

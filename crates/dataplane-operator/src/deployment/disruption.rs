@@ -1,8 +1,12 @@
 //! The hosts that a deployment may disturb, as other operators say on their nodes.
+//!
+//! Why a host has to wait is not known here: each operator has an entry of its own, under the prefix of
+//! its conditions.
 
 use std::collections::BTreeSet;
 
-use api::dataplane::{DisruptionHolder, DisruptionTarget, Node, Service};
+use api::conditions::ConditionStatus;
+use api::dataplane::{DisruptionHolder, DisruptionTarget, Node};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::run_engine::rollout::named;
@@ -10,11 +14,15 @@ use operator_core::run_engine::rollout::named;
 use crate::deployment::hosts::may_serve;
 use crate::deployment::node_set_part::{EvaluatedHost, Hold, NodeSetPart};
 use crate::deployment::observed::Observed;
-use crate::host::holders;
+use crate::host::gates::{REPORTED_WITHIN, entry};
+
+/// End of the type of a condition by which an operator says, under its own prefix, whether the host is
+/// in service; only one that is False counts.
+const SERVICE_UP: &str = "/ServiceUp";
 
 /// Returns whether an operator has the host, if it is in service, wait until it may be disturbed.
 pub fn is_restricted(host: &EvaluatedHost) -> bool {
-    host.node.as_deref().is_some_and(holders::restricts)
+    host.node.as_deref().is_some_and(restricts)
 }
 
 /// Returns whether the host, if it is in service, has to wait: an operator does not let this
@@ -27,7 +35,15 @@ pub fn has_to_wait(seen: &Observed, node_set: &str, host: &EvaluatedHost, now: T
 
 /// Returns whether an operator lets any deployment disturb the host: then it counts as unavailable.
 pub fn is_disturbed(host: &EvaluatedHost) -> bool {
-    host.node.as_deref().is_some_and(holders::is_disturbed)
+    let node = host.node.as_deref();
+    node.is_some_and(|it| it.disruption_holders().iter().any(|it| it.allowed.is_some()))
+}
+
+/// Returns whether an operator says that the host of a node is down.
+pub fn is_down(node: &Node) -> bool {
+    let conditions = node.conditions().iter();
+    let mut reports = conditions.filter(|it| it.type_.ends_with(SERVICE_UP));
+    reports.any(|it| it.status == ConditionStatus::False)
 }
 
 /// Returns the hosts of a node set that may serve and that each operator which restricts them lets
@@ -38,7 +54,7 @@ pub fn allowed<'a>(seen: &Observed, part: &'a NodeSetPart) -> BTreeSet<&'a str> 
         |it: &DisruptionHolder| it.allowed.as_ref().map(|it| &it.deployment) == uid.as_ref();
     let is_allowed = |node: &Node| {
         let mut holders = node.disruption_holders().iter().filter(|it| it.holds);
-        may_serve(seen, node) && holders::restricts(node) && holders.all(lets_us)
+        may_serve(seen, node) && restricts(node) && holders.all(lets_us)
     };
     let allowed = part.hosts.iter().filter(|it| it.node.as_deref().is_some_and(is_allowed));
     allowed.map(|it| it.name.as_str()).collect()
@@ -58,18 +74,33 @@ pub fn our_target<'a>(seen: &Observed, node: &'a Node) -> Option<&'a DisruptionT
     node.disruption_target().filter(|it| Some(&it.deployment) == uid)
 }
 
-/// Returns the first operator that does not let this deployment disturb a host.
-fn lacking<'a>(seen: &Observed, node: &'a Node) -> Option<&'a DisruptionHolder> {
-    holders::lacking(node, our_target(seen, node))
+/// Returns whether deployments of the host of a node, if it is in service, wait until they may disturb it.
+fn restricts(node: &Node) -> bool {
+    node.disruption_holders().iter().any(|it| it.holds)
 }
 
-/// Returns the operator that may restrict a host and has no entry on its node yet, and until when the
-/// host waits for one.
-fn awaited<'a>(seen: &'a Observed, node_set: &str, node: &'a Node) -> Option<(&'a str, Timestamp)> {
+/// Returns the first operator for which a host waits and that does not let this deployment disturb it;
+/// none does while there is no target.
+fn lacking<'a>(seen: &Observed, node: &'a Node) -> Option<&'a DisruptionHolder> {
+    let target = our_target(seen, node);
+    let lacks = |it: &&DisruptionHolder| target.is_none() || it.allowed.as_ref() != target;
+    node.disruption_holders().iter().filter(|it| it.holds).find(lacks)
+}
+
+/// Returns the operator, by its prefix, whose entry a host waits for, and until when: it reports a gate
+/// of one of the services of the node set, so it may hold the host, and has no entry on the node yet. So
+/// no deployment goes on at a node that is new, as after an upgrade or a restore, before that operator
+/// has looked at it.
+fn awaited<'a>(seen: &'a Observed, node_set: &str, node: &Node) -> Option<(&'a str, Timestamp)> {
     let listed = seen.node_sets.get(node_set).into_iter().flat_map(|it| &it.spec.services);
-    let services = listed.filter_map(|it| seen.services.get(it)).map(|it| -> &Service { it });
-    let created = seen.deployment.creation_timestamp().map(|it| it.0);
-    holders::awaited(node, services, created)
+    let services = listed.filter_map(|it| seen.services.get(it));
+    let gates = services.flat_map(|it| &it.spec.readiness_gates);
+    let mut prefixes = gates.filter_map(|it| Some(it.condition_type.rsplit_once('/')?.0));
+    let prefix = prefixes.find(|it| entry(node, it).is_none())?;
+    let said = node.status.as_ref().and_then(|it| it.deployment.as_ref()).map(|it| it.since.0);
+    let created = [seen.deployment.creation_timestamp(), node.creation_timestamp()];
+    let since = created.into_iter().flatten().map(|it| it.0).chain(said).max()?;
+    Some((prefix, since + REPORTED_WITHIN))
 }
 
 /// Returns until when the first host waits for the entry of an operator.

@@ -14,7 +14,6 @@ use crate::deployment::disruption;
 use crate::deployment::hosts::{in_service, may_serve};
 use crate::deployment::node_set_part::{Blocked, EvaluatedHost, Hold, NodeSetPart};
 use crate::deployment::observed::Observed;
-use crate::host::holders;
 
 /// A host with its part and its state in the rollout.
 type Counted<'a> = (&'a NodeSetPart, &'a EvaluatedHost, RolloutState);
@@ -116,7 +115,7 @@ fn state(seen: &Observed, part: &NodeSetPart, host: &EvaluatedHost) -> RolloutSt
     let may_serve = |it| may_serve(seen, it) && disruption::is_restricted(host);
     let was_deployed = node.is_some_and(|it| in_service(it) || may_serve(it));
     let of = |in_service, never| if was_deployed { in_service } else { never };
-    let is_down = node.is_some_and(holders::is_down);
+    let is_down = node.is_some_and(disruption::is_down);
     let ready = if is_down { RolloutState::Down } else { RolloutState::Ready };
     let idle = of(ready, RolloutState::New);
     let is_corrected = host.live.is_corrected();

@@ -8,16 +8,18 @@ use std::collections::BTreeMap;
 
 use api::conditions::{Condition, ConditionDraft, ConditionStatus, find, first_names, one_line};
 use api::dataplane::condition_types::READINESS_GATES_READY;
-use api::dataplane::{Node, NodeDeployment, NodeSet, Service};
-use jiff::Timestamp;
+use api::dataplane::{DisruptionHolder, Node, NodeDeployment, NodeSet, Service};
+use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt;
 
 use crate::conditions::{NAMED, first_texts};
-use crate::host::holders::{self, REPORTED_WITHIN};
 use crate::reasons;
 
 /// The length limit of the part of a message about one host.
 const TEXT: usize = 300;
+/// How long an operator may have no entry on a node: after that nothing waits for it, and its gate counts
+/// as a fault.
+pub const REPORTED_WITHIN: SignedDuration = SignedDuration::from_mins(5);
 
 /// The hosts of a node set on which every service has succeeded.
 pub struct GatedHosts<'a> {
@@ -173,6 +175,11 @@ impl GatedHosts<'_> {
     }
 }
 
+/// Returns the entry of an operator on a node, by the prefix of its conditions.
+pub fn entry<'a>(node: &'a Node, prefix: &str) -> Option<&'a DisruptionHolder> {
+    node.disruption_holders().iter().find(|it| it.name == prefix)
+}
+
 /// Returns what is said of a gate on a host.
 ///
 /// The node set's generation is not compared: an edit reaches no host without a deployment, so it
@@ -180,7 +187,7 @@ impl GatedHosts<'_> {
 fn on_host(node: Option<&Node>, type_: &str) -> OnHost {
     let Some(node) = node else { return OnHost::Old };
     let prefix = type_.rsplit_once('/').map_or("", |it| it.0);
-    let Some(entry) = holders::entry(node, prefix) else { return OnHost::Without };
+    let Some(entry) = entry(node, prefix) else { return OnHost::Without };
     let status = node.status.as_ref();
     let last = status.and_then(|it| it.deployment.as_ref());
     let ended = last.and_then(NodeDeployment::succeeded);
