@@ -1,7 +1,7 @@
 //! The decision on a data plane: what to apply, what to delete, and its status.
 
 use jiff::Timestamp;
-use operator_core::plan::{Plan, Step};
+use operator_core::plan::{Plan, Step, WRITES_PER_PASS};
 use operator_core::rejected_write::RejectedWrite;
 
 use crate::data_plane::children::{self, ChildState, Entry};
@@ -9,10 +9,6 @@ use crate::data_plane::observed::Observed;
 use crate::data_plane::orphans::{self, Orphan};
 use crate::data_plane::rollup::Seen;
 use crate::data_plane::status;
-
-/// Limit of writes per pass. A pass has a deadline, and the user may change the maps while
-/// thousands of nodes are still being created.
-const WRITES_PER_PASS: usize = 250;
 
 /// Decides what to write for a data plane.
 ///

@@ -7,7 +7,7 @@ use api::dataplane::{DeploymentNodeSet, Node};
 use api::problem::Problem;
 use jiff::Timestamp;
 use operator_core::finalizers::{add_finalizer, is_terminating};
-use operator_core::plan::{Kind, Plan, Step};
+use operator_core::plan::{Kind, Plan, Step, WRITES_PER_PASS};
 use operator_core::rejected_write::{self, RejectedWrite};
 use operator_core::run_engine::{Run, run_gc};
 
@@ -23,9 +23,6 @@ use crate::deployment::status::{End, Evaluation};
 use crate::deployment::{disruption, faults, gates, node_records, rollout, services};
 use crate::host::networks;
 use crate::host::ssh_trust::Offers;
-
-/// How many nodes are written in a pass, which has a deadline.
-const NODES_PER_PASS: usize = 200;
 
 /// Evaluates a deployment.
 ///
@@ -117,9 +114,9 @@ fn write_statuses(
     let held = add_finalizer(deployment, RUNNING, because);
     plan.steps.extend(held.filter(|_| end == End::Open && !parts.is_empty()));
     let mut nodes = nodes.peekable();
-    plan.steps.extend(nodes.by_ref().take(NODES_PER_PASS));
+    plan.steps.extend(nodes.by_ref().take(WRITES_PER_PASS));
     if nodes.peek().is_some() {
-        plan.requeue_in(Duration::from_secs(1));
+        plan.requeue_in(Duration::ZERO);
         return false;
     }
     let own = judgement.step(now).filter(|_| going.is_none() || is_refused);

@@ -17,7 +17,7 @@ use kube::ResourceExt;
 use operator_core::condition_catalog::undeclared;
 use operator_core::data_sources::SourceRef;
 use operator_core::node_set_host::hosts;
-use operator_core::plan::{Plan, Step, Write};
+use operator_core::plan::{Plan, Step, WRITES_PER_PASS, Write};
 use operator_core::rejected_write::RejectedWrite;
 use operator_core::run_engine::Run;
 use operator_runtime::source_cache::Digests;
@@ -619,23 +619,24 @@ fn a_hundred_hosts_and_six_services_cost_few_writes() {
 
 #[test]
 fn of_many_hosts_some_are_written_in_a_pass_and_runs_and_the_end_follow_when_all_are() {
-    let names = names(450);
+    let names = names(2 * WRITES_PER_PASS + 50);
     let mut world = World::with(vec![node_set("compute", &strs(&names), &["first"])], json!({}));
     world.pass();
-    for n_written in [200, 400] {
+    for n_written in [WRITES_PER_PASS, 2 * WRITES_PER_PASS] {
         let plan = world.pass();
         let written = (world.node_writes, plan.requeue_after);
-        assert_eq!(written, (n_written, Some(Duration::from_secs(1))));
+        assert_eq!(written, (n_written, Some(Duration::ZERO)));
         assert_eq!(world.seen.runs.len(), 0);
     }
     world.pass();
-    assert_eq!((world.node_writes, world.seen.runs.len()), (450, 9));
+    let n_hosts = world.node_writes;
+    assert_eq!((n_hosts, world.seen.runs.len()), (2 * WRITES_PER_PASS + 50, 11));
     world.settle();
     world.finish();
     world.pass();
-    assert_eq!((world.node_writes, world.is_over()), (650, false));
+    assert_eq!((world.node_writes, world.is_over()), (n_hosts + WRITES_PER_PASS, false));
     world.succeeds();
-    assert_eq!(world.node_writes, 900);
+    assert_eq!(world.node_writes, 2 * n_hosts);
 }
 
 /// Runs that are created together do not end at the same moment.

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use operator_core::plan::{Plan, Step};
+use operator_core::plan::{Plan, Step, WRITES_PER_PASS};
 
 use crate::node_set::observed::Observed;
 use crate::node_set::resolve::Resolved;
@@ -16,11 +16,6 @@ use crate::node_set::resolve::Resolved;
 pub mod conditions;
 pub mod description;
 pub mod steps;
-
-/// Limit of writes to nodes per pass, which stand before those of the node set; a pass has a deadline.
-const WRITES_PER_PASS: usize = 100;
-/// When the next pass writes what is left.
-const REST: Duration = Duration::from_secs(1);
 
 /// Adds the steps that make, mark, describe and delete nodes, each of which is tried whatever becomes of
 /// the others.
@@ -71,7 +66,7 @@ fn add_with_descriptions(
 fn add_some(plan: &mut Plan, mut all: Vec<Step>) {
     if all.len() > WRITES_PER_PASS {
         all.truncate(WRITES_PER_PASS);
-        plan.requeue_in(REST);
+        plan.requeue_in(Duration::ZERO);
     }
     plan.independent.extend(all);
 }

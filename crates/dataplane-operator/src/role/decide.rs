@@ -1,12 +1,13 @@
 //! The evaluation of a group: its inventories, attempts, runs and statuses.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use api::conditions::{Condition, ConditionDraft};
 use api::dataplane::Role;
 use jiff::Timestamp;
 use operator_core::finalizers::is_terminating;
-use operator_core::plan::{Plan, Step};
+use operator_core::plan::{Plan, Step, WRITES_PER_PASS};
 use operator_core::rejected_write::{self, RejectedWrite};
 use operator_core::run_engine::batches::Batch;
 use operator_core::run_engine::rollout::{DisruptionBudget, RolloutCounts};
@@ -113,12 +114,6 @@ impl<'a> Pass<'a> {
         let role = seen.role.as_deref();
         let findings = |it| node_findings(it, role, request, rejected.as_ref());
         let findings: Vec<NodeFindings<'_>> = hosts.into_iter().map(findings).collect();
-        // A new run enqueues the group again, and the role then names it: one write instead of two.
-        let role = if new_runs.is_empty() || rejected.is_some() {
-            role_step(seen, resolved, rejected.clone(), &findings, now)
-        } else {
-            None
-        };
         let shards = secret_vars::mounted_shards(&present);
         plan.independent.extend(resolved.certificates.steps());
         let in_order = [
@@ -130,10 +125,20 @@ impl<'a> Pass<'a> {
             // What is recorded of a run is written before it is deleted, and before it is created.
             findings.iter().filter_map(|it| node_step(seen, it, &shards, now)).collect(),
             superseded,
-            role.into_iter().collect(),
-            new_runs,
         ];
-        plan.steps.extend(in_order.into_iter().flatten());
+        let mut of_hosts = in_order.into_iter().flatten();
+        plan.steps.extend(of_hosts.by_ref().take(WRITES_PER_PASS));
+        let new_runs = if of_hosts.next().is_none() {
+            new_runs
+        } else {
+            plan.requeue_in(Duration::ZERO);
+            Vec::new()
+        };
+        // A new run enqueues the group again, and the role then names it: one write instead of two.
+        if new_runs.is_empty() || rejected.is_some() {
+            plan.steps.extend(role_step(seen, resolved, rejected.clone(), &findings, now));
+        }
+        plan.steps.extend(new_runs);
         findings
     }
 

@@ -1,6 +1,9 @@
 //! Roles with more hosts than one inventory object holds.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
+
+use operator_core::plan::WRITES_PER_PASS;
 
 use super::*;
 use crate::role::inventory_shards;
@@ -77,4 +80,23 @@ fn a_run_that_has_not_ended_keeps_the_object_that_it_mounts() {
     world.deploy();
     world.settle();
     assert_eq!(world.role_inventories(), [FIRST, SECOND]);
+}
+
+#[test]
+fn a_pass_over_many_hosts_writes_some_of_them_and_the_role_and_runs_begin_once_all_are_written() {
+    let mut world = World::with_hosts(300);
+    let is_of_role = |it: &Step| it.target.kind.kind == "OpenStackDataPlaneRole";
+    let mut n_passes = 0;
+    while world.seen.runs.is_empty() {
+        let plan = world.pass();
+        let runs = plan.steps.iter().filter(|it| matches!(it.write, Write::Create { .. })).count();
+        let is_whole = plan.requeue_after != Some(Duration::ZERO);
+        let others: Vec<&Step> = plan.steps.iter().filter(|it| !is_of_role(it)).collect();
+        assert!(others.len() - runs <= WRITES_PER_PASS);
+        assert_eq!(runs > 0, is_whole);
+        n_passes += 1;
+        assert!(n_passes > 1 || plan.steps.iter().any(is_of_role), "the first pass says nothing");
+    }
+    // Inventories and statuses of 300 nodes.
+    assert!(n_passes >= 3);
 }
