@@ -15,8 +15,7 @@ use crate::cell::observed::Observed;
 use crate::cell::observed::hosts::LeftoverSeen;
 use crate::compute::removal::leftover_places::has_ids;
 use crate::compute::removal::messages;
-use crate::compute::removal::nova_removal::has_begun;
-use crate::compute_status::host_cleaned::concluded;
+use crate::compute_status::host_cleaned::{concluded, goes_by_api};
 use crate::nova::drain::held;
 use crate::nova::drain::progress::{
     HostProgress, IdentityUse, PlacementRemoval, Removal, ServiceRemoval,
@@ -53,7 +52,7 @@ fn order(it: &Leftover) -> (jiff::Timestamp, &str) {
 /// Returns the leftover of a compute whose host cleanup has ended; `None` before that, and where
 /// the operator removes what nova has.
 fn leftover(compute: &ExternalCompute) -> Option<Leftover> {
-    let concluded = concluded(compute).filter(|_| !has_begun(compute))?;
+    let concluded = concluded(compute).filter(|_| !goes_by_api(compute))?;
     let status = compute.status.as_ref()?;
     Some(Leftover {
         host_name: messages::host(compute),

@@ -10,12 +10,12 @@
 pub mod attempts;
 pub mod build;
 pub mod decide;
+pub mod host_order;
 pub mod inspection;
 pub mod kept_options;
 pub mod known_mappings;
 pub mod leftover_places;
 pub mod messages;
-pub mod nova_removal;
 pub mod nova_steps;
 pub mod observe;
 pub mod observed;
@@ -26,5 +26,6 @@ pub mod status;
 #[cfg(test)]
 mod tests;
 
-pub use decide::{decide, host_order, with_progress};
+pub use decide::decide;
+pub use host_order::with_progress;
 pub use observed::Observed;

@@ -12,8 +12,7 @@ use crate::compute::lifecycle::node_status;
 use crate::compute::lifecycle::observed::Observed;
 use crate::compute::node_part::own_condition;
 use crate::compute::removal::messages;
-use crate::compute::removal::nova_removal::has_begun;
-use crate::compute_status::host_cleaned::concluded;
+use crate::compute_status::host_cleaned::{concluded, goes_by_api};
 use crate::finalizers;
 use crate::reasons;
 
@@ -79,7 +78,7 @@ pub fn finalizer_step(seen: &Observed, creates: bool) -> Option<Step> {
 /// Returns the node's condition for a compute that is being deleted, or whose host leaves; `next` is where
 /// its successor is made.
 pub fn leaving(compute: &ExternalCompute, next: Option<&str>, why: &str) -> ConditionDraft {
-    if has_begun(compute) {
+    if goes_by_api(compute) {
         return of_nova(compute);
     }
     let repeated = |it| ConditionDraft::repeated(it).with_type(COMPUTE_CONDITION);

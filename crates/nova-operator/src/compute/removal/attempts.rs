@@ -2,23 +2,21 @@
 
 use api::conditions::{ConditionDraft, READY, Reason, Severity, find};
 use api::dataplane::ServiceRun;
-use api::nova::ExternalCompute;
 use jiff::Timestamp;
-use kube::ResourceExt;
+use nova_config::annotations::SKIP_CLEANUP;
 use nova_config::conditions::HOST_CLEANED;
 use nova_config::services::NOVA_CLEANUP;
-use operator_core::hash;
 use operator_core::run_engine::Run;
-use operator_core::run_engine::last_run::{ATTEMPTS, LastAttempt, LastRun, LastRunState};
+use operator_core::run_engine::last_run::{ATTEMPTS, Holds, LastAttempt, LastRun, LastRunState};
 use operator_core::run_engine::outcome::FailureReason;
 use operator_core::run_engine::service_sequence::NeededRun;
 
-use crate::compute::removal::build::Extent;
+use crate::compute::deploy::build::{ssh, trust};
+use crate::compute::removal::build::identity;
 use crate::compute::removal::messages;
+use crate::compute::removal::resolve::Resolved;
+use crate::compute_status::host_cleaned::goes_by_api;
 use crate::reasons;
-
-/// Version of the play; a new version makes hosts that wait for their cleanup run it once more.
-const VERSION: &str = "v1";
 
 /// Reasons of a run that may last longer than the time limit of an attempt.
 const TROUBLES: [&Reason; 5] = [
@@ -54,25 +52,65 @@ pub struct Evaluation {
     pub next: Next,
 }
 
-/// Returns the hash of all attempts on the host of a compute. It shows whether they stop the agents of
-/// neutron.
-pub fn identity(compute: &ExternalCompute, extent: Extent) -> String {
-    match extent {
-        Extent::Units | Extent::Files => hash::digest(&(VERSION, compute.uid())),
-        Extent::Host => hash::digest(&(VERSION, compute.uid(), "host")),
+/// Evaluates the attempts on the host of a compute; while it is held, none begins.
+pub fn evaluate(resolved: &Resolved<'_>, now: Timestamp) -> Evaluation {
+    let services = resolved.compute.services();
+    let evaluated = match ended(resolved) {
+        Some(condition) => {
+            Evaluation { condition, services: services.to_vec(), next: Next::Conclude }
+        }
+        None => attempt(resolved, now),
+    };
+    let has_begun = services.iter().any(|it| it.name == NOVA_CLEANUP);
+    let goes_on = has_begun && !matches!(evaluated.next, Next::Run { .. });
+    if resolved.may_stop || goes_on || resolved.concluded.is_some() {
+        return evaluated;
     }
+    let once = if resolved.is_by_api() {
+        "the host has no servers"
+    } else {
+        "nova has shown that the host is empty"
+    };
+    let text = format!("nova-compute is stopped once {once}; see Drained.");
+    let condition = reasons::removal::WAITING_FOR_DRAIN.condition(HOST_CLEANED, text);
+    Evaluation { condition, services: services.to_vec(), next: Next::Wait(None) }
 }
 
-/// Evaluates the attempts on the host of a compute; `left` is what nova still has of it, and how the user
-/// deletes it, and `runs` are those that clean up the host.
-pub fn evaluate(
-    compute: &ExternalCompute,
-    last: &LastRun<'_>,
-    left: &str,
-    runs: &[Run<'_>],
-    now: Timestamp,
-) -> Evaluation {
-    let (host, skip) = (&messages::host(compute), &messages::skip(compute));
+/// Returns the condition of a cleanup that has ended, or cannot be tried; `None` while it is tried.
+fn ended(resolved: &Resolved<'_>) -> Option<ConditionDraft> {
+    let Resolved { host, left, .. } = resolved;
+    if let Some(before) = resolved.concluded {
+        if resolved.is_by_api() || !goes_by_api(resolved.compute) {
+            return Some(ConditionDraft::repeated(before));
+        }
+        // The user lets the compute go during its removal from nova, where something may be left.
+        if before.reason == reasons::cleanup::HOST_CLEANED.word {
+            let text = messages::cleaned(host, left);
+            return Some(reasons::cleanup::HOST_CLEANED.condition(HOST_CLEANED, text));
+        }
+    }
+    let (reason, cause) = if resolved.is_skipped {
+        (&reasons::cleanup::CLEANUP_SKIPPED, &format!("annotation {SKIP_CLEANUP} says so"))
+    } else {
+        (&reasons::cleanup::HOST_NOT_CLEANED, resolved.address.as_ref().err()?)
+    };
+    Some(reason.condition(HOST_CLEANED, messages::not_cleaned(host, cause, left)))
+}
+
+fn attempt(resolved: &Resolved<'_>, now: Timestamp) -> Evaluation {
+    let Resolved { seen, compute, host, left, cleanups: runs, .. } = resolved;
+    let (ssh_secret, ssh_version) = ssh(compute, seen.ssh.as_ref());
+    let last = LastRun {
+        service: NOVA_CLEANUP,
+        name: &compute.spec.dataplane_node_name,
+        identity: &identity(compute, resolved.extent),
+        recorded: compute.services(),
+        ssh: (&ssh_secret, &ssh_version),
+        trust: &trust(seen.node.as_deref()),
+        // The service that is deleted may be that of another owner which the host records.
+        holds: if resolved.is_by_api() { Holds::GuestsAndOwner } else { Holds::Guests },
+    };
+    let skip = &messages::skip(compute);
     let attempt = last.evaluate(runs, now);
     let cause = || last.cause(&attempt, runs);
     let in_progress = || in_progress(&attempt, host, skip, cause);
@@ -141,11 +179,4 @@ fn in_progress(
     };
     let reason = FailureReason::parse(word).reason();
     reason.condition(HOST_CLEANED, text).with_severity(Severity::Warning)
-}
-
-/// Whether a clean-up has found that the host records another owner: then nothing may be cleaned on it.
-/// What an earlier deployment has found is no matter of the clean-up.
-pub fn is_another_s(record: &ServiceRun) -> bool {
-    let reason = record.reason.as_deref();
-    record.name == NOVA_CLEANUP && reason == Some(FailureReason::HostNotOwned.as_str())
 }

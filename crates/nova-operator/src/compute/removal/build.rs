@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use api::nova::ExternalCompute;
 use kube::ResourceExt;
 use nova_config::services::NOVA_TYPE;
+use operator_core::hash;
 use operator_core::plan::{Step, Write};
 use operator_core::run_engine::host_guests::with_look;
 use operator_core::run_engine::last_run;
@@ -16,6 +18,8 @@ use crate::compute::host_layout::layout;
 use crate::compute::removal::observed::Observed;
 use crate::shared_caches::cleanup_runs::{CLEANUP_OF, COMPUTE_NAME};
 
+/// Version of the play; a new version makes hosts that wait for their cleanup run it once more.
+const VERSION: &str = "v1";
 /// The operator's own play, which looks for guests first.
 const PLAY: &str = include_str!("../../../plays/nova-cleanup.yaml");
 /// The play's variable that has nova's files and its container removed.
@@ -37,6 +41,15 @@ pub enum Extent {
 /// Returns what a cleanup run executes, with any collection.
 pub fn play() -> Play {
     Play::Contents(with_look(PLAY))
+}
+
+/// Returns the hash of all attempts on the host of a compute. It shows whether they stop the agents of
+/// neutron.
+pub fn identity(compute: &ExternalCompute, extent: Extent) -> String {
+    match extent {
+        Extent::Units | Extent::Files => hash::digest(&(VERSION, compute.uid())),
+        Extent::Host => hash::digest(&(VERSION, compute.uid(), "host")),
+    }
 }
 
 /// Returns the step that creates the run of an attempt.

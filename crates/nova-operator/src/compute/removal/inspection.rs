@@ -3,23 +3,29 @@
 use api::conditions::{ConditionDraft, find};
 use nova_config::conditions::DRAINED;
 
-use crate::compute::removal::messages::{host, skip};
-use crate::compute::removal::observed::Observed;
+use crate::compute::removal::messages;
+use crate::compute::removal::resolve::Resolved;
 use crate::nova::drain::condition::{counted, unconfirmed, unnamed_migrations};
 use crate::nova::drain::progress::{HostProgress, Occupied, ServiceRemoval};
 use crate::nova::drain::unknown::unknown;
 use crate::reasons;
 
+/// Returns the condition of the host, after what holds its stop.
+pub fn conditions(resolved: &Resolved<'_>, of_host: ConditionDraft) -> Vec<ConditionDraft> {
+    let drained = resolved.is_held().then(|| drained(resolved, &of_host)).flatten();
+    drained.into_iter().chain([of_host]).collect()
+}
+
 /// Returns the condition `Drained` of a compute that is held. `of_host` is its condition
 /// `HostCleaned`; `None` where that says enough, because the first inspection since the operator
 /// began has not ended.
-pub fn drained(seen: &Observed, of_host: &ConditionDraft) -> Option<ConditionDraft> {
-    let compute = &*seen.compute;
-    let (host, skip) = (host(compute), skip(compute));
-    if let Some(HostProgress::Occupied(found)) = &seen.drain {
-        return Some(occupied(&host, found, of_host, &skip));
+fn drained(resolved: &Resolved<'_>, of_host: &ConditionDraft) -> Option<ConditionDraft> {
+    let Resolved { compute, host, progress, .. } = resolved;
+    let skip = messages::skip(compute);
+    if let Some(HostProgress::Occupied(found)) = progress {
+        return Some(occupied(host, found, of_host, &skip));
     }
-    let removal = seen.drain.as_ref().and_then(HostProgress::removal);
+    let removal = progress.and_then(HostProgress::removal);
     if removal.is_some_and(|it| it.service == ServiceRemoval::StillUp) {
         let text = format!(
             "Nova may schedule servers to host {host}, because a nova-compute still reports under that \
@@ -28,8 +34,8 @@ pub fn drained(seen: &Observed, of_host: &ConditionDraft) -> Option<ConditionDra
         );
         return Some(reasons::removal::STILL_UP.condition(DRAINED, text));
     }
-    let cause = if let Some(cell) = &seen.cell {
-        seen.drain.as_ref().and_then(|it| unknown(it, &cell.spec.secret))
+    let cause = if let Some(cell) = &resolved.seen.cell {
+        progress.and_then(|it| unknown(it, &cell.spec.secret))
     } else {
         let text = format!("NovaCell {} does not exist.", compute.spec.cell_name);
         Some((&reasons::drain::NOVA_NOT_ANSWERING, text))

@@ -10,9 +10,8 @@ use operator_core::hash;
 use operator_core::plan::{EventDraft, Plan, Step, Target, Write};
 use serde_json::json;
 
-use crate::compute::removal::observed::Observed;
+use crate::compute::removal::resolve::Resolved;
 use crate::nova::drain::order::OrderOfHost;
-use crate::requested::cell_immutability::owns;
 
 /// The key of `spec.customServiceConfig` in the Secret, beside the files of
 /// `spec.defaultConfigOverwrite`.
@@ -26,20 +25,21 @@ const ROOM: usize = 900 * 1024;
 ///
 /// A compute that is made again for the node begins with the defaults. Where the node goes too, its
 /// user wants nothing of it any more.
-pub fn keep(seen: &Observed, plan: &mut Plan<OrderOfHost>) {
+pub fn keep(resolved: &Resolved<'_>, plan: &mut Plan<OrderOfHost>) {
+    let compute = resolved.compute;
     let lets_go = |it: &Step| matches!(it.write, Write::RemoveFinalizer { .. });
     let Some(at) = plan.steps.iter().position(lets_go) else { return };
-    let node = seen.node.as_deref().filter(|it| !it.is_leaving() && owns(it, &seen.compute));
-    let (Some(node), false) = (node, seen.namespace_goes) else { return };
-    let written = written(&seen.compute);
+    let node = resolved.own_node.filter(|it| !it.is_leaving());
+    let (Some(node), false) = (node, resolved.seen.namespace_goes) else { return };
+    let written = written(compute);
     if written.is_empty() {
         return;
     }
     let kept = fitting(&written);
     let node = Target::of(node);
-    let name = secret_name(&seen.compute);
+    let name = secret_name(compute);
     let n_lost = written.len() - kept.len();
-    plan.events.push((node.clone(), event(&seen.compute, &name, n_lost)));
+    plan.events.push((node.clone(), event(compute, &name, n_lost)));
     let data: BTreeMap<String, ByteString> =
         kept.into_iter().map(|(key, text)| (key, ByteString(text.as_bytes().to_vec()))).collect();
     // It goes with the node.

@@ -63,12 +63,8 @@ pub fn skip(compute: &ExternalCompute) -> String {
     )
 }
 
-/// Returns what nova still records of the host, and how the user deletes it; empty with `by_api`,
-/// where the operator removes it.
-pub fn left_in_nova(compute: &ExternalCompute, by_api: bool) -> String {
-    if by_api {
-        return String::new();
-    }
+/// Returns what nova still records of the host, and how the user deletes it.
+pub fn left_in_nova(compute: &ExternalCompute) -> String {
     let (host, cell) = (host(compute), &compute.spec.cell_name);
     if !was_deployed(compute) {
         return format!(

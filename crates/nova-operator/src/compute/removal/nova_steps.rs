@@ -8,9 +8,7 @@ use nova_config::conditions::{
 
 use crate::compute::removal::known_mappings::Mapping;
 use crate::compute::removal::messages;
-use crate::compute::removal::nova_removal::{drain, mapping, was_listed};
-use crate::compute::removal::observed::Observed;
-use crate::compute_status::host_cleaned::concluded;
+use crate::compute::removal::resolve::Resolved;
 use crate::nova::drain::condition::Drained;
 use crate::nova::drain::held;
 use crate::nova::drain::progress::{
@@ -22,9 +20,9 @@ use crate::reasons;
 
 /// What the conditions follow from.
 pub struct NovaSteps<'a> {
-    seen: &'a Observed,
+    resolved: &'a Resolved<'a>,
     /// The host, named as its service is registered.
-    host: String,
+    host: &'a str,
     /// The command to proceed without the host, in a sentence.
     skip: String,
     /// The name of the cell's Secret.
@@ -33,16 +31,28 @@ pub struct NovaSteps<'a> {
 
 impl<'a> NovaSteps<'a> {
     /// Returns the steps of the removal of a compute through nova's API.
-    pub fn of(seen: &'a Observed) -> Self {
-        let (host, skip) = (messages::host(&seen.compute), messages::skip(&seen.compute));
-        let secret = seen.cell.as_ref().map(|it| it.spec.secret.as_str()).unwrap_or_default();
-        Self { seen, host, skip, secret }
+    pub fn of(resolved: &'a Resolved<'_>) -> Self {
+        let cell = resolved.seen.cell.as_ref();
+        let secret = cell.map(|it| it.spec.secret.as_str()).unwrap_or_default();
+        Self { resolved, host: &resolved.host, skip: messages::skip(resolved.compute), secret }
+    }
+
+    /// Returns the conditions of all steps, in their order; what holds the stop of an empty host comes
+    /// before what is unknown of its drain.
+    pub fn conditions(&self, of_host: ConditionDraft) -> Vec<ConditionDraft> {
+        // Once the host is stopped, `Drained` has nothing to say any more.
+        let drained = self.resolved.concluded.is_none().then(|| self.drained());
+        let mut first: Vec<_> = drained.into_iter().chain([of_host]).collect();
+        if self.resolved.may_stop {
+            first.reverse();
+        }
+        first.into_iter().chain(self.after_stop()).collect()
     }
 
     /// Returns the condition `Drained`, while the host is not stopped yet.
-    pub fn drained(&self) -> ConditionDraft {
+    fn drained(&self) -> ConditionDraft {
         let (host, skip) = (&self.host, &self.skip);
-        let progress = self.seen.drain.as_ref();
+        let progress = self.resolved.progress;
         match progress {
             Some(HostProgress::Drained) => {
                 let text = format!("Host {host} has no servers and no open migrations.");
@@ -56,7 +66,7 @@ impl<'a> NovaSteps<'a> {
                 );
                 return reasons::removal::OTHER_HOST.condition(DRAINED, text);
             }
-            Some(HostProgress::NotFound) if !was_listed(&self.seen.compute) => {
+            Some(HostProgress::NotFound) if !self.resolved.may_stop => {
                 let text = format!(
                     "Nova is not known to have ever listed a compute service of host {host}, although \
                      nova-compute was deployed there, so it may run under another name (option host of \
@@ -77,12 +87,12 @@ impl<'a> NovaSteps<'a> {
             _ => {}
         }
         let drained = Drained {
-            request: &DrainRequest::Drain(drain(self.seen)),
+            request: &DrainRequest::Drain(self.resolved.drain.clone()),
             progress,
             is_marked: true,
             host: Some(host),
             secret: self.secret,
-            previous: self.seen.compute.conditions(),
+            previous: self.resolved.compute.conditions(),
         };
         let draft = drained.condition().unwrap_or_else(|| self.previous(DRAINED));
         // What was reported before has the command already.
@@ -95,13 +105,13 @@ impl<'a> NovaSteps<'a> {
 
     /// Returns what was reported before, or that the step waits for the one before it.
     fn previous(&self, type_: &str) -> ConditionDraft {
-        let before = find(self.seen.compute.conditions(), type_).map(ConditionDraft::repeated);
+        let before = find(self.resolved.compute.conditions(), type_).map(ConditionDraft::repeated);
         before.unwrap_or_else(|| waiting(type_))
     }
 
     /// Returns the conditions of the steps after the host was stopped, in their order.
     pub fn after_stop(&self) -> [ConditionDraft; 4] {
-        let progress = self.seen.drain.as_ref();
+        let progress = self.resolved.progress;
         let [service, placement, agents] = match progress.and_then(HostProgress::removal) {
             Some(it) => [self.of_service(it), self.of_placement(it), self.of_agents(it)],
             None => [SERVICE_DELETED, PLACEMENT_CLEAN, AGENTS_DELETED].map(|it| self.previous(it)),
@@ -112,7 +122,7 @@ impl<'a> NovaSteps<'a> {
         if let Some(HostProgress::OtherService { id }) = progress {
             steps[0] = self.of_other_service(id);
         }
-        let progress = progress.filter(|_| concluded(&self.seen.compute).is_some());
+        let progress = progress.filter(|_| self.resolved.concluded.is_some());
         match progress.and_then(|it| unknown(it, self.secret)) {
             Some((reason, cause)) => self.stopped_at(steps, reason, &cause),
             None => steps,
@@ -138,13 +148,13 @@ impl<'a> NovaSteps<'a> {
     }
 
     fn of_mapping(&self) -> ConditionDraft {
-        let (host, cell) = (&self.host, &self.seen.compute.spec.cell_name);
-        let before = find(self.seen.compute.conditions(), HOST_UNMAPPED);
+        let (host, cell) = (&self.host, &self.resolved.compute.spec.cell_name);
+        let before = find(self.resolved.compute.conditions(), HOST_UNMAPPED);
         let before = before.map(ConditionDraft::repeated);
         if let Some(before) = before.filter(ConditionDraft::holds) {
             return before;
         }
-        let (reason, text) = match mapping(self.seen) {
+        let (reason, text) = match &self.resolved.mapping {
             Mapping::Unread => (
                 &reasons::removal::READING_MAPPINGS,
                 format!(

@@ -7,19 +7,22 @@ use jiff::Timestamp;
 use nova_config::conditions::HOST_CLEANED;
 use operator_core::plan::{EventDraft, Step, Target, Write, status_step};
 
+use crate::compute::deploy::nova_matches;
+use crate::compute::removal::observed::Observed;
 use crate::nova::identity::Identity;
 
-/// Returns the step that writes the status, or `None` when the status is up to date.
+/// Returns the step that writes the status, with the identity that the host has in nova now, or `None`
+/// when the status is up to date.
 ///
 /// `steps` are the conditions of the deletion in their order; `Ready` repeats the first one that
-/// does not hold, or the last one; `recorded` is the identity that is recorded now.
+/// does not hold, or the last one.
 pub fn step(
-    compute: &ExternalCompute,
+    seen: &Observed,
     steps: &[ConditionDraft],
     services: &[ServiceRun],
-    recorded: Identity,
     now: Timestamp,
 ) -> Option<Step> {
+    let compute = &*seen.compute;
     let observed = compute.status.as_ref();
     let previous = compute.conditions();
     let current = steps.iter().find(|it| !it.holds()).or_else(|| steps.last())?;
@@ -33,7 +36,8 @@ pub fn step(
     expected.observed_generation = compute.metadata.generation;
     expected.conditions = merge_conditions(previous, all, compute.metadata.generation, now);
     services.clone_into(&mut expected.services);
-    let Identity { nova, service_id, compute_id } = recorded;
+    let recorded = nova_matches::to_record(seen.identity_sources(), &[], now);
+    let Identity { nova, service_id, compute_id } = recorded.clone();
     (expected.nova, expected.service_id, expected.compute_id) = (nova, service_id, compute_id);
     let mut step = status_step(Target::of::<ExternalCompute>(compute), observed, &expected)?;
     let was_cleaned = conditions::is_true(previous, HOST_CLEANED);
@@ -42,5 +46,5 @@ pub fn step(
         let note = cleaned.message.clone();
         notices.push(EventDraft { warning: false, reason: "HostCleaned".to_owned(), note });
     }
-    Some(step)
+    Some(nova_matches::noticed(step, compute, &recorded))
 }

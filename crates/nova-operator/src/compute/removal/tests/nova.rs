@@ -5,7 +5,7 @@ use nova_config::annotations::{DRAIN, SKIP_CLEANUP};
 use openstack_client::{Error, Fault, Service};
 
 use super::*;
-use crate::compute::removal::host_order;
+use crate::compute::removal::host_order::host_order;
 use crate::compute::removal::resolve::Resolved;
 use crate::nova::drain::order::{Drain, DrainMode, HostOrder, OwnService, Remove, Stop};
 use crate::nova::drain::progress::{

@@ -5,7 +5,7 @@ use nova_config::annotations::{ACCEPT_NOVA, SKIP_CLEANUP};
 
 use super::nova::{reasons, said, world};
 use super::*;
-use crate::compute::removal::host_order;
+use crate::compute::removal::host_order::host_order;
 use crate::compute::removal::resolve::Resolved;
 use crate::nova::drain::order::HostOrder;
 use crate::nova::health::ServiceHealth;
