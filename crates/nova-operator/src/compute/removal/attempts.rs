@@ -98,7 +98,7 @@ fn ended(resolved: &Resolved<'_>) -> Option<ConditionDraft> {
 }
 
 fn attempt(resolved: &Resolved<'_>, now: Timestamp) -> Evaluation {
-    let Resolved { seen, compute, host, left, cleanups: runs, .. } = resolved;
+    let Resolved { seen, compute, host, skip, left, cleanups: runs, .. } = resolved;
     let (ssh_secret, ssh_version) = ssh(compute, seen.ssh.as_ref());
     let last = LastRun {
         service: NOVA_CLEANUP,
@@ -110,7 +110,6 @@ fn attempt(resolved: &Resolved<'_>, now: Timestamp) -> Evaluation {
         // The service that is deleted may be that of another owner which the host records.
         holds: if resolved.is_by_api() { Holds::GuestsAndOwner } else { Holds::Guests },
     };
-    let skip = &messages::skip(compute);
     let attempt = last.evaluate(runs, now);
     let cause = || last.cause(&attempt, runs);
     let in_progress = || in_progress(&attempt, host, skip, cause);

@@ -20,7 +20,7 @@ use crate::compute::removal::inspection;
 use crate::compute::removal::kept_options;
 use crate::compute::removal::leftover_places;
 use crate::compute::removal::messages;
-use crate::compute::removal::nova_steps::NovaSteps;
+use crate::compute::removal::nova_steps;
 use crate::compute::removal::observed::Observed;
 use crate::compute::removal::resolve::{Resolved, Way};
 use crate::compute::removal::status;
@@ -172,7 +172,7 @@ fn runs(resolved: &Resolved<'_>, need: NeededRun, was_key_refused: bool) -> Vec<
 fn conditions(resolved: &Resolved<'_>, evaluated: &Evaluation) -> Vec<ConditionDraft> {
     let of_host = evaluated.condition.clone();
     if resolved.is_by_api() {
-        return NovaSteps::of(resolved).conditions(of_host);
+        return nova_steps::conditions(resolved, of_host);
     }
     let is_over = resolved.may_stop && matches!(evaluated.next, Next::Conclude);
     let cell = resolved.unrecorded_in.filter(|_| is_over);
@@ -193,7 +193,7 @@ fn report_rejection(
     let condition = rejected.condition(HOST_CLEANED, compute.conditions());
     let mut steps = inspection::conditions(resolved, condition);
     if goes_by_api(compute) {
-        steps.extend(NovaSteps::of(resolved).after_stop());
+        steps.extend(nova_steps::after_stop(resolved));
     }
     let steps = status::step(seen, &steps, compute.services(), now).into_iter().collect();
     Plan { steps, ..Plan::default() }

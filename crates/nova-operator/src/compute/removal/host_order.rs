@@ -1,7 +1,6 @@
 //! What is to be done in nova about the host of a compute that goes.
 
 use api::dataplane::ServiceRun;
-use api::nova::ExternalCompute;
 use nova_config::services::NOVA_CLEANUP;
 use operator_core::finalizers::has_finalizer;
 use operator_core::plan::Order;
@@ -71,17 +70,13 @@ fn removal(resolved: &Resolved<'_>) -> HostOrder {
     let service = status.and_then(|it| it.service_id.clone());
     // A release before may have recorded none of a compute that the operator deploys.
     let unread = if compute.is_observed() { OwnService::None } else { OwnService::Unread };
+    // Of attempts that have stopped the agents of neutron, or have tried to.
+    let with_agents = identity(compute, Extent::Host);
     HostOrder::Remove(Remove {
         service: service.map_or(unread, OwnService::Is),
         compute_id,
         is_stopped: concluded.reason == reasons::cleanup::HOST_CLEANED.word,
         is_unmapped: resolved.mapping.is_settled(),
-        awaits_agents: stops_agents(compute),
+        awaits_agents: compute.services().iter().any(|it| it.hash == with_agents),
     })
-}
-
-/// Whether recorded attempts on the host have stopped the agents of neutron, or have tried to.
-fn stops_agents(compute: &ExternalCompute) -> bool {
-    let with_agents = identity(compute, Extent::Host);
-    compute.services().iter().any(|it| it.hash == with_agents)
 }

@@ -3,7 +3,6 @@
 use api::conditions::{ConditionDraft, find};
 use nova_config::conditions::DRAINED;
 
-use crate::compute::removal::messages;
 use crate::compute::removal::resolve::Resolved;
 use crate::nova::drain::condition::{counted, unconfirmed, unnamed_migrations};
 use crate::nova::drain::progress::{HostProgress, Occupied, ServiceRemoval};
@@ -20,10 +19,9 @@ pub fn conditions(resolved: &Resolved<'_>, of_host: ConditionDraft) -> Vec<Condi
 /// `HostCleaned`; `None` where that says enough, because the first inspection since the operator
 /// began has not ended.
 fn drained(resolved: &Resolved<'_>, of_host: &ConditionDraft) -> Option<ConditionDraft> {
-    let Resolved { compute, host, progress, .. } = resolved;
-    let skip = messages::skip(compute);
+    let Resolved { compute, host, skip, secret, progress, .. } = resolved;
     if let Some(HostProgress::Occupied(found)) = progress {
-        return Some(occupied(host, found, of_host, &skip));
+        return Some(occupied(host, found, of_host, skip));
     }
     let removal = progress.and_then(HostProgress::removal);
     if removal.is_some_and(|it| it.service == ServiceRemoval::StillUp) {
@@ -34,8 +32,8 @@ fn drained(resolved: &Resolved<'_>, of_host: &ConditionDraft) -> Option<Conditio
         );
         return Some(reasons::removal::STILL_UP.condition(DRAINED, text));
     }
-    let cause = if let Some(cell) = &resolved.seen.cell {
-        progress.and_then(|it| unknown(it, &cell.spec.secret))
+    let cause = if resolved.seen.cell.is_some() {
+        progress.and_then(|it| unknown(it, secret))
     } else {
         let text = format!("NovaCell {} does not exist.", compute.spec.cell_name);
         Some((&reasons::drain::NOVA_NOT_ANSWERING, text))

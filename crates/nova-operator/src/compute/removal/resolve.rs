@@ -51,6 +51,10 @@ pub struct Resolved<'a> {
     pub own_node: Option<&'a Node>,
     /// The name under which nova knows the host.
     pub host: String,
+    /// The command to proceed without the host, in a sentence.
+    pub skip: String,
+    /// The name of the cell's Secret with the credentials; empty without a cell.
+    pub secret: &'a str,
     /// The address of the host, or why no run can be made there.
     pub address: Result<String, String>,
     /// Whether its user lets the compute go without its cleanup.
@@ -100,6 +104,8 @@ impl<'a> Resolved<'a> {
             seen,
             compute,
             own_node,
+            skip: messages::skip(compute),
+            secret: seen.cell.as_ref().map(|it| it.spec.secret.as_str()).unwrap_or_default(),
             address: address(seen),
             is_skipped,
             way,
