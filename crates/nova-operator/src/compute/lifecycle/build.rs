@@ -96,8 +96,14 @@ pub fn is_other_management(compute: &ExternalCompute, fields: &Map<String, Value
     compute.is_observed() != fields.contains_key("management")
 }
 
-/// Returns the step that makes a compute follow its node, and creates or adopts it first.
-pub fn follow(seen: &Observed, fields: &Map<String, Value>, because: &str) -> Step {
+/// Returns the step that makes a compute follow its node: its own one, or `None` for one that it creates
+/// or adopts.
+pub fn follow(
+    seen: &Observed,
+    own: Option<&ExternalCompute>,
+    fields: &Map<String, Value>,
+    because: &str,
+) -> Step {
     let node = Target::of(&*seen.node);
     let mut object = json!({
         // Included in every apply: server-side apply removes the fields that a manager omits.
@@ -106,7 +112,6 @@ pub fn follow(seen: &Observed, fields: &Map<String, Value>, because: &str) -> St
     });
     // Ownership is forced only for the node's own compute, by its observed UID: not for one that a
     // user wrote first, nor for one that was recreated under its name meanwhile (D8).
-    let own = seen.own_compute();
     if let Some(uid) = own.and_then(ResourceExt::uid) {
         object["metadata"]["uid"] = json!(uid);
     }

@@ -18,12 +18,12 @@ use crate::compute::lifecycle::build::{
 };
 use crate::compute::lifecycle::node_status;
 use crate::compute::lifecycle::observed::Observed;
-use crate::compute::lifecycle::removal::{self, Outcome};
+use crate::compute::lifecycle::removal;
 use crate::compute::node_part::own_conditions;
 use crate::group::inherited_annotation::annotation;
 use crate::group::{GroupKey, group_key};
 use crate::reasons;
-use crate::requested::cell_immutability::{CellBinding, binding_of, owns};
+use crate::requested::cell_immutability::{CellBinding, binding_of};
 use crate::requested::desired_compute::{DesiredCompute, desired};
 
 /// Returns the plan for a node.
@@ -36,12 +36,7 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     }
     let mut plan = Plan::with_resync();
     if is_terminating(&*seen.node) {
-        if let Some((steps, condition)) = removal::of_node(seen) {
-            let is_released = condition.is_none();
-            plan.steps = steps;
-            let step = node_status::step(seen, condition, now);
-            plan.steps.extend(step.filter(|_| !is_released));
-        }
+        plan.steps = removal::of_node(seen, now);
         return plan;
     }
     let (steps, condition) = outcome(seen);
@@ -79,10 +74,8 @@ fn report_rejection(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -
     Plan { steps, ..Plan::default() }
 }
 
-/// The owner of a compute with the node's name.
+/// The owner of a compute that has the node's name and is not its own.
 enum Owner {
-    /// The node itself.
-    Node,
     /// An earlier node of that name, which is gone.
     EarlierNode,
     /// Another owner, by kind and name.
@@ -95,13 +88,15 @@ fn owner(node: &Node, compute: &ExternalCompute) -> Owner {
     let owners = compute.metadata.owner_references.as_deref().unwrap_or_default();
     match owners.iter().find(|it| it.controller == Some(true)) {
         None => Owner::Nobody,
-        Some(_) if owns(node, compute) => Owner::Node,
         Some(it) if it.kind == Kind::of::<Node>().kind && it.name == node.name_any() => {
             Owner::EarlierNode
         }
         Some(it) => Owner::Other(format!("{} {}", it.kind, it.name)),
     }
 }
+
+/// The writes to the compute and the node's condition; `None` removes the condition.
+type Outcome = (Vec<Step>, Option<ConditionDraft>);
 
 fn outcome(seen: &Observed) -> Outcome {
     let asked = desired(seen.group.as_ref(), &seen.node, &seen.nova);
@@ -118,14 +113,16 @@ fn outcome(seen: &Observed) -> Outcome {
         let steps = own.map(|it| followed(seen, it)).unwrap_or_default();
         return (steps, Some(problem.condition(COMPUTE_CONDITION)));
     }
+    if let Some(compute) = own {
+        return ours(seen, compute, &asked);
+    }
     let wanted = wanted(seen, &asked);
     let Some(compute) = &seen.compute else {
         let Some(fields) = wanted else { return (vec![], removal::remembered(seen)) };
-        let step = follow(seen, &fields, "the node asks for a compute and has none");
-        return (vec![step], Some(coming(seen, &asked)));
+        let step = follow(seen, None, &fields, "the node asks for a compute and has none");
+        return (vec![step], Some(on_its_way(&*seen.node, asked.cell().unwrap_or_default())));
     };
     match (owner(&seen.node, compute), wanted) {
-        (Owner::Node, _) => ours(seen, compute, &asked),
         (Owner::Nobody, None) if !is_terminating(&**compute) => {
             (fill_images(seen, compute).into_iter().collect(), removal::remembered(seen))
         }
@@ -177,7 +174,7 @@ fn adoption(seen: &Observed, compute: &ExternalCompute, fields: &Map<String, Val
     }
     if differing.is_empty() {
         let because = "a user wrote the node's compute first";
-        let mut steps = vec![follow(seen, fields, because)];
+        let mut steps = vec![follow(seen, None, fields, because)];
         steps.extend(fill_images(seen, compute));
         return (steps, Some(mirror(compute)));
     }
@@ -219,7 +216,8 @@ fn ours(seen: &Observed, compute: &ExternalCompute, asked: &DesiredCompute) -> O
             } else {
                 "its node asks for no compute any more, and it never ran"
             };
-            (vec![remove(compute, because)], is_replaced.then(|| coming(seen, asked)))
+            let coming = || on_its_way(node, asked.cell().unwrap_or_default());
+            (vec![remove(compute, because)], is_replaced.then(coming))
         }
         CellBinding::MayGo => {
             let because = "its node has no cell any more, and its removal is allowed";
@@ -275,7 +273,7 @@ fn followed(seen: &Observed, compute: &ExternalCompute) -> Vec<Step> {
     let mut steps = Vec::new();
     if !differing.is_empty() {
         let because = format!("{} follows the node", differing.join(", "));
-        steps.push(follow(seen, &fields, &because));
+        steps.push(follow(seen, Some(compute), &fields, &because));
     }
     steps.extend(fill_images(seen, compute));
     steps
@@ -314,13 +312,10 @@ fn place(cell: &str) -> String {
     if cell.is_empty() { "a cell that is not known yet".to_owned() } else { format!("cell {cell}") }
 }
 
-fn coming(seen: &Observed, asked: &DesiredCompute) -> ConditionDraft {
-    let (namespace, name) = (seen.node.namespace().unwrap_or_default(), seen.node.name_any());
-    on_its_way(&namespace, &name, asked.cell().unwrap_or_default())
-}
-
-/// One text for all phases: the compute's own conditions have the details.
-fn on_its_way(namespace: &str, name: &str, cell: &str) -> ConditionDraft {
+/// Returns the node's condition while a compute in that cell, which is named as the object, is made or
+/// deployed. One text for all phases: the compute's own conditions have the details.
+fn on_its_way(object: &impl ResourceExt, cell: &str) -> ConditionDraft {
+    let (namespace, name) = (object.namespace().unwrap_or_default(), object.name_any());
     let text = format!(
         "NovaExternalCompute {name} of {} is not Ready yet; its own conditions report \
          more: kubectl describe -n {namespace} novaexternalcompute {name}",
@@ -351,6 +346,6 @@ fn mirror(compute: &ExternalCompute) -> ConditionDraft {
             let text = format!("NovaExternalCompute {name} of {place}: {}", ready.message);
             ConditionDraft::repeated(ready).with_type(COMPUTE_CONDITION).with_message(text)
         }
-        _ => on_its_way(&compute.namespace().unwrap_or_default(), &name, cell),
+        _ => on_its_way(compute, cell),
     }
 }

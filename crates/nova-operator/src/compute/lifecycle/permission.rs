@@ -12,11 +12,12 @@ use api::dataplane::{
 use api::nova::ExternalCompute;
 use kube::ResourceExt;
 use nova_config::annotations::DRAIN;
-use nova_config::conditions::{NOVA_MATCHES, SERVICE_UP};
+use nova_config::conditions::NOVA_MATCHES;
 use operator_core::finalizers::is_terminating;
 
 use crate::compute::lifecycle::observed::Observed;
 use crate::compute::node_part::{OPERATOR, own_holder};
+use crate::compute_status::computes_up::service_up;
 use crate::compute_status::registration::has_registered;
 use crate::nova::drain::before::{DrainBefore, drain_before};
 use crate::nova::drain::order::{HostOrder, is_ours};
@@ -33,16 +34,18 @@ pub fn holder(seen: &Observed) -> Option<DisruptionHolder> {
     let before = drain_before(Some(group), &seen.node);
     let holds = before != DrainBefore::No && !is_new(seen);
     let name = OPERATOR.to_owned();
-    if looked_after(seen).is_none() {
+    let Some(compute) = looked_after(seen) else {
         // While the compute is missing or another's, nothing says that its host is empty.
         let entry = DisruptionHolder { name, holds, ..DisruptionHolder::default() };
-        return (holds && lacks_compute(seen)).then_some(entry);
-    }
+        let asked = desired(seen.group.as_ref(), &seen.node, &seen.nova);
+        let is_missing = seen.reads_nova && matches!(asked, DesiredCompute::Observed { .. });
+        return (holds && is_missing).then_some(entry);
+    };
     Some(DisruptionHolder {
         name,
         holds,
-        allowed: allowed(seen, &before).cloned(),
-        seen: settled(seen).or_else(|| recorded?.seen.clone()),
+        allowed: allowed(seen, compute, &before).cloned(),
+        seen: settled(seen, compute).or_else(|| recorded?.seen.clone()),
     })
 }
 
@@ -55,12 +58,6 @@ fn is_new(seen: &Observed) -> bool {
     seen.nova.deployed.is_none() && !was_in_service && !is_registered
 }
 
-/// Whether the host is to be looked after, and has no compute by which that is done.
-fn lacks_compute(seen: &Observed) -> bool {
-    let asked = desired(seen.group.as_ref(), &seen.node, &seen.nova);
-    seen.reads_nova && matches!(asked, DesiredCompute::Observed { .. })
-}
-
 /// Returns the compute of the node if it is one that deployments of a node set deploy.
 pub fn looked_after(seen: &Observed) -> Option<&ExternalCompute> {
     seen.own_compute().filter(|it| it.is_observed() && seen.node.node_set().is_some())
@@ -68,10 +65,9 @@ pub fn looked_after(seen: &Observed) -> Option<&ExternalCompute> {
 
 /// Returns the attempt of the deployment that has ended on the host, if the condition that the node repeats
 /// was made after it: nova was read twice since, and the condition says what was read.
-fn settled(seen: &Observed) -> Option<SeenDeployment> {
+fn settled(seen: &Observed, compute: &ExternalCompute) -> Option<SeenDeployment> {
     let ended = deployment(seen)?.succeeded()?;
-    let status = looked_after(seen)?.status.as_ref()?;
-    let said = find(&status.conditions, SERVICE_UP)?.status;
+    let said = service_up(compute)?;
     let read = match seen.health.as_ref()?.service {
         ServiceHealth::Up { .. } => ConditionStatus::True,
         ServiceHealth::Down { .. } | ServiceHealth::NotFound => ConditionStatus::False,
@@ -88,12 +84,16 @@ fn deployment(seen: &Observed) -> Option<&NodeDeployment> {
 
 /// Returns the target that may go on: from when the host is drained for it until its service is enabled
 /// again, or the deployment has failed there.
-fn allowed<'a>(seen: &'a Observed, before: &DrainBefore) -> Option<&'a DisruptionTarget> {
+fn allowed<'a>(
+    seen: &'a Observed,
+    compute: &ExternalCompute,
+    before: &DrainBefore,
+) -> Option<&'a DisruptionTarget> {
     let recorded = own_holder(&seen.node).and_then(|it| it.allowed.as_ref());
     let state = deployment(seen).map(|it| it.state);
     let at = deployment(seen).filter(|it| it.state == HostState::Deploying).map(|it| &it.uid);
     let target = seen.node.disruption_target();
-    if looked_after(seen).is_some_and(is_terminating) {
+    if is_terminating(compute) {
         // The removal of the compute drains and stops it by itself, and nothing begins meanwhile.
         return recorded.filter(|_| state == Some(HostState::Deploying));
     }
@@ -116,7 +116,7 @@ fn allowed<'a>(seen: &'a Observed, before: &DrainBefore) -> Option<&'a Disruptio
                 at.is_some_and(|at| *at == it.deployment && *at != target.deployment)
             };
             let other = recorded.filter(of_other);
-            let is_kept = |it: &&DisruptionTarget| *it == target && may_be_empty(seen);
+            let is_kept = |it: &&DisruptionTarget| *it == target && may_be_empty(seen, compute);
             let found = is_empty(seen, target).then_some(target);
             other.or(found).or_else(|| recorded.filter(is_kept))
         }
@@ -138,16 +138,14 @@ fn is_empty(seen: &Observed, target: &DisruptionTarget) -> bool {
 
 /// Whether nothing says that a host which was found empty for its target is so no more: what is not known,
 /// after a restart, takes nothing back.
-fn may_be_empty(seen: &Observed) -> bool {
+fn may_be_empty(seen: &Observed, compute: &ExternalCompute) -> bool {
     let is_unknown = match &seen.order {
         Some((_, progress)) => {
             matches!(progress, HostProgress::Pending | HostProgress::Unread { .. })
         }
         None => true,
     };
-    let is_other =
-        looked_after(seen).is_some_and(|it| find(it.conditions(), NOVA_MATCHES).is_some());
-    is_unknown && !is_other
+    is_unknown && find(compute.conditions(), NOVA_MATCHES).is_none()
 }
 
 /// Whether nothing has to be enabled any more after a deployment: the service is enabled or gone, or the

@@ -16,25 +16,20 @@ use crate::compute_status::host_cleaned::{concluded, goes_by_api};
 use crate::finalizers;
 use crate::reasons;
 
-/// The writes to the compute and the node's condition; `None` removes the condition.
-pub type Outcome = (Vec<Step>, Option<ConditionDraft>);
-
-/// Returns the writes for a terminating node: its compute is deleted first, then the finalizer is
-/// removed. Returns `None` when the finalizer is already gone and there is nothing to do.
-pub fn of_node(seen: &Observed) -> Option<Outcome> {
+/// Returns the steps for a terminating node: its compute is deleted first, then the finalizer is removed.
+pub fn of_node(seen: &Observed, now: Timestamp) -> Vec<Step> {
     let node = &*seen.node;
-    let released = |because| Some((vec![remove_finalizer(node, finalizers::NODE, because)?], None));
+    let released = |because| Vec::from_iter(remove_finalizer(node, finalizers::NODE, because));
     if seen.namespace_goes {
         return released("its namespace is being deleted");
     }
     let Some(compute) = seen.own_compute() else {
         return released("it has no compute any more");
     };
-    let mut steps = Vec::new();
-    if !is_terminating(compute) {
-        steps.push(Step::delete(Target::of(compute), "its node is being deleted"));
-    }
-    Some((steps, Some(leaving(compute, None, "its node is being deleted"))))
+    let because = "its node is being deleted";
+    let deletion = (!is_terminating(compute)).then(|| Step::delete(Target::of(compute), because));
+    let condition = leaving(compute, None, because);
+    deletion.into_iter().chain(node_status::step(seen, Some(condition), now)).collect()
 }
 
 /// Returns the plan for a node with a compute that a service deploys, where nova's API is not read: there
