@@ -6,7 +6,7 @@ use api::problem::Problem;
 use kube::ResourceExt;
 use nova_config::annotations::CELL;
 
-use crate::group::inherited_annotation;
+use crate::group::inherited_annotation::annotation;
 use crate::group::{Group, group_key};
 use crate::reasons;
 use crate::requested::mounted_cell::{NovaServices, ObservedCell};
@@ -54,7 +54,7 @@ pub fn desired(group: Option<&Group>, node: &Node, nova: &NovaServices) -> Desir
         return observed();
     }
     let asked = annotated(group, node);
-    let is_free = asked == DesiredCompute::Nothing && !has_annotation(group, node);
+    let is_free = asked == DesiredCompute::Nothing && annotation(group, node, CELL).is_none();
     if is_free && nova.deployed.is_some() { observed() } else { asked }
 }
 
@@ -69,10 +69,6 @@ pub fn annotated(group: Option<&Group>, node: &Node) -> DesiredCompute {
         (None, Some(key)) => DesiredCompute::Unknown { group: key.title() },
         (None, None) => DesiredCompute::Nothing,
     }
-}
-
-fn has_annotation(group: Option<&Group>, node: &Node) -> bool {
-    inherited_annotation::annotation(group, node, CELL).is_some()
 }
 
 /// Returns what a group requests for nodes without an annotation of their own.

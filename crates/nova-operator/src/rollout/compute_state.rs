@@ -7,13 +7,12 @@ use kube::ResourceExt;
 use nova_config::annotations::DRAIN;
 use nova_config::conditions::{
     DEPLOYMENT_READY, DRAINED, INPUT_READY, NODE_READY, NOVA_CELL_READY, SERVICE_CONFIG_READY,
-    SERVICE_UP,
 };
 use operator_core::finalizers::is_terminating;
 use operator_core::run_engine::rollout::{BlockReason, RolloutState};
 use operator_core::run_engine::service_sequence::has_begun;
 
-use crate::compute_status::computes_up::is_not_up;
+use crate::compute_status::computes_up::{is_not_up, service_up};
 use crate::compute_status::deployed_files::has_present_inputs;
 use crate::compute_status::registration::was_deployed;
 use crate::rollout::deploy_strategy::deploys;
@@ -30,19 +29,10 @@ pub(super) fn state(compute: &ExternalCompute, node: Option<&Node>) -> RolloutSt
     if is_given_back(compute, node) {
         // With a further change it needs a slot, as a compute that is down does: its drain may have
         // been its user's.
-        let is_done = is_up_to_date(compute);
+        let is_done = has_present_inputs(compute.conditions());
         return if is_done { RolloutState::Disturbed } else { RolloutState::Down };
     }
     if is_down(compute) { RolloutState::Down } else { RolloutState::Ready }
-}
-
-fn condition_status(compute: &ExternalCompute, type_: &str) -> Option<ConditionStatus> {
-    Some(find(&compute.status.as_ref()?.conditions, type_)?.status)
-}
-
-/// Whether it has no change to deploy.
-fn is_up_to_date(compute: &ExternalCompute) -> bool {
-    has_present_inputs(compute.conditions())
 }
 
 /// Whether its service is down, or gone, or was so when nova last answered; not so where that was
@@ -50,15 +40,15 @@ fn is_up_to_date(compute: &ExternalCompute) -> bool {
 fn is_down(compute: &ExternalCompute) -> bool {
     let ready = find(compute.conditions(), READY);
     let was_down = ready.is_some_and(|it| is_not_up(&it.reason));
-    was_down || condition_status(compute, SERVICE_UP) == Some(ConditionStatus::False)
+    was_down || service_up(compute) == Some(ConditionStatus::False)
 }
 
 /// Whether its host is drained although its user does not request that, so that its service is yet
 /// to be enabled; not so while that is unknown, because nova's API holds no deployment.
 fn is_given_back(compute: &ExternalCompute, node: Option<&Node>) -> bool {
     let is_requested = node.is_some_and(|it| it.annotations().contains_key(DRAIN));
-    let drained = condition_status(compute, DRAINED);
-    drained.is_some_and(|it| it != ConditionStatus::Unknown) && !is_requested
+    let drained = find(compute.conditions(), DRAINED);
+    drained.is_some_and(|it| it.status != ConditionStatus::Unknown) && !is_requested
 }
 
 /// Returns the rollout state of a compute as far as its runs decide it.
@@ -91,7 +81,7 @@ pub(super) fn waits(compute: &ExternalCompute, node: Option<&Node>, state: Rollo
     let is_due = if state.is_retry() {
         reports_waiting(compute)
     } else {
-        state.starts_now() && !is_up_to_date(compute)
+        state.starts_now() && !has_present_inputs(compute.conditions())
     };
     is_due && may_run(compute, node)
 }

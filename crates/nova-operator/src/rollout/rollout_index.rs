@@ -53,9 +53,7 @@ impl Member {
             credentials: hash::short(&deployed),
         }
     }
-}
 
-impl Member {
     /// Whether the change from `self` to `next` frees a slot for another compute of the role: its
     /// own, or the one that it was enqueued for and does not take.
     fn gives_up(&self, next: Option<&Self>) -> bool {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt;
-use operator_core::finalizers;
+use operator_core::finalizers::is_terminating;
 use operator_core::plan::{Plan, Step, Target};
 use operator_core::rejected_write::RejectedWrite;
 use operator_core::shares::is_full_for;
@@ -123,14 +123,15 @@ fn is_settled(host: &AuditedHost) -> bool {
 /// Deletes audits that a deployment waits for, those with a host whose inputs have changed, and those
 /// that are no longer requested.
 fn ended(seen: &Observed) -> Vec<Step> {
-    let requested: BTreeSet<String> = names(seen).collect();
+    let requested = seen.hosts.iter().filter(|it| it.audited.request.policy().is_some());
+    let requested: BTreeSet<String> = requested.map(|it| it.node.name_any()).collect();
     let has = |run: &Audit, hosts: &BTreeSet<String>| {
         run.run.spec.hosts.iter().any(|it| hosts.contains(&it.name))
     };
     // What is expected of a host comes from its inputs, deployed or not.
     let changed = seen.hosts.iter().filter(|it| !is_leaving(it) && !is_settled(it));
     let changed: BTreeSet<String> = changed.map(|it| it.node.name_any()).collect();
-    let open = seen.audits.iter().filter(|it| is_open(&it.run) && !is_terminating(it));
+    let open = seen.audits.iter().filter(|it| is_open(&it.run) && !is_terminating(&*it.run));
     open.filter_map(|it| {
         let because = if it.is_in_the_way {
             "another run needs a host of this audit"
@@ -148,7 +149,7 @@ fn ended(seen: &Observed) -> Vec<Step> {
 
 /// A host that is being removed does not keep the others from their audit.
 fn is_leaving(host: &AuditedHost) -> bool {
-    finalizers::is_terminating(&*host.node) || finalizers::is_terminating(&*host.compute)
+    is_terminating(&*host.node) || is_terminating(&*host.compute)
 }
 
 /// Deletes audits that have ended and are the newest of no host.
@@ -156,21 +157,12 @@ fn superseded(seen: &Observed) -> Vec<Step> {
     let uid_of = |it: &AuditedHost| it.audited.last.as_ref().map(|it| it.uid.clone());
     let newest: BTreeSet<String> = seen.hosts.iter().filter_map(uid_of).collect();
     let is_newest = |it: &Audit| it.run.uid().is_some_and(|it| newest.contains(&it));
-    let over = seen.audits.iter().filter(|it| !is_open(&it.run) && !is_terminating(it));
+    let over = seen.audits.iter().filter(|it| !is_open(&it.run) && !is_terminating(&*it.run));
     over.filter(|it| !is_newest(it))
         .map(|it| {
             Step::delete(Target::of(&*it.run), "each of its hosts has a newer audit, or none")
         })
         .collect()
-}
-
-fn is_terminating(audit: &Audit) -> bool {
-    audit.run.metadata.deletion_timestamp.is_some()
-}
-
-fn names(seen: &Observed) -> impl Iterator<Item = String> {
-    let requested = seen.hosts.iter().filter(|it| it.audited.request.policy().is_some());
-    requested.map(|it| it.node.name_any())
 }
 
 /// Returns the step that creates the next run: over the first hosts whose runs are equal but for the
