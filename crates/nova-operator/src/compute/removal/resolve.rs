@@ -100,6 +100,7 @@ impl<'a> Resolved<'a> {
         let (cleanups, others): (Vec<_>, Vec<_>) =
             runs.partition(|it| cleans_up_after(it.object).is_some());
         let is_by_api = way == Way::ByApi;
+        let has_run = has_run(compute, !seen.runs.is_empty());
         Self {
             seen,
             compute,
@@ -109,11 +110,11 @@ impl<'a> Resolved<'a> {
             address: address(seen),
             is_skipped,
             way,
-            needs_nothing: needs_nothing(seen, way),
+            needs_nothing: needs_nothing(seen, way, has_run),
             other_identity: nova_matches::held(seen.identity_sources()),
             drain: drain(seen),
             progress: seen.drain.as_ref(),
-            may_stop: may_stop(seen, way),
+            may_stop: may_stop(seen, way, has_run),
             extent: if is_by_api { extent(seen, &cleanups) } else { Extent::Units },
             cleanups,
             others,
@@ -158,14 +159,14 @@ fn way(seen: &Observed) -> Way {
     }
 }
 
-fn needs_nothing(seen: &Observed, way: Way) -> Option<&'static str> {
+fn needs_nothing(seen: &Observed, way: Way, has_run: bool) -> Option<&'static str> {
     if seen.namespace_goes {
         return Some("its namespace is being deleted");
     }
     if seen.compute.is_observed() && seen.drain.is_none() {
         return Some("nova's API is not read, so the compute is not looked after");
     }
-    if !has_run(&seen.compute, !seen.runs.is_empty()) {
+    if !has_run {
         return (!may_have_registered(seen, way)).then_some("it has never touched its host");
     }
     (!may_have_started(seen)).then_some("nova-compute was never started on its host")
@@ -201,22 +202,17 @@ fn may_have_started(seen: &Observed) -> bool {
 
 /// A host that nova does not list is empty only if it was listed before: else it may have another name
 /// there.
-fn may_stop(seen: &Observed, way: Way) -> bool {
+fn may_stop(seen: &Observed, way: Way, has_run: bool) -> bool {
+    let is_pending = seen.health.as_ref().is_some_and(|it| it.service == ServiceHealth::Pending);
     match (way, &seen.drain) {
         (Way::ByHand, _) | (Way::ByApi, Some(HostProgress::Drained)) => true,
-        (Way::Inspected, progress) => {
-            progress.as_ref().is_some_and(HostProgress::is_empty) && !is_unread(seen)
-        }
+        // Without any record of a run, the compute goes without a cleanup where nova has no service of its
+        // host's name, which is still to be read.
+        (Way::Inspected, _) if is_pending && !has_run => false,
+        (Way::Inspected, progress) => progress.as_ref().is_some_and(HostProgress::is_empty),
         (Way::ByApi, Some(HostProgress::NotFound)) => was_listed(&seen.compute),
         (Way::ByApi, _) => false,
     }
-}
-
-/// Whether nova is still to be read of a compute without any record of a run, which goes without a
-/// cleanup where nova has no service of its host's name.
-fn is_unread(seen: &Observed) -> bool {
-    let is_pending = seen.health.as_ref().is_some_and(|it| it.service == ServiceHealth::Pending);
-    is_pending && !has_run(&seen.compute, !seen.runs.is_empty())
 }
 
 /// Whether nova has ever listed the host of a compute, as far as its status says: a compute node without
