@@ -81,8 +81,9 @@ impl Player {
         self.shared.answer_everywhere();
     }
 
-    /// From now on each run ends as soon as its pod is bound, well at all of its hosts. Nothing that
-    /// it mounts is read and no visit is recorded, so that thousands of hosts cost little.
+    /// From now on each run ends as soon as its pod is bound, well at all of its hosts. No visit is
+    /// recorded, and what it mounts is read only where nova-compute starts and registers, so that
+    /// thousands of hosts cost little.
     pub fn end_at_once(&self) {
         self.shared.end_at_once();
     }

@@ -20,7 +20,7 @@ use super::ledger::{RunPod, Visit};
 use super::message::{self, Told};
 use super::shared::{Shared, WORKER};
 use super::state::{Ended, is_running, never_ran, running, status, terminated, waiting};
-use super::{files, inventory, state};
+use super::{files, inventory, registration, state};
 
 /// Interval at which the kubelet retries what a pod is missing.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
@@ -134,13 +134,26 @@ impl Life {
         self.write(phase, &terminated(&ended), first.as_ref()).await
     }
 
-    /// Ends the pod well at all of its hosts, whatever it mounts.
+    /// Ends the pod well at all of its hosts.
     async fn at_once(&self) -> Result<()> {
         let targets = self.targets();
         let first = self.learned(&targets).map(|it| terminated(&it));
         self.write("Running", &running(), first.as_ref()).await?;
+        self.register(&targets).await?;
         let ended = Ended::new(0, told_alike(&targets, &Behaviour::Done));
         self.write("Succeeded", &terminated(&ended), first.as_ref()).await
+    }
+
+    /// Notes in nova what the run has done to nova-compute, if that is its service.
+    async fn register(&self, targets: &[Target]) -> Result<()> {
+        if !registration::is_of(&self.service) {
+            return Ok(());
+        }
+        let files = self.files().await?;
+        for (_, address) in targets {
+            self.shared.registrations().deployed(&self.service, address, &files);
+        }
+        Ok(())
     }
 
     /// Ends the pod as its kubelet, then deletes it.

@@ -11,6 +11,11 @@ const STOPS: &str = "nova-cleanup";
 /// The end of the path of the generated configuration.
 const CONFIGURATION: &str = "01-nova.conf";
 
+/// Whether plays of a service start nova-compute or stop it.
+pub(super) fn is_of(service: &str) -> bool {
+    [STARTS, STOPS].contains(&service)
+}
+
 /// The novas by region, and the computes that have registered there.
 #[derive(Default)]
 pub(crate) struct Registrations {
