@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use audit::{Audit, Requests};
-use fleet::{Fleet, Road};
+pub(crate) use fleet::check;
 use process::Among;
 use serde_json::{Value, json};
 
@@ -31,6 +31,7 @@ const MEMORY_MIB: f64 = 20.0;
 
 /// Measure what the operators cost: on the lab after a demo, or with `--nodes` on a simulated cluster.
 #[derive(clap::Args)]
+#[command(group = clap::ArgGroup::new("simulated").args(["nodes", "check"]))]
 pub(crate) struct Args {
     /// Write the counts of this run as the baseline that later runs are compared with.
     #[arg(long)]
@@ -38,19 +39,19 @@ pub(crate) struct Args {
     /// The audit log of an existing cluster's API server on this machine.
     #[arg(long, value_name = "FILE")]
     audit_log: Option<PathBuf>,
-    /// Measure the first deployment of that many hosts on a simulated cluster instead.
-    #[arg(long, value_name = "N", requires = "road")]
+    #[command(flatten)]
+    fleet: fleet::Options,
+    /// Compare a hundred and three hundred hosts on simulated clusters with the baseline instead, as
+    /// the tests do.
+    #[arg(long)]
     #[arg(conflicts_with_all = ["write_baseline", "audit_log", "kubeconfig", "registry"])]
-    nodes: Option<usize>,
-    /// How these hosts are described.
-    #[arg(long, requires = "nodes")]
-    road: Option<Road>,
-    /// Write the figures of these hosts into a file as well.
-    #[arg(long, value_name = "FILE", requires = "nodes")]
-    json: Option<PathBuf>,
+    check: bool,
+    /// Write that baseline.
+    #[arg(long, requires = "check")]
+    write: bool,
     /// A directory with compiled programs, the operators and `simulated-cluster`; without it the
-    /// operators are compiled as users get them.
-    #[arg(long, value_name = "DIR", requires = "nodes")]
+    /// operators are compiled as users get them, or for `--check` as the tests get them.
+    #[arg(long, value_name = "DIR", requires = "simulated")]
     programs: Option<PathBuf>,
     #[command(flatten)]
     cluster: Choice,
@@ -58,10 +59,19 @@ pub(crate) struct Args {
 
 /// Measures what is asked for, and asserts the limits.
 pub(crate) fn main(args: &Args) -> Result<()> {
-    match args.nodes.zip(args.road) {
-        Some((nodes, road)) => {
-            fleet::measure(Fleet { road, nodes }, args.programs.as_deref(), args.json.as_deref())
-        }
+    let programs = args.programs.as_deref();
+    if args.write {
+        return check::write(programs);
+    }
+    if args.check {
+        let checked = check::run(programs)?;
+        let wrong: Vec<String> = checked.into_iter().flat_map(|it| it.1).collect();
+        ensure!(wrong.is_empty(), "limits are exceeded:\n  {}", wrong.join("\n  "));
+        println!("All limits hold.");
+        return Ok(());
+    }
+    match args.fleet.fleet() {
+        Some(fleet) => fleet::main(fleet, &args.fleet, programs),
         None => measure_main_job(args),
     }
 }
@@ -192,13 +202,8 @@ fn beyond_baseline(work: &Requests) -> Result<Vec<String>> {
     let mut wrong = Vec::new();
     for (operator, requests) in found.as_object().into_iter().flatten() {
         for (request, n) in requests.as_object().into_iter().flatten() {
-            // Events may be lost or merged; watches and Leases depend on time, not on work; reads
-            // are checked individually.
-            if request.contains("events")
-                || request.starts_with("get ")
-                || request.starts_with("watch")
-                || request.contains("leases")
-            {
+            // Reads are checked individually.
+            if depends_on_time(request) || request.starts_with("get ") {
                 continue;
             }
             let allowed = baseline["work"][operator][request].as_u64().unwrap_or(0);
@@ -209,6 +214,15 @@ fn beyond_baseline(work: &Requests) -> Result<Vec<String>> {
         }
     }
     Ok(wrong)
+}
+
+/// Whether the number of requests of a kind depends on time, not on work: Events may be lost or merged,
+/// and kinds of others that are not there are looked for each minute.
+fn depends_on_time(request: &str) -> bool {
+    request.contains("events")
+        || request.starts_with("watch")
+        || request.contains("leases")
+        || request == "get "
 }
 
 fn baseline_path() -> std::path::PathBuf {

@@ -1,80 +1,144 @@
 //! The cost of many hosts, on a simulated cluster whose runs take no time: requests, processor time,
-//! memory, and how old the status of the role or node set becomes.
+//! memory, and how old the statuses become that sum up the hosts.
 
+pub(crate) mod check;
+mod control;
+mod least;
 mod manifests;
 mod meter;
+mod operation;
 mod report;
+mod step;
+mod wait;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use meter::{Meter, Phase};
+use clap::ValueEnum as _;
+use manifests::NODES;
+use meter::{Meter, Phase, work_at_rest};
+use operation::Operation;
+use step::Step;
 
 use super::audit::n_writes;
-use super::process::OPERATORS;
 use crate::images::sources::{self, Profile};
-use crate::{controlplane, lab, paths, sh, sim, sources as source_files};
+use crate::{lab, paths, sh, sim, sources as source_files};
 
-/// The hosts of one batch, which share the runs.
-const BATCH: usize = 50;
-/// The most hosts of a node set.
-const NODE_SET: usize = 500;
-/// The resource of nodes.
-const NODES: &str = "openstackdataplanenodes";
 /// The writes to the node of a node set's host in its first deployment: it is created, described, begun
 /// and ended, and its host has shown its key.
 const NODE_WRITES: u64 = 5;
 /// One of so many hosts may need a further one: where both controllers write its node, one is refused.
 const CONFLICT_EVERY: u64 = 10;
-/// How long a deployment that is over may still be held.
-const RELEASE: Duration = Duration::from_secs(30);
-/// The period after everything is ready in which nothing may be written.
-const REST: Duration = Duration::from_secs(30);
+/// The seconds between two readings of nova's API.
+const NOVA_INTERVAL: u8 = 5;
+
+/// What is measured of how many hosts.
+#[derive(clap::Args)]
+pub(super) struct Options {
+    /// Measure that many hosts on a simulated cluster instead.
+    #[arg(long, value_name = "N", requires = "road")]
+    #[arg(conflicts_with_all = ["write_baseline", "audit_log", "kubeconfig", "registry"])]
+    nodes: Option<usize>,
+    /// How these hosts are described.
+    #[arg(long, requires = "nodes")]
+    road: Option<Road>,
+    /// Create the nodes before their role.
+    #[arg(long, requires = "nodes")]
+    nodes_first: bool,
+    /// The steps that are measured after the first deployment; all of them when none is named.
+    #[arg(long, value_delimiter = ',', requires = "nodes")]
+    phases: Vec<Step>,
+    /// The seconds of the step `idle`.
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, requires = "nodes")]
+    idle: u64,
+    /// Write the figures of these hosts into a file as well.
+    #[arg(long, value_name = "FILE", requires = "nodes")]
+    json: Option<PathBuf>,
+    /// Write the tables into a file as well.
+    #[arg(long, value_name = "FILE", requires = "nodes")]
+    markdown: Option<PathBuf>,
+}
 
 /// How hosts are described.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, clap::ValueEnum)]
 pub(super) enum Road {
-    /// A role, and then a node for each host.
+    /// A role, and a node for each host.
     Role,
-    /// A node set and its deployment.
+    /// Node sets of at most 500 hosts, and a deployment for every five of them.
     NodeSet,
+    /// A role whose nodes have computes, with a nova that answers.
+    Compute,
 }
 
 /// The hosts of a measurement.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fleet {
-    pub(super) road: Road,
-    pub(super) nodes: usize,
+    road: Road,
+    nodes: usize,
+    /// Whether nodes are created before their role.
+    nodes_first: bool,
 }
 
-/// Measures the first deployment of the hosts, and the rest after it.
+impl Options {
+    /// Returns the hosts that are asked for.
+    pub(super) fn fleet(&self) -> Option<Fleet> {
+        let (nodes, road) = self.nodes.zip(self.road)?;
+        Some(Fleet { road, nodes, nodes_first: self.nodes_first })
+    }
+}
+
+/// Measures the steps that are asked for, and prints and writes the figures.
 ///
 /// The programs are the simulated cluster's and the operators' in this directory; without it the
 /// operators are compiled as users get them.
-pub(super) fn measure(fleet: Fleet, programs: Option<&Path>, json: Option<&Path>) -> Result<()> {
-    let most = fleet.road.most();
-    ensure!(fleet.nodes <= most, "{} hosts: there are {most} at most", fleet.nodes);
-    let _lock = sh::lock("bench")?;
+pub(super) fn main(fleet: Fleet, options: &Options, programs: Option<&Path>) -> Result<()> {
+    let steps = Step::chosen(&options.phases, fleet.road);
+    fleet.check(&steps)?;
     let programs = match programs {
         Some(folder) => std::path::absolute(folder)?,
         None => compile()?,
     };
-    let folder = std::path::absolute(paths::target().join("bench/cluster"))?;
-    let measured = start(&programs, &folder).and_then(|(env, cluster)| {
-        let mut meter = Meter::new(&env.audit_log, cluster.process.pid, fleet.road.objects())?;
-        deploy(fleet, &env, &mut meter)?;
-        Ok(meter.phases)
-    });
-    sim::stop(&folder)?;
-    let phases = measured?;
-    println!("\n{}", report::table(&phases));
-    if let Some(path) = json {
+    let (phases, ended) = measure(fleet, &steps, Duration::from_secs(options.idle), &programs)?;
+    let tables = report::markdown(fleet, &phases);
+    println!("\n{tables}");
+    if let Some(path) = &options.markdown {
+        sh::write_if_changed(path, &tables)?;
+    }
+    if let Some(path) = &options.json {
         super::write(path, &report::as_json(fleet, &phases))?;
     }
-    judge(fleet, &phases)
+    ended?;
+    judge(fleet, &phases)?;
+    println!("All limits hold.");
+    Ok(())
+}
+
+/// Measures each step alone, on a cluster of its own. Returns what was measured, and whether all steps
+/// were: those before a failure have taken long.
+fn measure(
+    fleet: Fleet,
+    steps: &[Step],
+    idle: Duration,
+    programs: &Path,
+) -> Result<(Vec<Phase>, Result<()>)> {
+    let _lock = sh::lock("bench")?;
+    let folder = std::path::absolute(paths::target().join("bench/cluster"))?;
+    let measured = start(fleet.road, programs, &folder).and_then(|(env, cluster)| {
+        let mut meter = Meter::new(&env.audit_log, cluster.process.pid, fleet.road.sums())?;
+        let services = source_files::files("crates/dataplane-operator/services", ".yaml")?;
+        let mut operation = Operation::new(fleet, &env, socket(&folder))?;
+        let ended = steps.iter().copied().try_for_each(|step| {
+            operation.prepare(step)?;
+            let least = least::of(fleet, step, services.len());
+            let work = || operation.carry_out(step, idle);
+            meter.measure(step.name(), least, step.quiet(), work)
+        });
+        Ok((meter.phases, ended))
+    });
+    sim::stop(&folder)?;
+    measured
 }
 
 /// Compiles the simulated cluster, and the operators as released, into one directory.
@@ -90,8 +154,13 @@ fn compile() -> Result<PathBuf> {
     Ok(folder)
 }
 
+/// Returns where the cluster of that directory takes orders.
+fn socket(folder: &Path) -> PathBuf {
+    folder.join("control")
+}
+
 /// Starts a simulated cluster with an audit log.
-fn start(programs: &Path, folder: &Path) -> Result<(lab::Env, sim::Cluster)> {
+fn start(road: Road, programs: &Path, folder: &Path) -> Result<(lab::Env, sim::Cluster)> {
     let program = programs.join(sim::PROGRAM);
     ensure!(program.is_file(), "there is no {}", program.display());
     let (policy, audit_log) =
@@ -100,7 +169,11 @@ fn start(programs: &Path, folder: &Path) -> Result<(lab::Env, sim::Cluster)> {
     fs::write(&audit_log, "")?;
     let cluster = sim::start(&program, folder, |command| {
         command.arg("--at-once").arg("--audit-policy").arg(&policy);
-        command.arg("--audit-log").arg(&audit_log);
+        command.arg("--audit-log").arg(&audit_log).arg("--control").arg(socket(folder));
+        if road == Road::Compute {
+            command.args(["--set", "nova.api.enabled=true", "--set"]);
+            command.arg(format!("nova.api.interval={NOVA_INTERVAL}"));
+        }
     })?;
     let env = lab::Env {
         kubeconfig: cluster.kubeconfig.clone(),
@@ -112,86 +185,30 @@ fn start(programs: &Path, folder: &Path) -> Result<(lab::Env, sim::Cluster)> {
     Ok((env, cluster))
 }
 
-/// Deploys the hosts, and rests.
-fn deploy(fleet: Fleet, env: &lab::Env, meter: &mut Meter) -> Result<()> {
-    controlplane::apply(env, &manifests::prerequisites())?;
-    let default_services = source_files::files("crates/dataplane-operator/services", ".yaml")?;
-    let least = fleet.least_writes(default_services.len());
-    meter.measure("first deployment", Some(least), || {
-        let mut create = env.kubectl();
-        create.args(["create", "--filename=-"]);
-        sh::run_with_input(&mut create, manifests::of(fleet).as_bytes())?;
-        wait_until_ready(fleet, env)
-    })?;
-    meter.measure("rest", Some(0), || {
-        // A fixed period is measured, so this sleeps instead of waiting for a condition.
-        std::thread::sleep(REST);
-        Ok(())
-    })
-}
-
-/// Waits until every host is ready, and what sums them up, and until nothing holds the deployment.
-fn wait_until_ready(fleet: Fleet, env: &lab::Env) -> Result<()> {
-    // Several times of what hosts of a role need on two busy cores.
-    let within = 300 + fleet.nodes;
-    let (all, ready) =
-        (format!("jsonpath={{.status.readyNodes}}={}", fleet.nodes), "condition=Ready".to_owned());
-    for resource in fleet.road.objects() {
-        let object = format!("{resource}/{}", manifests::NAME);
-        // A deployment counts no hosts; the others are ready before they have any.
-        let counts = (*resource != manifests::DEPLOYMENTS).then_some(&all);
-        for condition in counts.into_iter().chain([&ready]) {
-            let mut wait = kubectl(env);
-            wait.arg("wait").arg(&object).arg(format!("--for={condition}"));
-            sh::run(wait.arg(format!("--timeout={within}s"))).map_err(|error| {
-                let mut get = kubectl(env);
-                get.args(["get", &object, "-o", "jsonpath={.status.conditions}"]);
-                error.context(sh::run(&mut get).unwrap_or_default())
-            })?;
-        }
-    }
-    if fleet.road == Road::NodeSet { wait_until_released(env) } else { Ok(()) }
-}
-
-/// Waits until the deployment has lost its finalizer, once the node set has recorded its end.
-fn wait_until_released(env: &lab::Env) -> Result<()> {
-    sh::wait_for("the deployment is held", RELEASE, || {
-        let object = format!("{}/{}", manifests::DEPLOYMENTS, manifests::NAME);
-        let mut get = kubectl(env);
-        get.args(["get", &object, "-o", "jsonpath={.metadata.finalizers}"]);
-        let finalizers = sh::run(&mut get)?;
-        ensure!(finalizers.trim().is_empty(), "finalizers {finalizers}");
-        Ok(())
-    })
-}
-
-fn kubectl(env: &lab::Env) -> Command {
-    let mut kubectl = env.kubectl();
-    kubectl.args(["--namespace", manifests::NAMESPACE]);
-    kubectl
-}
-
 /// Checks that something was measured, that nodes of a node set are not written too often, and that
-/// nothing was written or read at rest. Events count several runs, and may be written later; kinds of
-/// others that are not there are looked for each minute.
+/// nothing is written or read at rest, nor written after a restart.
 fn judge(fleet: Fleet, phases: &[Phase]) -> Result<()> {
-    let Some((rest, before)) = phases.split_last() else { bail!("nothing was measured") };
-    let writes = |it: &Phase| OPERATORS.iter().map(|of| n_writes(&it.requests.of(of))).sum::<u64>();
-    ensure!(
-        before.iter().map(writes).sum::<u64>() > 0,
-        "the audit log has no write of an operator"
-    );
-    let mut wrong = rest.requests.unexpected_at_rest();
-    wrong.retain(|it| !it.ends_with(" events") && !it.ends_with(" get "));
-    let n_written: u64 = before.iter().map(writes_to_nodes).sum();
-    let n_hosts = fleet.nodes as u64;
+    let Some(first) = phase_of(phases, Step::First) else { bail!("nothing was measured") };
+    ensure!(first.n_writes() > 0, "the audit log has no write of an operator");
+    let mut wrong: Vec<String> =
+        phase_of(phases, Step::Idle).map(|it| work_at_rest(&it.requests)).unwrap_or_default();
+    let n_restarted = phase_of(phases, Step::Restart).map(Phase::n_writes).unwrap_or_default();
+    if n_restarted > 0 {
+        wrong.push(format!("{n_restarted} writes after a restart"));
+    }
+    let (n_written, n_hosts) = (writes_to_nodes(first), fleet.nodes as u64);
     let most = NODE_WRITES * n_hosts + n_hosts / CONFLICT_EVERY;
     if fleet.road == Road::NodeSet && n_written > most {
         wrong.push(format!("{n_written} writes to nodes, where {most} are due at most"));
     }
     ensure!(wrong.is_empty(), "limits are exceeded:\n  {}", wrong.join("\n  "));
-    println!("All limits hold.");
     Ok(())
+}
+
+/// Returns what a step has cost; `None` when it was not measured.
+fn phase_of(phases: &[Phase], step: Step) -> Option<&Phase> {
+    let name = step.name();
+    phases.iter().find(|it| it.name == name)
 }
 
 /// Returns how often dataplane-operator wrote nodes and their statuses.
@@ -203,69 +220,71 @@ fn writes_to_nodes(phase: &Phase) -> u64 {
 }
 
 impl Road {
-    /// Returns the most hosts that a measurement may have.
-    fn most(self) -> usize {
-        match self {
-            Self::Role => manifests::ADDRESSES,
-            Self::NodeSet => NODE_SET,
-        }
+    /// Returns its name as on the command line.
+    fn name(self) -> String {
+        self.to_possible_value().map(|it| it.get_name().to_owned()).unwrap_or_default()
     }
 
     /// Returns the resources of the objects whose status sums up the hosts.
-    fn objects(self) -> &'static [&'static str] {
+    fn sums(self) -> &'static [&'static str] {
         match self {
             Self::Role => &[manifests::ROLES],
             Self::NodeSet => &[manifests::DEPLOYMENTS, manifests::NODE_SETS],
+            Self::Compute => &[manifests::CELLS, manifests::ROLES],
+        }
+    }
+
+    /// Returns the resources of the objects that are there once for each host.
+    fn hosts(self) -> &'static [&'static str] {
+        match self {
+            Self::Role | Self::NodeSet => &[NODES],
+            Self::Compute => &[NODES, manifests::COMPUTES],
         }
     }
 }
 
 impl Fleet {
-    /// Returns the least writes of a first deployment, Events apart: two for each default service;
-    /// for each batch two, and five for each service; four for each node, and for the node set.
-    fn least_writes(self, default_services: usize) -> u64 {
-        let objects = match self.road {
-            Road::Role => self.nodes,
-            Road::NodeSet => self.nodes + 1,
-        };
-        let batches = self.nodes.div_ceil(BATCH);
-        let runs = batches * (5 * manifests::SERVICES.len() + 2);
-        (4 * objects + runs + 2 * default_services) as u64
+    /// Returns an error when it cannot be measured like that.
+    fn check(self, steps: &[Step]) -> Result<()> {
+        let (n, most) = (self.nodes, manifests::MOST);
+        ensure!((1..=most).contains(&n), "{n} hosts: there are one to {most}");
+        let is_set = self.road == Road::NodeSet;
+        ensure!(!(is_set && self.nodes_first), "a node set makes its nodes itself");
+        let road = self.road.name();
+        if let Some(step) = steps.iter().find(|it| !it.is_of(self.road)) {
+            bail!("there is no step {} on the road {road}", step.name());
+        }
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
-    #[test]
-    fn the_least_writes_are_those_of_objects_batches_and_services() {
-        let of = |road, nodes| Fleet { road, nodes }.least_writes(36);
-        assert_eq!([of(Road::Role, 200), of(Road::Role, 5000)], [980, 22_772]);
-        assert_eq!([of(Road::NodeSet, 200), of(Road::NodeSet, 201)], [984, 1015]);
-    }
+    const ONE: Fleet = Fleet { road: Road::NodeSet, nodes: 1, nodes_first: false };
 
     #[test]
     fn nothing_but_leases_watches_and_events_may_follow_the_deployment() {
-        let phase = |requests: &[(&str, &str)]| Phase::of("x", requests);
-        let work = phase(&[("patch", "secrets"), ("list", "secrets")]);
+        let phase = |step: Step, requests: &[(&str, &str)]| Phase::of(&step.name(), requests);
+        let work = phase(Step::First, &[("patch", "secrets"), ("list", "secrets")]);
         let rest = [("update", "leases"), ("watch", "jobs"), ("patch", "events"), ("get", "")];
-        let judge = |it: &[Phase]| judge(Fleet { road: Road::Role, nodes: 1 }, it);
-        judge(&[work.clone(), phase(&rest)]).unwrap();
-        let error = judge(&[work.clone(), phase(&[("get", "secrets")])]).unwrap_err().to_string();
+        let judge = |it: &[Phase]| judge(Fleet { road: Road::Role, ..ONE }, it);
+        judge(&[work.clone(), phase(Step::Idle, &rest)]).unwrap();
+        let read = phase(Step::Idle, &[("get", "secrets")]);
+        let error = judge(&[work.clone(), read]).unwrap_err().to_string();
         assert!(error.ends_with("at rest: dataplane-operator: 1 × get secrets"), "{error}");
-        assert!(judge(&[phase(&rest), phase(&rest)]).is_err(), "nothing was measured");
+        judge(&[work.clone(), phase(Step::Restart, &[("list", "secrets")])]).unwrap();
+        let written = phase(Step::Restart, &[("patch", "secrets")]);
+        let error = judge(&[work, written]).unwrap_err().to_string();
+        assert!(error.ends_with("1 writes after a restart"), "{error}");
+        assert!(judge(&[phase(Step::First, &rest)]).is_err(), "nothing was measured");
         assert!(judge(&[]).is_err());
     }
 
     #[test]
     fn nodes_of_a_node_set_that_are_written_too_often_are_reported() {
-        let judge = |requests: &[(&str, &str)]| {
-            let phases = [Phase::of("work", requests), Phase::of("rest", &[])];
-            judge(Fleet { road: Road::NodeSet, nodes: 1 }, &phases)
-        };
+        let judge = |requests: &[(&str, &str)]| judge(ONE, &[Phase::of("first", requests)]);
         let mut requests = vec![("create", NODES), ("get", NODES), ("patch", manifests::NODE_SETS)];
         requests.extend([("patch", "openstackdataplanenodes/status"); 4]);
         judge(&requests).unwrap();
@@ -275,19 +294,14 @@ mod tests {
     }
 
     #[test]
-    fn every_object_of_a_fleet_is_made_with_the_names_that_are_waited_for() {
-        for (road, n_objects) in [(Road::Role, 4), (Road::NodeSet, 2)] {
-            let text = manifests::of(Fleet { road, nodes: 3 });
-            let objects: Vec<serde_json::Value> =
-                text.split("\n---\n").map(|it| serde_json::from_str(it).unwrap()).collect();
-            assert_eq!(objects.len(), n_objects);
-            for resource in road.objects() {
-                let is_it = |it: &&serde_json::Value| {
-                    format!("{}s", it["kind"].as_str().unwrap()).to_lowercase() == *resource
-                };
-                let found = objects.iter().find(is_it).unwrap();
-                assert_eq!(found["metadata"]["name"], json!(manifests::NAME));
-            }
-        }
+    fn what_a_road_does_not_have_is_refused() {
+        let check = |fleet: Fleet, steps: &[Step]| fleet.check(steps);
+        check(ONE, &[Step::First]).unwrap();
+        assert!(check(Fleet { nodes: 0, ..ONE }, &[]).is_err());
+        assert!(check(Fleet { nodes: manifests::MOST + 1, ..ONE }, &[]).is_err());
+        assert!(check(Fleet { nodes_first: true, ..ONE }, &[]).is_err());
+        let error = check(ONE, &[Step::First, Step::Drain]).unwrap_err().to_string();
+        assert_eq!(error, "there is no step drain on the road node-set");
+        check(Fleet { road: Road::Compute, nodes: 5, nodes_first: true }, &[Step::Drain]).unwrap();
     }
 }

@@ -17,6 +17,8 @@ const TICKS_PER_SECOND: f64 = 100.0;
 pub(crate) struct Usage {
     /// The name of the program.
     pub(crate) name: String,
+    /// The process, which a restart replaces.
+    pub(super) pid: u32,
     /// Its resident memory.
     pub(crate) rss_mib: f64,
     /// Its peak resident memory since its start.
@@ -26,9 +28,9 @@ pub(crate) struct Usage {
 }
 
 impl Usage {
-    /// Returns the same with the processor time since an earlier reading.
+    /// Returns the same with the processor time since an earlier reading of the same process.
     pub(super) fn since(&self, earlier: &[Self]) -> Self {
-        let before = earlier.iter().find(|it| it.name == self.name);
+        let before = earlier.iter().find(|it| (&it.name, it.pid) == (&self.name, self.pid));
         let cpu_seconds = self.cpu_seconds - before.map_or(0.0, |it| it.cpu_seconds);
         Self { cpu_seconds, ..self.clone() }
     }
@@ -94,8 +96,11 @@ fn usage(name: &str, folder: &Path) -> Result<Usage> {
     // User and system time are fields 14 and 15.
     let fields = fields(&stat);
     let ticks = |idx: usize| fields.get(idx).and_then(|it| it.parse::<f64>().ok()).unwrap_or(0.0);
+    let pid =
+        folder.file_name().and_then(|it| it.to_str()).context("a process without a number")?;
     Ok(Usage {
         name: name.to_owned(),
+        pid: pid.parse()?,
         rss_mib: mib("VmRSS:")?,
         peak_mib: mib("VmHWM:")?,
         cpu_seconds: (ticks(11) + ticks(12)) / TICKS_PER_SECOND,
@@ -114,9 +119,10 @@ mod tests {
     }
 
     #[test]
-    fn processor_time_is_that_since_the_earlier_reading_of_the_same_program() {
+    fn processor_time_is_that_since_the_earlier_reading_of_the_same_process() {
         let of = |name: &str, cpu_seconds| Usage {
             name: name.to_owned(),
+            pid: 7,
             rss_mib: 1.0,
             peak_mib: 2.0,
             cpu_seconds,
@@ -124,5 +130,7 @@ mod tests {
         let earlier = [of("a", 1.0), of("b", 2.0)];
         assert_eq!(of("b", 5.0).since(&earlier), of("b", 3.0));
         assert_eq!(of("c", 5.0).since(&earlier), of("c", 5.0));
+        let restarted = Usage { pid: 8, ..of("b", 5.0) };
+        assert_eq!(restarted.since(&earlier), restarted);
     }
 }

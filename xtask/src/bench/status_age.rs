@@ -44,16 +44,21 @@ impl StatusWrites {
         }
     }
 
-    /// Returns the ages of the status of an object in a phase that began at this time of the day;
-    /// `None` when no operator wrote it.
-    pub(super) fn age(&self, resource: &str, name: &str, begun: Duration) -> Option<StatusAge> {
-        let object = (resource.to_owned(), name.to_owned());
-        let written = self.written.get(&object)?;
-        let begun = self.created.get(&object).copied().unwrap_or(begun);
-        let between = written.windows(2).map(|it| from_to(it[0], it[1]));
-        Some(StatusAge {
-            first: from_to(begun, *written.first()?),
-            longest: between.max().unwrap_or_default(),
+    /// Returns the worst ages among the statuses of a resource in a phase that began at this time of
+    /// the day; `None` when no operator wrote one.
+    pub(super) fn age(&self, resource: &str, begun: Duration) -> Option<StatusAge> {
+        let written = self.written.iter().filter(|((it, _), _)| it == resource);
+        let ages = written.filter_map(|(object, times)| {
+            let begun = self.created.get(object).copied().unwrap_or(begun);
+            let between = times.windows(2).map(|it| from_to(it[0], it[1]));
+            Some(StatusAge {
+                first: from_to(begun, *times.first()?),
+                longest: between.max().unwrap_or_default(),
+            })
+        });
+        ages.reduce(|a, b| StatusAge {
+            first: a.first.max(b.first),
+            longest: a.longest.max(b.longest),
         })
     }
 }
@@ -119,7 +124,7 @@ mod tests {
         let mut writes = StatusWrites::default();
         let of = Some("dataplane-operator");
         writes.count(None, &event("create", "", "08:00:00.500000", 201));
-        assert_eq!(writes.age(ROLES, "x", seconds(0)), None);
+        assert_eq!(writes.age(ROLES, seconds(0)), None);
         // Neither a user, nor a failed write, nor one of something else makes a status.
         writes.count(None, &event("patch", "status", "08:00:01.000000", 200));
         writes.count(of, &event("patch", "status", "08:00:01.000000", 409));
@@ -127,16 +132,22 @@ mod tests {
         for time in ["08:00:02.000000", "08:00:03.000000", "08:00:07.250000", "08:00:08.000000"] {
             writes.count(of, &event("patch", "status", time, 200));
         }
-        let age = writes.age(ROLES, "x", seconds(8 * 3600)).unwrap();
+        let age = writes.age(ROLES, seconds(8 * 3600)).unwrap();
         assert_eq!((age.first(), age.longest()), (1.5, 4.25));
-        assert_eq!(writes.age(ROLES, "y", seconds(0)), None);
+        assert_eq!(writes.age("others", seconds(0)), None);
+        // Of several objects the oldest statuses count.
+        let mut other = event("patch", "status", "08:00:10.500000", 200);
+        other["objectRef"]["name"] = json!("y");
+        writes.count(of, &other);
+        let age = writes.age(ROLES, seconds(8 * 3600)).unwrap();
+        assert_eq!((age.first(), age.longest()), (10.5, 4.25));
     }
 
     #[test]
     fn an_object_of_an_earlier_phase_is_as_old_as_the_phase() {
         let mut writes = StatusWrites::default();
         writes.count(Some("nova-operator"), &event("update", "status", "00:00:01.000000", 200));
-        let age = writes.age(ROLES, "x", DAY.saturating_sub(seconds(2))).unwrap();
+        let age = writes.age(ROLES, DAY.saturating_sub(seconds(2))).unwrap();
         assert_eq!((age.first(), age.longest()), (3.0, 0.0));
     }
 
