@@ -29,7 +29,7 @@ use operator_runtime::error::Result;
 
 use crate::caches::Caches;
 use crate::compute::deploy::decide::decide;
-use crate::compute::deploy::host_order::with_progress;
+use crate::compute::deploy::resolve::with_progress;
 use crate::compute::deploy::{observe, observed_host};
 use crate::controller_names::COMPUTE;
 use crate::images::Images;

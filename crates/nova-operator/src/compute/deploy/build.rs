@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use api::dataplane::Node;
-use api::nova::ExternalCompute;
+use api::nova::{ConfigFile, ExternalCompute};
 use api::shared::SourceKind;
 use kube::ResourceExt;
 use nova_config::rendered_secret::compute_secret_name;
@@ -15,10 +15,12 @@ use operator_core::run_engine::run_template::{HostConnection, MountedSource, Pla
 use operator_runtime::source_cache::Digests;
 use serde_json::{Value, json};
 
-use crate::compute::deploy::evaluation::Evaluation;
-use crate::compute::deploy::observed::Observed;
-use crate::compute::deploy::{identity, libvirt_tls, migration_key};
+use crate::compute::deploy::drain::HostDrain;
+use crate::compute::deploy::host_facts::HostFacts;
+use crate::compute::deploy::resolve::Resolved;
+use crate::compute::deploy::{identity, migration_key};
 use crate::compute::host_layout::layout;
+use crate::nova::identity::IdentitySources;
 
 /// The operator's own play that checks the registration, so that it works with any collection.
 const REGISTERED_PLAY: &str = include_str!("../../../plays/nova-registered.yaml");
@@ -26,28 +28,37 @@ const REGISTERED_PLAY: &str = include_str!("../../../plays/nova-registered.yaml"
 /// shows that nova-compute reports after the reboot.
 const REBOOT_PLAY: &str = "- import_playbook: osp.edpm.reboot\n";
 
-/// Returns the run template of a service. With `restarts`, nova-compute is restarted even when none
-/// of its files and images has changed.
-pub fn run_template(
-    seen: &Observed,
-    service: &str,
-    evaluated: &Evaluation,
-    restarts: bool,
-) -> RunTemplate {
+/// An attempt of one service.
+#[derive(Clone, Copy)]
+pub struct Attempt<'a> {
+    /// The service.
+    pub service: &'a str,
+    /// The files of nova's configuration.
+    pub files: &'a [ConfigFile],
+    /// What is requested for the servers of the host.
+    pub drain: &'a HostDrain<'a>,
+    /// Whether nova-compute is restarted even when none of its files and images has changed.
+    pub restarts: bool,
+}
+
+/// Returns the run template of an attempt.
+pub fn run_template(resolved: &Resolved<'_>, attempt: Attempt<'_>) -> RunTemplate {
+    let Attempt { service, drain, .. } = attempt;
     let (play, service_type) = match service {
         LIBVIRT => (Play::Playbook("osp.edpm.libvirt".to_owned()), LIBVIRT),
         NOVA => (Play::Playbook("osp.edpm.nova".to_owned()), NOVA_TYPE),
-        _ if evaluated.drain.drains_before => {
+        _ if drain.drains_before => {
             (Play::Contents(format!("{REBOOT_PLAY}{REGISTERED_PLAY}")), NOVA_TYPE)
         }
         _ => (Play::Contents(REGISTERED_PLAY.to_owned()), NOVA_TYPE),
     };
-    let tls = if service == LIBVIRT { libvirt_tls::mounts(seen) } else { vec![] };
-    let layout = layout(&seen.compute, seen.node.as_deref(), tls);
+    let IdentitySources { compute, node, .. } = resolved.host.of;
+    let mounts = &resolved.certificate.mounts;
+    let tls = if service == LIBVIRT { mounts.clone() } else { vec![] };
     RunTemplate {
-        sources: sources(seen, service, evaluated),
-        extra_vars: extra_vars(seen, service, evaluated, restarts),
-        ..plain_run_template(&seen.compute, layout, play, service_type)
+        sources: sources(resolved, attempt),
+        extra_vars: extra_vars(resolved, attempt),
+        ..plain_run_template(compute, layout(compute, node, tls), play, service_type)
     }
 }
 
@@ -71,27 +82,23 @@ pub fn plain_run_template(
 }
 
 /// Only the play that copies the files to the host gets them mounted.
-fn sources(seen: &Observed, service: &str, evaluated: &Evaluation) -> Vec<MountedSource> {
-    if service != NOVA {
+fn sources(resolved: &Resolved<'_>, attempt: Attempt<'_>) -> Vec<MountedSource> {
+    if attempt.service != NOVA {
         return vec![];
     }
     let rendered = MountedSource {
         kind: SourceKind::Secret,
-        name: compute_secret_name(&seen.compute.name_any()),
-        keys: evaluated.files.iter().map(|it| it.name.clone()).collect(),
+        name: compute_secret_name(&resolved.host.of.compute.name_any()),
+        keys: attempt.files.iter().map(|it| it.name.clone()).collect(),
     };
-    let has_key =
-        evaluated.inputs.as_ref().is_some_and(|it| it.contains_key(migration_key::SECRET));
+    let inputs = resolved.inputs.as_ref();
+    let has_key = inputs.is_some_and(|it| it.all.contains_key(migration_key::SECRET));
     std::iter::once(rendered).chain(has_key.then(migration_key::source)).collect()
 }
 
-fn extra_vars(
-    seen: &Observed,
-    service: &str,
-    evaluated: &Evaluation,
-    restarts: bool,
-) -> BTreeMap<String, Value> {
-    let spec = &seen.compute.spec;
+fn extra_vars(resolved: &Resolved<'_>, attempt: Attempt<'_>) -> BTreeMap<String, Value> {
+    let Attempt { service, drain, restarts, .. } = attempt;
+    let spec = &resolved.host.of.compute.spec;
     let vars = match service {
         LIBVIRT => vec![("edpm_nova_libvirt_image", json!(spec.nova_libvirt_container_image))],
         NOVA => vec![
@@ -100,19 +107,19 @@ fn extra_vars(
             ("edpm_nova_restart", json!(restarts)),
         ]
         .into_iter()
-        .chain(identity_vars(seen))
+        .chain(identity_vars(&resolved.host, drain))
         .collect(),
         // Without it, the playbook leaves a deployed host as it is.
-        _ if evaluated.drain.drains_before => vec![("edpm_reboot_drained", json!(true))],
+        _ if drain.drains_before => vec![("edpm_reboot_drained", json!(true))],
         _ => vec![],
     };
     vars.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 /// They are in no hash: an identity that is recorded later deploys nothing.
-fn identity_vars(seen: &Observed) -> Vec<(&'static str, Value)> {
-    let Some(id) = identity::recorded(seen) else { return vec![] };
-    let restores = json!(identity::restores(seen));
+fn identity_vars(host: &HostFacts<'_>, drain: &HostDrain<'_>) -> Vec<(&'static str, Value)> {
+    let Some(id) = host.missed.recorded else { return vec![] };
+    let restores = json!(host.missed.restores(drain.progress));
     vec![(identity::COMPUTE_ID, json!(id)), (identity::RESTORES, restores)]
 }
 

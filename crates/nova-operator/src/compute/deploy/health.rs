@@ -9,14 +9,13 @@ use nova_config::conditions::{
     DRAINED, HOST_DISCOVERED, HOST_MAPPED, NOVA_API_READY, NOVA_MATCHES, SERVICE_UP,
 };
 
-use crate::compute::deploy::host_drain::{HostDrain, awaited};
-use crate::compute::deploy::messages::{in_service, way_to_deploy};
+use crate::compute::deploy::drain::HostDrain;
+use crate::compute::deploy::host_facts::HostFacts;
+use crate::compute::deploy::messages::in_service;
 use crate::compute::deploy::nova_matches;
-use crate::compute::deploy::observed::Observed;
-use crate::compute::deploy::preconditions::previous;
 use crate::compute_status::computes_up::is_not_up;
 use crate::compute_status::registration::{
-    has_registered, has_registered_since, is_recorded, recorded_at, registered_host,
+    has_registered_since, is_recorded, recorded_at, registered_host,
 };
 use crate::nova::drain::condition::Drained;
 use crate::nova::drain::progress::HostProgress;
@@ -52,21 +51,21 @@ impl Health {
     /// Returns what nova's API says of the compute; `recorded` is the identity that is recorded now, and
     /// `services` are the records of the compute.
     pub fn of(
-        seen: &Observed,
-        drain: &HostDrain,
+        facts: &HostFacts<'_>,
+        drain: &HostDrain<'_>,
         (recorded, services): (&Identity, &[ServiceRun]),
         now: Timestamp,
     ) -> Self {
-        let drained = drained(seen, drain);
-        let Some(health) = &seen.health else { return Self { drained, ..Self::default() } };
-        if let Some(other) = nova_matches::condition(seen, recorded) {
+        let drained = drained(facts, drain);
+        let Some(health) = facts.of.health else { return Self { drained, ..Self::default() } };
+        if let Some(other) = nova_matches::condition(facts.of, recorded) {
             // What nova has under the name of the host says nothing of the host.
             let text = format!("See {NOVA_MATCHES}.");
             let service = reasons::compute::OTHER_IDENTITY_UNKNOWN.condition(SERVICE_UP, text);
-            let conditions = vec![other, service, as_before(seen, HOST_MAPPED)];
+            let conditions = vec![other, service, as_before(facts, HOST_MAPPED)];
             return Self { conditions, drained, ..Self::default() };
         }
-        if !is_recorded(&seen.compute, services) {
+        if !is_recorded(facts.of.compute, services) {
             let condition = |type_| {
                 let text = "Nova is asked once the compute has registered.";
                 reasons::compute::NOT_REGISTERED.condition(type_, text)
@@ -77,17 +76,17 @@ impl Health {
                 ..Self::default()
             };
         }
-        let at = registered_since(seen, services);
-        let (mapping, changes_at) = mapping(seen, health, now);
+        let at = registered_since(facts, services);
+        let (mapping, changes_at) = mapping(facts, health, now);
         let is_unread = is_unread(health, at);
-        let conditions = vec![service(seen, health, at), mapping];
+        let conditions = vec![service(facts, health, at), mapping];
         Self { conditions, drained, changes_at, is_unread }
     }
 
     /// Returns the first condition that is False, which makes a deployed compute not ready; where nova
     /// or the cell does not answer, what `Ready` said of it before: that nothing is known makes nothing
     /// ready. A compute that was not ready waits until nova was read since it has registered.
-    pub fn problem(&self, seen: &Observed) -> Option<ConditionDraft> {
+    pub fn problem(&self, facts: &HostFacts<'_>) -> Option<ConditionDraft> {
         let of = |status| self.conditions.iter().filter(move |it| it.status == status);
         if let Some(found) = of(ConditionStatus::False).next() {
             return Some(found.clone().with_type(READY));
@@ -102,18 +101,18 @@ impl Health {
                 [&reasons::compute::NOT_MAPPED, &reasons::compute::WAITING_FOR_DISCOVERY];
             unmapped.iter().any(|of| of.word == it.reason) || is_not_up(&it.reason)
         };
-        let before = previous(seen, READY);
+        let before = previous(facts, READY);
         let was_ready = before.as_ref().is_some_and(|it| it.status == ConditionStatus::True);
         let waits = self.is_unread && !was_ready;
-        before.filter(is_kept).or_else(|| waits.then(|| unread(seen)))
+        before.filter(is_kept).or_else(|| waits.then(|| unread(facts)))
     }
 }
 
 /// Returns since when the compute is registered: after each reading, as long as those do not count that
 /// began before a deployment by others had ended.
-fn registered_since(seen: &Observed, services: &[ServiceRun]) -> Option<Timestamp> {
-    let is_awaited = seen.read_since_deployment == Some(false);
-    recorded_at(&seen.compute, services).or_else(|| is_awaited.then_some(Timestamp::MAX))
+fn registered_since(facts: &HostFacts<'_>, services: &[ServiceRun]) -> Option<Timestamp> {
+    let is_awaited = facts.of.read_since_deployment == Some(false);
+    recorded_at(facts.of.compute, services).or_else(|| is_awaited.then_some(Timestamp::MAX))
 }
 
 /// Whether nova is still to be read since a compute has registered at this time: what does not answer
@@ -129,73 +128,77 @@ fn is_unread(health: &HostHealth, at: Option<Timestamp>) -> bool {
     !is_judged || health.mapping == MappingHealth::Pending || is_older
 }
 
-fn unread(seen: &Observed) -> ConditionDraft {
-    let text = format!("{}; nova's API has not been read since.", in_service(&seen.compute));
+fn unread(facts: &HostFacts<'_>) -> ConditionDraft {
+    let text = format!("{}; nova's API has not been read since.", in_service(facts.of.compute));
     reasons::compute::WAITING_FOR_NOVA.condition(READY, text)
 }
 
-fn drained(seen: &Observed, drain: &HostDrain) -> Option<ConditionDraft> {
+fn drained(facts: &HostFacts<'_>, drain: &HostDrain<'_>) -> Option<ConditionDraft> {
     let request = drain.request.as_ref()?;
     if let Some(waits) =
-        not_drained(seen, drain).filter(|_| matches!(request, DrainRequest::Drain(_)))
+        not_drained(facts, drain).filter(|_| matches!(request, DrainRequest::Drain(_)))
     {
         return Some(waits);
     }
     let drained = Drained {
         request,
-        progress: seen.drain.as_ref(),
+        progress: drain.progress,
         is_marked: drain.may_be_disabled,
-        host: registered_host(&seen.compute),
-        secret: seen.cell.as_ref().map(|it| it.spec.secret.as_str()).unwrap_or_default(),
-        previous: seen.compute.conditions(),
+        host: registered_host(facts.of.compute),
+        secret: facts.of.cell.map(|it| it.spec.secret.as_str()).unwrap_or_default(),
+        previous: facts.of.compute.conditions(),
     };
     drained.condition()
 }
 
 /// Returns that a host which is to be empty before a change is not known to be; `None` where a drain can
 /// show it.
-fn not_drained(seen: &Observed, drain: &HostDrain) -> Option<ConditionDraft> {
-    let node = &seen.compute.spec.dataplane_node_name;
+fn not_drained(facts: &HostFacts<'_>, drain: &HostDrain<'_>) -> Option<ConditionDraft> {
+    let node = &facts.of.compute.spec.dataplane_node_name;
     let without = format!(
         "To deploy it without a drain, set annotation {DRAIN_BEFORE} of OpenStackDataPlaneNode {node} to \
          false."
     );
-    if awaited(seen).is_some() && !has_registered(&seen.compute) {
+    if facts.awaited().is_some() && !facts.is_registered {
         let text = format!(
             "No deployment of a service of type nova is known to have succeeded on host {}, so what nova \
              has under that name may be another's, and it is not drained. {without}",
-            host(seen)
+            host(facts)
         );
         return Some(reasons::drain::NOT_DEPLOYED.condition(DRAINED, text));
     }
-    let is_absent = seen.drain == Some(HostProgress::NotFound) && drain.belongs_to_rollout;
+    let is_absent = drain.progress == Some(&HostProgress::NotFound) && drain.belongs_to_rollout;
     is_absent.then(|| {
         let text = format!(
             "Nova does not list host {}, so it is not known to be empty, and the change waits: \
              `openstack compute service list --service nova-compute` shows under which names hosts are \
              listed. {without}",
-            host(seen)
+            host(facts)
         );
         reasons::drain::SERVICE_NOT_FOUND.condition(DRAINED, text)
     })
 }
 
 /// Returns what was reported before, or that nothing was read yet.
-fn as_before(seen: &Observed, type_: &str) -> ConditionDraft {
+fn as_before(facts: &HostFacts<'_>, type_: &str) -> ConditionDraft {
     let before =
-        previous(seen, type_).filter(|it| it.reason != reasons::compute::NOT_REGISTERED.word);
+        previous(facts, type_).filter(|it| it.reason != reasons::compute::NOT_REGISTERED.word);
     before.unwrap_or_else(|| {
         reasons::compute::NOT_READ
             .condition(type_, "Nova's API has not been read often enough to say.")
     })
 }
 
-fn host(seen: &Observed) -> &str {
-    seen.compute.host_name().unwrap_or_default()
+fn previous(facts: &HostFacts<'_>, type_: &str) -> Option<ConditionDraft> {
+    find(facts.of.compute.conditions(), type_).map(ConditionDraft::repeated)
+}
+
+fn host<'a>(facts: &HostFacts<'a>) -> &'a str {
+    facts.of.compute.host_name().unwrap_or_default()
 }
 
 /// Returns that something is unknown because nova's API is not read, and the cause or where it is.
-fn not_answering(seen: &Observed, health: &HostHealth, what: &str) -> String {
+fn not_answering(facts: &HostFacts<'_>, health: &HostHealth, what: &str) -> String {
     match &health.cause {
         Some(cause) => {
             format!("Nova's API cannot be read, so it is unknown whether {what}: {cause}")
@@ -203,36 +206,36 @@ fn not_answering(seen: &Observed, health: &HostHealth, what: &str) -> String {
         None => format!(
             "Nova's API does not answer, so it is unknown whether {what}; the cause is in condition \
              {NOVA_API_READY} of {}.",
-            cell(seen)
+            cell(facts)
         ),
     }
 }
 
 /// Returns the cell of the compute, or where it is looked for.
-fn cell(seen: &Observed) -> String {
-    match seen.compute.spec.cell_name.as_str() {
+fn cell(facts: &HostFacts<'_>) -> String {
+    match facts.of.compute.spec.cell_name.as_str() {
         "" => "each NovaCell of the namespace".to_owned(),
         cell => format!("NovaCell {cell}"),
     }
 }
 
-fn service(seen: &Observed, health: &HostHealth, at: Option<Timestamp>) -> ConditionDraft {
-    let host = host(seen);
+fn service(facts: &HostFacts<'_>, health: &HostHealth, at: Option<Timestamp>) -> ConditionDraft {
+    let host = host(facts);
     match &health.service {
-        ServiceHealth::Pending => as_before(seen, SERVICE_UP),
+        ServiceHealth::Pending => as_before(facts, SERVICE_UP),
         ServiceHealth::NotFound if has_registered_since(at, health.missing_since) => {
-            as_before(seen, SERVICE_UP)
+            as_before(facts, SERVICE_UP)
         }
         ServiceHealth::ApiFails => {
             let what = format!("nova-compute on host {host} is up");
-            let text = not_answering(seen, health, &what);
+            let text = not_answering(facts, health, &what);
             reasons::compute::NOVA_NOT_ANSWERING.condition(SERVICE_UP, text)
         }
         ServiceHealth::CellNotAnswering => {
             let text = format!(
                 "The database of {} does not answer nova's API, so it is unknown whether nova-compute on \
                  host {host} is up: start that database.",
-                cell(seen)
+                cell(facts)
             );
             reasons::compute::CELL_NOT_ANSWERING.condition(SERVICE_UP, text)
         }
@@ -264,7 +267,7 @@ fn service(seen: &Observed, health: &HostHealth, at: Option<Timestamp>) -> Condi
             let text = format!(
                 "Nova has no compute service of host {host}: it was deleted. To register it again: \
                  {}",
-                way_to_deploy(&seen.compute, seen.node.as_deref())
+                facts.way_to_deploy
             );
             reasons::compute::SERVICE_NOT_FOUND.condition(SERVICE_UP, text)
         }
@@ -292,19 +295,19 @@ fn since_when(since: Option<&DateTime>) -> String {
 
 /// Returns the condition of the mapping, and when its message changes.
 fn mapping(
-    seen: &Observed,
+    facts: &HostFacts<'_>,
     health: &HostHealth,
     now: Timestamp,
 ) -> (ConditionDraft, Option<Timestamp>) {
-    let host = host(seen);
+    let host = host(facts);
     match &health.mapping {
-        MappingHealth::Pending => (as_before(seen, HOST_MAPPED), None),
+        MappingHealth::Pending => (as_before(facts, HOST_MAPPED), None),
         MappingHealth::ApiFails => {
             let what = format!("host {host} is mapped to its cell");
-            let text = not_answering(seen, health, &what);
+            let text = not_answering(facts, health, &what);
             (reasons::compute::NOVA_NOT_ANSWERING.condition(HOST_MAPPED, text), None)
         }
-        MappingHealth::NotListed { reason } => (not_listed(seen, health, reason), None),
+        MappingHealth::NotListed { reason } => (not_listed(facts, health, reason), None),
         MappingHealth::Mapped => {
             let is_used = matches!(health.service, ServiceHealth::Up { disabled: None });
             let so = if is_used { ", so nova schedules to it" } else { "" };
@@ -312,8 +315,8 @@ fn mapping(
             (reasons::compute::MAPPED.condition(HOST_MAPPED, text), None)
         }
         MappingHealth::NotMapped => {
-            let (who, within, next_step) = discovery(seen);
-            let escalates_at = unmapped_since(seen).unwrap_or(now) + within;
+            let (who, within, next_step) = discovery(facts);
+            let escalates_at = unmapped_since(facts).unwrap_or(now) + within;
             if now < escalates_at {
                 let text = format!(
                     "Host {host} is not mapped to its cell yet, so nova does not schedule to it: \
@@ -335,10 +338,10 @@ fn mapping(
 }
 
 /// Returns what was last known of the mapping; else that the list of hypervisors cannot be read.
-fn not_listed(seen: &Observed, health: &HostHealth, reason: &str) -> ConditionDraft {
-    let before = previous(seen, HOST_MAPPED).filter(|it| it.status != ConditionStatus::Unknown);
+fn not_listed(facts: &HostFacts<'_>, health: &HostHealth, reason: &str) -> ConditionDraft {
+    let before = previous(facts, HOST_MAPPED).filter(|it| it.status != ConditionStatus::Unknown);
     before.unwrap_or_else(|| {
-        let what = format!("whether host {} is mapped to its cell", host(seen));
+        let what = format!("whether host {} is mapped to its cell", host(facts));
         let text = match &health.cause {
             Some(cause) => format!(
                 "Nova's list of hypervisors cannot be read, so it is unknown {what}: {cause}"
@@ -346,7 +349,7 @@ fn not_listed(seen: &Observed, health: &HostHealth, reason: &str) -> ConditionDr
             None => format!(
                 "Nova's list of hypervisors cannot be read ({reason}), so it is unknown {what}; the \
                  cause is in condition {NOVA_API_READY} of {}.",
-                cell(seen)
+                cell(facts)
             ),
         };
         reasons::compute::NOT_READ.condition(HOST_MAPPED, text)
@@ -355,9 +358,8 @@ fn not_listed(seen: &Observed, health: &HostHealth, reason: &str) -> ConditionDr
 
 /// Returns who discovers hosts and within which time, and what to do about one that is not
 /// discovered by then.
-fn discovery(seen: &Observed) -> (&'static str, SignedDuration, String) {
-    let cell = seen.cell.as_deref().filter(|_| seen.cells_are_ours);
-    if cell.map(host_discovery::discovery).is_none_or(|it| it == Discovery::External) {
+fn discovery(facts: &HostFacts<'_>) -> (&'static str, SignedDuration, String) {
+    if facts.own_cell.map(host_discovery::discovery).is_none_or(|it| it == Discovery::External) {
         let command = "Run where nova-manage reaches nova's API database: nova-manage cell_v2 \
                        discover_hosts";
         let who = "nova's scheduler discovers hosts every discover_hosts_in_cells_interval (15 \
@@ -367,12 +369,12 @@ fn discovery(seen: &Observed) -> (&'static str, SignedDuration, String) {
     let look = format!(
         "nova-operator discovers hosts; how far it is, and what it misses, is in condition \
          {HOST_DISCOVERED} of {}.",
-        self::cell(seen)
+        self::cell(facts)
     );
     ("nova-operator discovers it", OWN_DISCOVERY, look)
 }
 
-fn unmapped_since(seen: &Observed) -> Option<Timestamp> {
-    let found = find(&seen.compute.status.as_ref()?.conditions, HOST_MAPPED)?;
+fn unmapped_since(facts: &HostFacts<'_>) -> Option<Timestamp> {
+    let found = find(facts.of.compute.conditions(), HOST_MAPPED)?;
     (found.status == ConditionStatus::False).then_some(found.last_transition_time.0)
 }

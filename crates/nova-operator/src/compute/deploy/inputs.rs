@@ -2,17 +2,20 @@
 
 use std::collections::BTreeMap;
 
+use api::dataplane::ServiceRun;
 use kube::ResourceExt;
 use nova_config::annotations::REDEPLOY;
-use nova_config::services::NOVA;
+use nova_config::services::{LIBVIRT, NOVA, NOVA_REGISTERED};
 use operator_core::hash;
 use operator_core::keyed::Digest;
+use operator_core::run_engine::DesiredService;
+use operator_core::run_engine::service_sequence::UNKNOWN;
 use serde_json::{Value, json};
 
-use crate::cell_inputs::of_cell;
 use crate::compute::deploy::config_inputs::Complete;
+use crate::compute::deploy::libvirt_tls::HostCertificate;
+use crate::compute::deploy::migration_key;
 use crate::compute::deploy::observed::Observed;
-use crate::compute::deploy::{libvirt_tls, migration_key, repair};
 
 /// Version of the list of fields below. A new version would change the hash of every compute, so it
 /// never changes: new fields are included only when they are set.
@@ -48,21 +51,77 @@ impl OfServices {
     }
 }
 
-/// Returns the inputs of a compute whose configuration is complete.
+/// The instance of the host, and what was requested of the compute.
+#[derive(Debug)]
+pub struct Instance<'a> {
+    /// It changes with a redeploy of the node, and with a repair of its services.
+    of_node: Option<&'a str>,
+    /// The last redeploy value of the compute and the last audit that a deployment of the compute alone
+    /// repaired, or `None` without both.
+    of_compute: Option<String>,
+}
+
+impl<'a> Instance<'a> {
+    /// Resolves the instance; `repaired` is the UID of the audit that a deployment of the compute alone
+    /// repairs now.
+    ///
+    /// A redeploy value stays in force after the annotation is removed, and so does a repair after its
+    /// audit is gone: neither must cause a deployment.
+    pub fn resolve(seen: &'a Observed, repaired: Option<&str>) -> Self {
+        let of_node =
+            seen.node.as_ref().and_then(|it| it.status.as_ref()?.host_instance.as_deref());
+        let compute = &seen.compute;
+        let recorded = compute.status.as_ref().and_then(|it| it.host_instance.as_deref());
+        let last = recorded.and_then(|it| it.rsplit_once('+')).map(|(_, it)| it);
+        let given = compute.annotations().get(REDEPLOY).map(hash::short);
+        let repaired = repaired.map(hash::short);
+        if last.is_none() && given.is_none() && repaired.is_none() {
+            return Self { of_node, of_compute: None };
+        }
+        let (last, last_repaired) = last.map(|it| it.split_once('-').unwrap_or((it, ""))).unzip();
+        let redeploy = given.as_deref().or(last).unwrap_or_default();
+        let repaired = repaired.as_deref().or(last_repaired).unwrap_or_default();
+        let separator = if repaired.is_empty() { "" } else { "-" };
+        Self { of_node, of_compute: Some(format!("{redeploy}{separator}{repaired}")) }
+    }
+
+    /// Returns both in one text, or `None` without both.
+    pub fn text(&self) -> Option<String> {
+        (self.of_node.is_some() || self.of_compute.is_some()).then(|| {
+            let of_compute = self.of_compute.as_deref().unwrap_or_default();
+            format!("{}+{of_compute}", self.of_node.unwrap_or_default())
+        })
+    }
+
+    fn inputs(&self) -> Inputs {
+        let mut inputs = Inputs::new();
+        add(&mut inputs, INSTANCE_INPUT, &json!(self.of_node));
+        add(&mut inputs, REDEPLOY_INPUT, &json!(self.of_compute));
+        inputs
+    }
+}
+
+/// Returns the inputs of a compute whose configuration is complete; `of_cell` are those of its cell.
 ///
 /// They do not include the runner image, the ssh Secret and user, and the rendered text.
-pub fn service_inputs(seen: &Observed, complete: &Complete) -> OfServices {
-    let host = of_host(seen);
+pub fn service_inputs(
+    seen: &Observed,
+    complete: &Complete,
+    instance: &Instance<'_>,
+    certificate: &HostCertificate,
+    of_cell: &Inputs,
+) -> OfServices {
+    let host = of_host(seen, instance);
     let spec = &seen.compute.spec;
     let mut libvirt = host.clone();
     add(&mut libvirt, "novaLibvirtContainerImage", &json!(spec.nova_libvirt_container_image));
     let mut nova = host;
     add(&mut nova, "novaComputeContainerImage", &json!(spec.nova_compute_container_image));
-    let has_tls = libvirt_tls::wanted(seen).map(|_| true);
+    let has_tls = certificate.is_wanted.then_some(true);
     for of_service in [&mut libvirt, &mut nova] {
         add(of_service, "tlsEnabled", &json!(has_tls));
     }
-    libvirt.extend(libvirt_tls::inputs(seen));
+    libvirt.extend(certificate.inputs.clone());
     add(&mut nova, "customServiceConfig", &json!(spec.custom_service_config));
     for (name, text) in &spec.default_config_overwrite {
         nova.insert(format!("defaultConfigOverwrite {name}"), hash::short(text).into());
@@ -70,27 +129,16 @@ pub fn service_inputs(seen: &Observed, complete: &Complete) -> OfServices {
     if let Some(default) = &complete.default_config {
         add(&mut nova, &format!("ConfigMap {}", default.name), &json!(default.text));
     }
-    if let Some(cell) = &seen.cell {
-        nova.extend(of_cell(cell, seen.cell_secret.as_ref(), seen.message_bus.as_ref()));
-    }
+    nova.extend(of_cell.clone());
     if let Some(key) = migration_key::input(seen, &hash(NOVA, &[&nova])) {
         nova.insert(migration_key::SECRET.to_owned(), key);
     }
-    OfServices { libvirt, nova, requested: requested(seen) }
+    OfServices { libvirt, nova, requested: instance.inputs() }
 }
 
-fn requested(seen: &Observed) -> Inputs {
-    let of_node = seen.node.as_ref().and_then(|it| it.status.as_ref()?.host_instance.as_deref());
-    let mut inputs = Inputs::new();
-    add(&mut inputs, INSTANCE_INPUT, &json!(of_node));
-    add(&mut inputs, REDEPLOY_INPUT, &json!(of_compute(seen)));
-    inputs
-}
-
-fn of_host(seen: &Observed) -> Inputs {
+fn of_host(seen: &Observed, instance: &Instance<'_>) -> Inputs {
     let spec = &seen.compute.spec;
     let status = seen.node.as_ref().and_then(|it| it.status.clone()).unwrap_or_default();
-    let instance = instance(seen, status.host_instance.as_deref());
     let mut inputs = Inputs::new();
     let fields = [
         ("address", json!(status.address)),
@@ -99,42 +147,12 @@ fn of_host(seen: &Observed) -> Inputs {
         ("extraMounts", json!(spec.extra_mounts)),
         ("hostName", json!(status.host_name)),
         ("networkAttachments", json!(spec.network_attachments)),
-        (REDEPLOY_INPUT, json!(instance)),
+        (REDEPLOY_INPUT, json!(instance.text())),
     ];
     for (name, value) in fields {
         add(&mut inputs, name, &value);
     }
     inputs
-}
-
-/// Returns the instance of the host and what was requested of the compute, or `None` without both.
-///
-/// The instance of the host changes with a repair of its node's services.
-pub fn instance(seen: &Observed, of_node: Option<&str>) -> Option<String> {
-    let of_compute = of_compute(seen);
-    (of_node.is_some() || of_compute.is_some())
-        .then(|| format!("{}+{}", of_node.unwrap_or_default(), of_compute.unwrap_or_default()))
-}
-
-/// Returns the last redeploy value of the compute and the last audit that a deployment of the compute
-/// alone repaired, or `None` without both.
-///
-/// A redeploy value stays in force after the annotation is removed, and so does a repair after its
-/// audit is gone: neither must cause a deployment.
-fn of_compute(seen: &Observed) -> Option<String> {
-    let compute = &seen.compute;
-    let recorded = compute.status.as_ref().and_then(|it| it.host_instance.as_deref());
-    let last = recorded.and_then(|it| it.rsplit_once('+')).map(|(_, it)| it);
-    let given = compute.annotations().get(REDEPLOY).map(hash::short);
-    let repaired = repair::of_compute(seen).map(hash::short);
-    if last.is_none() && given.is_none() && repaired.is_none() {
-        return None;
-    }
-    let (last, last_repaired) = last.map(|it| it.split_once('-').unwrap_or((it, ""))).unzip();
-    let redeploy = given.as_deref().or(last).unwrap_or_default();
-    let repaired = repaired.as_deref().or(last_repaired).unwrap_or_default();
-    let separator = if repaired.is_empty() { "" } else { "-" };
-    Some(format!("{redeploy}{separator}{repaired}"))
 }
 
 /// Returns the hash of a service over its inputs.
@@ -143,6 +161,39 @@ pub fn hash(service: &str, inputs: &[&Inputs]) -> Digest {
         let inputs: Vec<_> = inputs.iter().map(|it| view.all(it)).collect();
         hash::digest(&(VERSION, service, inputs))
     })
+}
+
+/// Returns the services in order. The registration check depends on both others: a service that
+/// restarts has to register again.
+pub fn desired_services(inputs: &OfServices) -> Vec<DesiredService> {
+    let hashes = [
+        (LIBVIRT, hash(LIBVIRT, &[&inputs.libvirt])),
+        (NOVA, hash(NOVA, &[&inputs.nova])),
+        (NOVA_REGISTERED, hash(NOVA_REGISTERED, &[&inputs.libvirt, &inputs.nova])),
+    ];
+    hashes.into_iter().map(|(service, hash)| desired_service(service, hash)).collect()
+}
+
+/// Returns a service with the hash that it is to have on the host.
+pub fn desired_service(service: &str, hash: Digest) -> DesiredService {
+    let (service, run_hash, group) = (service.to_owned(), hash.clone(), String::new());
+    DesiredService { service, run_hash, hash, group }
+}
+
+/// Assumes recorded hashes while inputs are unknown: a Secret or a cell that is missing does not
+/// outdate a deployment. An invalid configuration is a pending change.
+pub fn as_recorded(recorded: &[ServiceRun], has_bad_config: bool) -> Vec<DesiredService> {
+    [LIBVIRT, NOVA, NOVA_REGISTERED]
+        .into_iter()
+        .map(|service| {
+            let record = recorded.iter().find(|it| it.name == service);
+            let hash = Digest::from(match record {
+                Some(record) if !has_bad_config || service == LIBVIRT => record.hash.clone(),
+                _ => UNKNOWN.to_owned(),
+            });
+            desired_service(service, hash)
+        })
+        .collect()
 }
 
 /// Whether a deployment with these inputs went to that address; true when they record no address.

@@ -21,9 +21,10 @@ use operator_core::node_set_host::{CTLPLANE, HostNetworkValues};
 use operator_core::plan::{Step, Target};
 use operator_core::run_engine::layout::Tls;
 use operator_core::run_engine::run::Run;
+use operator_runtime::source_cache::Digests;
 use serde_json::json;
 
-use crate::compute::deploy::observed::Observed;
+use crate::compute::deploy::observed::{Observed, SeenCertificate};
 use crate::reasons;
 
 /// Label of the certificate and of its Secret with the compute.
@@ -38,9 +39,52 @@ static LIBVIRT: LazyLock<Service> = LazyLock::new(|| {
     yaml::from_str(text).expect("the file is checked by a test")
 });
 
-/// Returns what the certificate carries, or `None` where the host gets none.
-pub fn wanted(seen: &Observed) -> Option<&HostTls> {
-    seen.node.as_ref()?.status.as_ref()?.tls.as_ref()
+/// The certificate of a host, as it is and is to be.
+#[derive(Debug, Default)]
+pub struct HostCertificate {
+    /// Whether the host gets one.
+    pub is_wanted: bool,
+    /// Whether nothing can issue it.
+    pub lacks_issuer: bool,
+    /// The steps that request it, or remove it where the host gets none any more and no run is left
+    /// that may mount it.
+    pub steps: Vec<Step>,
+    /// Why libvirt has no certificate to be deployed with, if anything.
+    pub fault: Option<Problem>,
+    /// The inputs that it is; they are libvirt's alone.
+    pub inputs: Inputs,
+    /// The certificate as libvirt's run mounts it.
+    pub mounts: Vec<Tls>,
+}
+
+impl HostCertificate {
+    /// Resolves the certificate of a compute's host; `is_usable` says whether the status of its node
+    /// describes its present state.
+    pub fn resolve(seen: &Observed, is_usable: bool) -> Self {
+        let node = seen.compute.spec.dataplane_node_name.as_str();
+        let tls = seen.node.as_ref().and_then(|it| it.status.as_ref()?.tls.as_ref());
+        let is_mounted = seen.runs.iter().filter_map(|it| Run::of(it)).any(|it| !it.is_finished());
+        let desired = desired(seen, tls, is_usable && !is_mounted);
+        let is_wanted = tls.is_some();
+        let found = Self {
+            is_wanted,
+            lacks_issuer: is_wanted && !seen.certificate.issued.is_served,
+            fault: tls.and_then(|_| fault(&desired, &seen.certificate, node)),
+            steps: desired.steps.into_iter().chain(ownership(seen)).collect(),
+            ..Self::default()
+        };
+        let Some(tls) = tls else { return found };
+        let request = request();
+        let digests = seen.certificate.secret.iter();
+        let input = |it: &Digests| (NamedSource::secret(&secret(node)).title(), short(&it.keys));
+        let mount = |own: &String| Tls::OfHosts {
+            secrets: [(own.clone(), secret_of(&request, node))].into(),
+            service_type: request.directory(),
+            key: request.key.to_owned(),
+        };
+        let mounts = tls.names.get(CTLPLANE).map(mount).into_iter().collect();
+        Self { inputs: digests.map(input).collect(), mounts, ..found }
+    }
 }
 
 /// Returns the certificate that libvirt needs.
@@ -63,10 +107,9 @@ fn owner_of(compute: &ExternalCompute) -> CertificateOwner {
 }
 
 /// Returns what is written in this pass, and the faults of the request.
-fn desired(seen: &Observed, may_remove: bool) -> DesiredCertificates {
+fn desired(seen: &Observed, tls: Option<&HostTls>, may_remove: bool) -> DesiredCertificates {
     let node = seen.compute.spec.dataplane_node_name.as_str();
     let issued = &seen.certificate.issued;
-    let tls = wanted(seen);
     if tls.is_none() && issued.certificates.is_empty() {
         return DesiredCertificates::default();
     }
@@ -91,17 +134,6 @@ fn desired(seen: &Observed, may_remove: bool) -> DesiredCertificates {
     };
     let requests: Vec<_> = tls.map(|_| request()).into_iter().collect();
     certificates::desired(&owner_of(&seen.compute), &requests, &hosts, issued, may_remove)
-}
-
-/// Returns the steps that request the certificate, or remove it where the host gets none any more and
-/// no run is left that may mount it.
-///
-/// `is_usable` says whether the node's status describes its present state.
-pub fn steps(seen: &Observed, is_usable: bool) -> Vec<Step> {
-    let is_mounted = seen.runs.iter().filter_map(|it| Run::of(it)).any(|it| !it.is_finished());
-    let mut steps = desired(seen, is_usable && !is_mounted).steps;
-    steps.extend(ownership(seen));
-    steps
 }
 
 /// Returns the step that has the Secret go with its certificate: cert-manager leaves it, and this
@@ -129,39 +161,17 @@ pub fn removals(compute: &ExternalCompute, issued: &Issued) -> Vec<Step> {
     certificates::removals(&owner_of(compute), issued)
 }
 
-/// Returns why libvirt has no certificate to be deployed with, if anything.
-pub fn fault(seen: &Observed) -> Option<Problem> {
-    wanted(seen)?;
-    let desired = desired(seen, false);
+fn fault(
+    desired: &DesiredCertificates,
+    certificate: &SeenCertificate,
+    node: &str,
+) -> Option<Problem> {
     if let Some(first) = desired.problems.first() {
         return Some(first.clone());
     }
-    let name = name_of(&request(), &seen.compute.spec.dataplane_node_name);
-    let secret = seen.certificate.secret.as_ref();
+    let secret = certificate.secret.as_ref();
     let has = |file: &str| secret.is_some_and(|it| it.keys.contains_key(file));
-    desired.fault(&name, &seen.certificate.issued, has)
-}
-
-/// Returns the inputs that the certificate is; it is libvirt's alone.
-pub fn inputs(seen: &Observed) -> Inputs {
-    let Some(digests) = wanted(seen).and(seen.certificate.secret.as_ref()) else {
-        return Inputs::new();
-    };
-    let named = NamedSource::secret(&secret(&seen.compute.spec.dataplane_node_name));
-    Inputs::from([(named.title(), short(&digests.keys))])
-}
-
-/// Returns the certificate as libvirt's run mounts it.
-pub fn mounts(seen: &Observed) -> Vec<Tls> {
-    let node = seen.compute.spec.dataplane_node_name.as_str();
-    let own_name = wanted(seen).and_then(|it| it.names.get(CTLPLANE));
-    let request = request();
-    let mount = |own: &String| Tls::OfHosts {
-        secrets: [(own.clone(), secret_of(&request, node))].into(),
-        service_type: request.directory(),
-        key: request.key.to_owned(),
-    };
-    own_name.map(mount).into_iter().collect()
+    desired.fault(&name_of(&request(), node), &certificate.issued, has)
 }
 
 #[cfg(test)]

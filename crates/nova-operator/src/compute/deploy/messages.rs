@@ -7,7 +7,7 @@ use nova_config::annotations::REDEPLOY;
 use operator_core::run_engine::retry;
 
 /// Returns the command that deploys a compute once more.
-pub fn redeploy_command(compute: &ExternalCompute) -> String {
+fn redeploy_command(compute: &ExternalCompute) -> String {
     format!(
         "kubectl annotate --overwrite -n {} novaexternalcompute/{} {REDEPLOY}=\"$(date +%s)\"",
         compute.namespace().unwrap_or_default(),

@@ -1,7 +1,7 @@
 //! Whether nova has a compute's host under the identity that was recorded when it registered, and what
 //! holds where it has not.
 
-use api::conditions::ConditionDraft;
+use api::conditions::{ConditionDraft, find};
 use api::dataplane::ServiceRun;
 use api::nova::{Cell, ExternalCompute};
 use jiff::Timestamp;
@@ -16,8 +16,6 @@ use operator_core::run_engine::Run;
 use serde_json::Value;
 
 use crate::compute::deploy::messages::way_to_deploy;
-use crate::compute::deploy::observed::Observed;
-use crate::compute::deploy::preconditions::previous;
 use crate::compute_status::host_cleaned::concluded;
 use crate::compute_status::registration::{has_registered, is_recorded};
 use crate::group::inherited_annotation::repeated;
@@ -93,16 +91,19 @@ pub fn held(of: IdentitySources<'_>) -> Option<HostProgress> {
 
 /// Returns the condition of a compute whose host nova has under another identity than this one, which
 /// is recorded now; `None` where it has not. What was reported stays until nova says more.
-pub fn condition(seen: &Observed, recorded: &Identity) -> Option<ConditionDraft> {
-    let health = seen.health.as_ref()?;
+pub fn condition(of: IdentitySources<'_>, recorded: &Identity) -> Option<ConditionDraft> {
+    let health = of.health?;
     match recorded.compare(health) {
         Agreement::Same | Agreement::Moved => return None,
-        Agreement::Unread => return previous(seen, NOVA_MATCHES),
+        Agreement::Unread => {
+            let before = find(of.compute.conditions(), NOVA_MATCHES);
+            return before.map(ConditionDraft::repeated);
+        }
         Agreement::Other => {}
     }
     let text = format!(
         "Nothing is changed in nova or taken from the host, because {}",
-        cause(seen.identity_sources(), recorded, health)
+        cause(of, recorded, health)
     );
     Some(reasons::compute::OTHER_IDENTITY.condition(NOVA_MATCHES, text))
 }

@@ -1,8 +1,6 @@
 //! The decisions on a compute that a service of type nova deploys: its host is looked after, and nothing
 //! runs there but the restoration of a lost identity.
 
-use std::collections::BTreeMap;
-
 use api::conditions::{self, ConditionDraft, READY};
 use api::dataplane::{Node, RunState, SeenDeployment, ServiceRun};
 use api::nova::{ExternalCompute, ExternalComputeStatus};
@@ -21,17 +19,19 @@ use operator_core::run_engine::{DesiredService, Run, SequenceState, last_run, ru
 use serde_json::json;
 
 use crate::compute::deploy::build::{connection, plain_run_template};
-use crate::compute::deploy::decide::{desired_service, finalizer_step, sequence, withdrawn};
+use crate::compute::deploy::decide::{finalizer_step, withdrawn};
+use crate::compute::deploy::drain::{self, HostDrain};
+use crate::compute::deploy::evaluate::sequence;
 use crate::compute::deploy::health::Health;
-use crate::compute::deploy::host_drain::HostDrain;
-use crate::compute::deploy::messages::{in_service, way_to_deploy};
+use crate::compute::deploy::host_facts::HostFacts;
+use crate::compute::deploy::inputs::desired_service;
+use crate::compute::deploy::messages::in_service;
 use crate::compute::deploy::observed::Observed;
-use crate::compute::deploy::status::cell_matches;
-use crate::compute::deploy::{host_order, identity, nova_matches, preconditions, repair};
+use crate::compute::deploy::{identity, nova_matches, preconditions, repair};
 use crate::compute::host_layout::layout;
 use crate::compute_status::registration::{proof, recorded_proof};
 use crate::nova::drain::order::OrderOfHost;
-use crate::nova::identity::Identity;
+use crate::nova::identity::{Identity, IdentitySources};
 use crate::reasons;
 use crate::requested::mounted_cell::NovaServices;
 
@@ -39,7 +39,7 @@ use crate::requested::mounted_cell::NovaServices;
 const PLAY: &str = include_str!("../../../plays/nova-restore.yaml");
 
 /// What follows from what was observed.
-struct Evaluation {
+struct Evaluation<'a> {
     /// The run that restores the identity of the host, where it has lost it.
     restoration: ServiceSequence,
     /// The records of the compute.
@@ -47,9 +47,17 @@ struct Evaluation {
     /// The identity of the host in nova that is recorded now.
     recorded: Identity,
     /// What is requested for the servers of the host.
-    drain: HostDrain,
+    drain: HostDrain<'a>,
     /// What nova's API says.
     health: Health,
+    /// Whether the cell can be used.
+    cell: ConditionDraft,
+    /// Whether the services of the node have no other cell.
+    cell_matches: ConditionDraft,
+    /// What is known of the audits of the host; `None` where none are requested.
+    in_sync: Option<ConditionDraft>,
+    /// That repairs are asked for, which repair nothing; `None` where none are.
+    no_repair: Option<ConditionDraft>,
     /// The condition for a rejected write, or `None` without one.
     rejection: Option<ConditionDraft>,
 }
@@ -66,16 +74,17 @@ pub fn decide(
     let mut plan = Plan::with_resync();
     let runs = seen.runs.iter().filter_map(|it| Run::of(it));
     let runs: Vec<Run<'_>> = runs.filter(|it| it.service == NOVA_RESTORE).collect();
-    let mut evaluated = evaluate(seen, &runs, now);
-    plan.orders.extend(host_order::order(seen, &evaluated.drain));
-    let later = after_status(seen, &evaluated, &runs);
+    let host = HostFacts::resolve(seen);
+    let mut evaluated = evaluate(seen, &host, &runs, now);
+    plan.orders.extend(drain::order(&host, &evaluated.drain));
+    let later = after_status(&host, &evaluated, &runs);
     evaluated.rejection =
         rejected_write::condition(rejected, seen.compute.conditions(), !later.is_empty());
-    plan.steps.extend(withdrawn(seen, &evaluated.restoration, true, &runs));
+    plan.steps.extend(withdrawn(&host, &evaluated.drain, &evaluated.restoration, true, &runs));
     // A compute that is let go, because nova's API is not read, is held by nothing.
     let will_run = evaluated.restoration.needed_run().is_some();
-    plan.steps.extend(seen.drain.as_ref().and_then(|_| finalizer_step(seen, will_run)));
-    plan.steps.extend(status(seen, &evaluated, now));
+    plan.steps.extend(finalizer_step(&host, will_run).filter(|_| host.uses_nova));
+    plan.steps.extend(status(&host, &evaluated, now));
     plan.steps.extend(later);
     let overdue = seen.audited.overdue_at(&seen.compute).filter(|it| *it > now);
     let times = [evaluated.health.changes_at, evaluated.restoration.retry_at(), overdue];
@@ -103,46 +112,66 @@ pub fn last_deployed(node: &Node, nova: &NovaServices) -> Option<SeenDeployment>
     Some(SeenDeployment { deployment: last.hash.clone(), attempt: last.attempt })
 }
 
-fn evaluate(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> Evaluation {
-    let drain = HostDrain::resolve(seen);
-    let restoration = restoration(seen, runs, now);
-    let present = seen.node.as_deref().and_then(|it| record(it, &seen.nova));
+fn evaluate<'a>(
+    seen: &'a Observed,
+    host: &HostFacts<'_>,
+    runs: &[Run<'_>],
+    now: Timestamp,
+) -> Evaluation<'a> {
+    let drain = HostDrain::resolve(host, seen.drain.as_ref());
+    let restoration = restoration(host, &drain, runs, now);
+    let present = host.of.node.and_then(|it| record(it, &seen.nova));
     // What is recorded stays where the node has lost its status.
-    let repeated = present.or_else(|| recorded_proof(&seen.compute)).cloned();
+    let repeated = present.or_else(|| recorded_proof(host.of.compute)).cloned();
     let services: Vec<ServiceRun> =
         repeated.into_iter().chain(restoration.services.clone()).collect();
-    let recorded = nova_matches::to_record(seen.identity_sources(), &services, now);
-    let health = Health::of(seen, &drain, (&recorded, &services), now);
-    Evaluation { restoration, services, recorded, drain, health, rejection: None }
+    let recorded = nova_matches::to_record(host.of, &services, now);
+    Evaluation {
+        cell: preconditions::cell(seen).condition,
+        cell_matches: preconditions::cell_matches(seen),
+        in_sync: seen.audited.condition(host.of.compute, &host.way_to_deploy, now),
+        no_repair: repair::not_possible(seen),
+        health: Health::of(host, &drain, (&recorded, &services), now),
+        restoration,
+        services,
+        recorded,
+        drain,
+        rejection: None,
+    }
 }
 
 /// Returns how far the restoration of the identity is, which is due once nova has nothing that uses it.
-fn restoration(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> ServiceSequence {
-    let lost = identity::lost(&seen.compute).filter(|_| identity::recorded(seen).is_some());
+fn restoration(
+    host: &HostFacts<'_>,
+    drain: &HostDrain<'_>,
+    runs: &[Run<'_>],
+    now: Timestamp,
+) -> ServiceSequence {
+    let lost = host.missed.lost.clone().filter(|_| host.missed.recorded.is_some());
     let desired = lost.map(|it| desired_service(NOVA_RESTORE, Digest::from(it)));
     let desired: Vec<DesiredService> = desired.into_iter().collect();
-    let recorded = seen.compute.services().iter().filter(|it| it.name == NOVA_RESTORE);
+    let recorded = host.of.compute.services().iter().filter(|it| it.name == NOVA_RESTORE);
     let recorded: Vec<ServiceRun> = recorded.cloned().collect();
-    let sequence = sequence(seen, runs, (&recorded, &desired), now);
-    let may_run = identity::restores(seen) && seen.ssh.is_some();
+    let sequence = sequence(host, runs, (&recorded, &desired), now);
+    let may_run = host.missed.restores(drain.progress) && host.ssh.is_some();
     if may_run { sequence } else { sequence.held() }
 }
 
 /// Returns the steps for the run that is needed now, and those that delete superseded runs.
-fn after_status(seen: &Observed, evaluated: &Evaluation, runs: &[Run<'_>]) -> Vec<Step> {
-    let host = seen.compute.spec.dataplane_node_name.as_str();
-    let recorded = BTreeMap::from([(host, seen.compute.services())]);
+fn after_status(host: &HostFacts<'_>, evaluated: &Evaluation<'_>, runs: &[Run<'_>]) -> Vec<Step> {
+    let compute = host.of.compute;
+    let recorded = [(compute.spec.dataplane_node_name.as_str(), compute.services())];
     let need = evaluated.restoration.needed_run();
-    let run = need.and_then(|it| new_run(seen, it.clone(), &evaluated.restoration));
-    run.into_iter().chain(run_gc::superseded(runs, &recorded)).collect()
+    let run = need.and_then(|it| new_run(host, it.clone(), &evaluated.restoration));
+    run.into_iter().chain(run_gc::superseded(runs, &recorded.into())).collect()
 }
 
 /// Returns the step that creates the run which writes the recorded identity.
-fn new_run(seen: &Observed, need: NeededRun, restoration: &ServiceSequence) -> Option<Step> {
-    let (compute, node) = (&seen.compute, seen.node.as_deref());
+fn new_run(host: &HostFacts<'_>, need: NeededRun, restoration: &ServiceSequence) -> Option<Step> {
+    let IdentitySources { compute, node, .. } = host.of;
     let play = Play::Contents(with_look(PLAY));
     let vars = [
-        (identity::COMPUTE_ID.to_owned(), json!(identity::recorded(seen)?)),
+        (identity::COMPUTE_ID.to_owned(), json!(host.missed.recorded?)),
         (identity::RESTORES.to_owned(), json!(true)),
     ];
     let template = RunTemplate {
@@ -150,18 +179,18 @@ fn new_run(seen: &Observed, need: NeededRun, restoration: &ServiceSequence) -> O
         ..plain_run_template(compute, layout(compute, node, vec![]), play, NOVA_TYPE)
     };
     let was_key_refused = restoration.was_key_refused();
-    let connection = connection(compute, node, seen.ssh.as_ref(), was_key_refused);
+    let connection = connection(compute, node, host.ssh, was_key_refused);
     last_run::step(&template, &compute.spec.dataplane_node_name, need, connection)
 }
 
 /// Returns the step that writes the status, or `None` when the status is up to date.
-fn status(seen: &Observed, evaluated: &Evaluation, now: Timestamp) -> Option<Step> {
-    let compute = &seen.compute;
+fn status(host: &HostFacts<'_>, evaluated: &Evaluation<'_>, now: Timestamp) -> Option<Step> {
+    let compute = host.of.compute;
     let observed = compute.status.as_ref();
     let generation = compute.metadata.generation;
-    let drafts = conditions(seen, evaluated, now);
+    let drafts = conditions(host, evaluated);
     let before = observed.cloned().unwrap_or_default();
-    let of_node = seen.node.as_ref().and_then(|it| it.status.as_ref());
+    let of_node = host.of.node.and_then(|it| it.status.as_ref());
     // Nova's records depend on the name, and the host is where it was last deployed.
     let (was, is) = (recorded_proof(compute), proof(compute, &evaluated.services));
     let is_as_deployed = was.is_some() && was.map(|it| &it.hash) == is.map(|it| &it.hash);
@@ -184,37 +213,37 @@ fn status(seen: &Observed, evaluated: &Evaluation, now: Timestamp) -> Option<Ste
     Some(nova_matches::noticed(step, compute, &evaluated.recorded))
 }
 
-fn conditions(seen: &Observed, evaluated: &Evaluation, now: Timestamp) -> Vec<ConditionDraft> {
-    let (cell, deployment) = (preconditions::cell(seen), deployment(seen, evaluated));
-    let is_unknown = seen.compute.spec.cell_name.is_empty();
+fn conditions(host: &HostFacts<'_>, evaluated: &Evaluation<'_>) -> Vec<ConditionDraft> {
+    let (cell, deployment) = (&evaluated.cell, deployment(host, evaluated));
+    let is_unknown = host.of.compute.spec.cell_name.is_empty();
     let mut blocking: Vec<ConditionDraft> =
         is_unknown.then(|| cell.clone()).into_iter().chain(evaluated.rejection.clone()).collect();
     blocking.push(deployment.clone());
-    let good = reasons::compute::READY.condition(READY, format!("{}.", in_service(&seen.compute)));
+    let good =
+        reasons::compute::READY.condition(READY, format!("{}.", in_service(host.of.compute)));
     let summary = conditions::ready(&blocking, good);
-    let problem = evaluated.health.problem(seen).filter(|_| summary.holds());
+    let problem = evaluated.health.problem(host).filter(|_| summary.holds());
     let ready = problem.unwrap_or(summary);
-    let mut all = vec![cell, deployment, cell_matches(seen)];
+    let mut all = vec![cell.clone(), deployment, evaluated.cell_matches.clone()];
     all.extend(evaluated.rejection.clone());
     all.push(ready);
     all.extend(evaluated.health.conditions.iter().cloned());
     all.extend(evaluated.health.drained.clone());
-    all.extend(seen.audited.condition(&seen.compute, &repair::command(seen), now));
-    all.extend(repair::not_possible(seen));
+    all.extend(evaluated.in_sync.clone());
+    all.extend(evaluated.no_repair.clone());
     all
 }
 
 /// Returns how far the service is that deploys the compute, or the restoration of its host's identity.
-fn deployment(seen: &Observed, evaluated: &Evaluation) -> ConditionDraft {
-    let compute = &seen.compute;
-    let Some(record) = proof(compute, &evaluated.services) else {
+fn deployment(host: &HostFacts<'_>, evaluated: &Evaluation<'_>) -> ConditionDraft {
+    let Some(record) = proof(host.of.compute, &evaluated.services) else {
         let text = format!(
             "No service of type nova has been deployed on the host: {}.",
-            way_to_deploy(compute, seen.node.as_deref())
+            host.way_to_deploy
         );
         return reasons::NOT_REQUESTED.condition(DEPLOYMENT_READY, text);
     };
-    if let Some(restoring) = restoring(seen, &evaluated.restoration) {
+    if let Some(restoring) = restoring(host, evaluated) {
         return restoring;
     }
     let name = &record.name;
@@ -233,18 +262,19 @@ fn deployment(seen: &Observed, evaluated: &Evaluation) -> ConditionDraft {
 
 /// Returns how far the restoration of the identity is that the host has lost; `None` where it has lost
 /// none, or it is not known which.
-fn restoring(seen: &Observed, restoration: &ServiceSequence) -> Option<ConditionDraft> {
-    let id = identity::recorded(seen).filter(|_| identity::lost(&seen.compute).is_some())?;
-    if let Some(held) = identity::condition(seen) {
+fn restoring(facts: &HostFacts<'_>, evaluated: &Evaluation<'_>) -> Option<ConditionDraft> {
+    let (missed, progress) = (&facts.missed, evaluated.drain.progress);
+    let id = missed.recorded.filter(|_| missed.lost.is_some())?;
+    if let Some(held) = missed.condition(facts.of, progress, &facts.way_to_deploy) {
         return Some(held);
     }
-    let host = &seen.compute.spec.dataplane_node_name;
-    Some(match &restoration.state {
+    let host = &facts.of.compute.spec.dataplane_node_name;
+    Some(match &evaluated.restoration.state {
         SequenceState::Done => {
             let text = format!(
                 "Host {host} has its identity {id} again, and nova-compute has not been deployed since: \
                  {}.",
-                way_to_deploy(&seen.compute, seen.node.as_deref())
+                facts.way_to_deploy
             );
             reasons::compute::IDENTITY_RESTORED.condition(DEPLOYMENT_READY, text)
         }
@@ -255,7 +285,7 @@ fn restoring(seen: &Observed, restoration: &ServiceSequence) -> Option<Condition
             let text = format!(
                 "Host {host} has lost its identity {id}, which is written there again once nova has \
                  nothing that uses it; {} is then to be deployed.",
-                seen.compute.name_any()
+                facts.of.compute.name_any()
             );
             reasons::compute::RESTORING.condition(DEPLOYMENT_READY, text)
         }

@@ -7,33 +7,51 @@ use api::dataplane::Node;
 use api::nova::Cell;
 use api::problem::Problem;
 use kube::ResourceExt;
-use nova_config::annotations::{CELL, DEFAULT_CONFIG, DRAIN_BEFORE};
-use nova_config::conditions::{INPUT_READY, NODE_READY, NOVA_CELL_READY};
+use nova_config::annotations::{CELL, DEFAULT_CONFIG};
+use nova_config::conditions::{CELL_MATCHES, INPUT_READY, NODE_READY, NOVA_CELL_READY};
 use nova_config::conf::{CellFault, CellView, HostView, SERVICE_PASSWORD, TRANSPORT_URL};
 use nova_config::oslo::{Value, nearest};
-use operator_core::keyed::short;
+use operator_core::keyed::{Inputs, short};
 use operator_core::run_engine::inventory::INVENTORY_KEY;
 use operator_core::run_engine::ssh_secret::PRIVATE_KEY;
 
-use crate::cell_inputs::{CREDENTIALS, of_cell, view};
+use crate::cell_inputs::{CREDENTIALS, view};
 use crate::compute::deploy::config_inputs;
 use crate::compute::deploy::config_inputs::Complete;
 use crate::compute::deploy::observed::{Inventory, Observed};
-use crate::compute::deploy::{libvirt_tls, migration_key};
 use crate::compute::host_layout::inventory_source;
-use crate::compute_status::registration::{has_registered, was_deployed};
 use crate::group::Group;
 use crate::group::conflicting_service::listed;
-use crate::nova::drain::before::{DrainBefore, drain_before};
 use crate::reasons;
-use crate::requested::cell_immutability::owns;
+use crate::requested::cell_immutability::{CellBinding, binding_of, owns};
 use crate::requested::desired_compute::{DesiredCompute, annotated};
 
-/// Returns whether every input is present, and the inputs of the configuration.
-///
-/// The inputs are returned even when only the ssh key is missing, so that a change of them is
-/// reported as a change and not as unknown.
-pub fn input(seen: &Observed) -> (ConditionDraft, Option<Complete>) {
+/// A precondition, and whether a run may rely on what it is about.
+#[derive(Debug)]
+pub struct Precondition {
+    /// What is reported of it.
+    pub condition: ConditionDraft,
+    /// Whether a run may rely on it: for its current generation, and that of its role (D1).
+    pub is_usable: bool,
+}
+
+/// Whether every input is present and valid.
+#[derive(Debug)]
+pub struct InputState {
+    /// What is reported of them.
+    pub condition: ConditionDraft,
+    /// The inputs of the configuration: known even when only the ssh key is missing, so that a change of
+    /// them is reported as a change and not as unknown.
+    pub complete: Option<Complete>,
+}
+
+/// Returns whether every input is present. `of_key` is what is wrong with the key for migrations, and
+/// `of_runs` what else keeps the host from runs.
+pub fn input(
+    seen: &Observed,
+    of_key: Option<Problem>,
+    of_runs: impl IntoIterator<Item = Problem>,
+) -> InputState {
     let mut faults = Vec::new();
     let cell = cell_view(seen, &mut faults);
     let host = host(seen, &mut faults);
@@ -41,20 +59,19 @@ pub fn input(seen: &Observed) -> (ConditionDraft, Option<Complete>) {
     faults.extend(role_fault(seen));
     faults.extend(conflict_fault(seen));
     faults.extend(image_faults(seen));
-    faults.extend(migration_key::fault(seen));
+    faults.extend(of_key);
     let complete = match (cell, host, faults.is_empty()) {
         (Some(cell), Some(host), true) => Some(Complete { cell, host, default_config }),
         _ => None,
     };
     faults.extend(ssh_faults(seen));
-    faults.extend(libvirt_tls::fault(seen));
-    faults.extend(drain_fault(seen));
-    if complete.is_some() && faults.is_empty() {
-        let condition =
-            reasons::compute::INPUT_COMPLETE.condition(INPUT_READY, "Every input is there.");
-        return (condition, complete);
-    }
-    (incomplete(&faults), complete)
+    faults.extend(of_runs);
+    let condition = if complete.is_some() && faults.is_empty() {
+        reasons::compute::INPUT_COMPLETE.condition(INPUT_READY, "Every input is there.")
+    } else {
+        incomplete(&faults)
+    };
+    InputState { condition, complete }
 }
 
 fn incomplete(faults: &[Problem]) -> ConditionDraft {
@@ -133,30 +150,6 @@ fn ip_of(address: &str) -> Option<IpAddr> {
 fn conflict_fault(seen: &Observed) -> Option<Problem> {
     let reported = seen.nova.listed.as_ref()?.message(&seen.compute.spec.dataplane_node_name);
     Some(Problem::new(&reasons::NOVA_SERVICE_LISTED, reported))
-}
-
-/// Whether the user has asked for a drain before each change. The first deployment of a host waits for
-/// nothing.
-pub fn is_drain_asked_for(seen: &Observed) -> bool {
-    let asked = seen.node.as_deref().map(|it| drain_before(seen.group.as_ref(), it));
-    asked == Some(DrainBefore::Yes) && was_deployed(&seen.compute)
-}
-
-/// Where a drain is to come first, nothing is deployed without one.
-fn drain_fault(seen: &Observed) -> Option<Problem> {
-    if let DrainBefore::Invalid(message) = drain_before(seen.group.as_ref(), seen.node.as_deref()?)
-    {
-        return Some(Problem::new(&reasons::compute::DRAIN_BEFORE_INVALID, message));
-    }
-    (is_drain_asked_for(seen) && seen.drain.is_none()).then(|| {
-        let text = format!(
-            "Annotation {DRAIN_BEFORE} of OpenStackDataPlaneNode {} or its role is true, and no host \
-             can be drained, because nova's API is not used: set nova.api.enabled to true in the \
-             values of the chart, or the annotation to false.",
-            seen.compute.spec.dataplane_node_name
-        );
-        Problem::new(&reasons::compute::DRAIN_WITHOUT_API, text)
-    })
 }
 
 /// The values that a missing role gave to its computes are unknown, so nothing changes until it
@@ -316,8 +309,16 @@ fn image_faults(seen: &Observed) -> Option<Problem> {
     })
 }
 
-/// Returns whether the node can be used, according to a status of its current generation.
-pub fn node(seen: &Observed) -> ConditionDraft {
+/// Returns whether the node can be used, according to a status of its current generation;
+/// `is_registered` is whether the compute is known to have registered.
+pub fn node(seen: &Observed, is_registered: bool) -> Precondition {
+    let node = seen.node.as_deref();
+    let is_current = node.is_some_and(|it| !is_node_lagging(seen, it));
+    let condition = node_condition(seen, is_current, is_registered);
+    Precondition { is_usable: is_current && condition.holds(), condition }
+}
+
+fn node_condition(seen: &Observed, is_current: bool, is_registered: bool) -> ConditionDraft {
     let name = &seen.compute.spec.dataplane_node_name;
     let Some(node) = seen.node.as_deref() else {
         let text = format!("OpenStackDataPlaneNode {name} does not exist: create it.");
@@ -331,13 +332,13 @@ pub fn node(seen: &Observed) -> ConditionDraft {
         let text = format!("OpenStackDataPlaneNode {name} is not Ready yet; see its conditions.");
         reasons::compute::NODE_NOT_READY.condition(NODE_READY, text)
     };
-    if is_node_lagging(seen, node) {
+    if !is_current {
         // The status is outdated: the previous condition stays until the node's controller has
         // caught up.
-        return previous(seen, NODE_READY).unwrap_or_else(not_ready);
+        let before = find(seen.compute.conditions(), NODE_READY);
+        return before.map_or_else(not_ready, ConditionDraft::repeated);
     }
-    let conditions = node.conditions();
-    if let Some(service) = awaited_service(seen, node) {
+    if let Some(service) = awaited_service(seen, node).filter(|_| !is_registered) {
         let text = format!(
             "OpenStackDataPlaneService {service} has not succeeded yet on the host of \
              OpenStackDataPlaneNode {name}, which lists it: nova-compute first runs there after it. The \
@@ -345,26 +346,17 @@ pub fn node(seen: &Observed) -> ConditionDraft {
         );
         return reasons::compute::NODE_NOT_READY.condition(NODE_READY, text);
     }
-    if conditions::is_true(conditions, READY) {
+    if conditions::is_true(node.conditions(), READY) {
         let text = format!("OpenStackDataPlaneNode {name} is Ready.");
         return reasons::compute::NODE_READY.condition(NODE_READY, text);
     }
     not_ready()
 }
 
-/// Whether a run may rely on the node, which has this condition: for its current generation and role (D1).
-pub fn is_node_usable(seen: &Observed, condition: &ConditionDraft) -> bool {
-    let is_current = seen.node.as_deref().is_some_and(|it| !is_node_lagging(seen, it));
-    is_current && condition.holds()
-}
-
 /// Returns a service that the host has yet to get before the compute registers for the first time: a node
 /// stays Ready while it awaits its turn in a rollout of new services, and without a network guests would
 /// fail on a compute that nova knows.
 fn awaited_service<'a>(seen: &'a Observed, node: &'a Node) -> Option<&'a String> {
-    if has_registered(&seen.compute) {
-        return None;
-    }
     let runs = node.status.as_ref().map(|it| it.services.as_slice()).unwrap_or_default();
     let has = |name: &str| runs.iter().any(|it| it.name == name && it.deployed_hash.is_some());
     listed(seen.group.as_ref(), node).iter().find(|it| !has(it))
@@ -386,7 +378,13 @@ fn is_node_lagging(seen: &Observed, node: &Node) -> bool {
 }
 
 /// Returns whether the cell can be used.
-pub fn cell(seen: &Observed) -> ConditionDraft {
+pub fn cell(seen: &Observed) -> Precondition {
+    let is_current = seen.cell.as_deref().is_some_and(|it| !is_cell_lagging(it));
+    let condition = cell_condition(seen, is_current);
+    Precondition { is_usable: is_current && condition.holds(), condition }
+}
+
+fn cell_condition(seen: &Observed, is_current: bool) -> ConditionDraft {
     let name = &seen.compute.spec.cell_name;
     if name.is_empty() {
         let text = seen.nova.cell().message(&seen.compute.name_any());
@@ -402,12 +400,13 @@ pub fn cell(seen: &Observed) -> ConditionDraft {
         );
         return reasons::compute::NOVA_CELL_NOT_FOUND.condition(NOVA_CELL_READY, text);
     };
-    if is_cell_lagging(cell) {
+    if !is_current {
         let waiting = || {
             let text = format!("NovaCell {name} has not been reconciled yet.");
             reasons::compute::NOVA_CELL_UNKNOWN.condition(NOVA_CELL_READY, text)
         };
-        return previous(seen, NOVA_CELL_READY).unwrap_or_else(waiting);
+        let before = find(seen.compute.conditions(), NOVA_CELL_READY);
+        return before.map_or_else(waiting, ConditionDraft::repeated);
     }
     match find(cell.conditions(), READY) {
         Some(ready) if ready.status == conditions::ConditionStatus::True => {
@@ -425,28 +424,47 @@ pub fn cell(seen: &Observed) -> ConditionDraft {
     }
 }
 
-/// Whether a run may rely on the cell, which has this condition.
-pub fn is_cell_usable(seen: &Observed, condition: &ConditionDraft) -> bool {
-    seen.cell.as_deref().is_some_and(|it| !is_cell_lagging(it)) && condition.holds()
-}
-
 /// An external control plane may not set `observedGeneration`; then its status is trusted.
 fn is_cell_lagging(cell: &Cell) -> bool {
     let observed = cell.status.as_ref().and_then(|it| it.observed_generation);
     observed.is_some() && observed != cell.metadata.generation
 }
 
-/// Whether the cell's inputs are newer than those of its controller's last login to the message
-/// bus: until that login, a mistyped `transport_url` is not deployed. Nova's own password is not
-/// tested. For an external control plane this is unknown, and so false.
-pub fn is_untried(seen: &Observed) -> bool {
-    let Some(cell) = seen.cell.as_deref().filter(|_| seen.cells_are_ours) else { return false };
-    let tried = cell.status.as_ref().and_then(|it| it.hash.get(CREDENTIALS));
-    let present = of_cell(cell, seen.cell_secret.as_ref(), seen.message_bus.as_ref());
-    tried.is_some_and(|it| !short(&present).is(it))
+/// Reports a mismatch that the webhook did not prevent. It blocks nothing: the compute stays in its
+/// cell, and its other fields keep following the node.
+pub fn cell_matches(seen: &Observed) -> ConditionDraft {
+    let own = seen.node.as_deref().filter(|it| owns(it, &seen.compute));
+    let has_runs = !seen.runs.is_empty();
+    let found =
+        own.map(|it| binding_of(seen.group.as_ref(), it, &seen.compute, &seen.nova, has_runs));
+    match found {
+        Some(CellBinding::Bound(mismatch)) => {
+            reasons::compute::CELL_MISMATCH.condition(CELL_MATCHES, mismatch.message())
+        }
+        Some(CellBinding::Unknown { group }) => {
+            let text = format!(
+                "{group}, which would name the cell, does not exist: create \
+                 it, or correct spec.role of the node."
+            );
+            reasons::compute::CELL_ROLE_NOT_FOUND.condition(CELL_MATCHES, text)
+        }
+        Some(CellBinding::CellUnknown(cell)) => {
+            let text = cell.message(&seen.compute.name_any());
+            reasons::compute::CELL_UNKNOWN.condition(CELL_MATCHES, text)
+        }
+        // A compute that is about to be deleted needs no message.
+        Some(CellBinding::Agrees | CellBinding::Replaceable | CellBinding::MayGo) | None => {
+            let text = "The node asks for no other cell.";
+            reasons::compute::CELL_MATCHES.condition(CELL_MATCHES, text)
+        }
+    }
 }
 
-/// Returns the current condition as a draft, or `None` without one.
-pub fn previous(seen: &Observed, type_: &str) -> Option<ConditionDraft> {
-    find(&seen.compute.status.as_ref()?.conditions, type_).map(ConditionDraft::repeated)
+/// Whether the inputs that a cell has now are newer than those of its controller's last login to the
+/// message bus: until that login, a mistyped `transport_url` is not deployed. Nova's own password is not
+/// tested. For an external control plane this is unknown, and so false.
+pub fn is_untried(seen: &Observed, of_cell: &Inputs) -> bool {
+    let cell = seen.cell.as_deref().filter(|_| seen.cells_are_ours);
+    let tried = cell.and_then(|it| it.status.as_ref()?.hash.get(CREDENTIALS));
+    tried.is_some_and(|it| !short(of_cell).is(it))
 }

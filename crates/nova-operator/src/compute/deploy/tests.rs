@@ -29,8 +29,10 @@ use testkit::golden::recorded;
 use testkit::objects::named;
 
 use super::decide::decide;
+use super::drain::HostDrain;
 use super::observed::Observed;
 use super::observed::{DefaultConfig, Inventory, Rendered, SeenCertificate};
+use super::resolve::host_of;
 use super::{inputs, observed_host};
 use crate::cell_inputs::CREDENTIALS;
 use crate::compute::audit::condition::Audited;
@@ -40,7 +42,7 @@ use crate::condition_catalog::KINDS;
 use crate::finalizers;
 use crate::group::Group;
 use crate::images::Images;
-use crate::nova::drain::order::OrderOfHost;
+use crate::nova::drain::order::{HostOrder, OrderOfHost};
 use crate::requested::mounted_cell::NovaServices;
 use crate::rollout::slot::RolloutSlot;
 
@@ -138,6 +140,16 @@ fn leaving(seen: &Observed) -> removal::Observed {
         read_since_deployment: seen.read_since_deployment,
         drain: seen.drain.clone(),
     }
+}
+
+/// Returns what is requested for the servers of the host.
+fn drain_of(seen: &Observed) -> HostDrain<'_> {
+    HostDrain::resolve(&host_of(seen), seen.drain.as_ref())
+}
+
+/// Returns what is to be done about the host.
+fn host_order(seen: &Observed) -> Option<HostOrder> {
+    super::drain::host_order(&host_of(seen), seen.drain.as_ref())
 }
 
 fn is_open(run: &Arc<AnsibleEe>) -> bool {

@@ -6,7 +6,7 @@ use operator_core::finalizers::has_finalizer;
 use operator_core::plan::Order;
 use operator_core::run_engine::outcome::FailureReason;
 
-use crate::compute::deploy::host_order::of_host;
+use crate::compute::deploy::drain::of_host;
 use crate::compute::removal::build::{Extent, identity};
 use crate::compute::removal::observed::Observed;
 use crate::compute::removal::resolve::{Resolved, Way};

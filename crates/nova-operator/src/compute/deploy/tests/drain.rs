@@ -8,7 +8,7 @@ use operator_core::reasons::FORBIDDEN;
 use operator_core::rejected_write::RejectedWrite;
 
 use super::*;
-use crate::compute::deploy::host_order::{host_order, with_progress};
+use crate::compute::deploy::resolve::with_progress;
 use crate::nova::drain::findings::Findings;
 use crate::nova::drain::order::{Drain, DrainMode, HostOrder, MARKER};
 use crate::nova::drain::progress::{HostProgress, Occupied, Stuck, StuckCause};

@@ -4,8 +4,7 @@ use nova_config::annotations::{DRAIN, DRAIN_BEFORE};
 use operator_core::plan::Write as PlanWrite;
 
 use super::*;
-use crate::compute::deploy::host_drain::HostDrain;
-use crate::compute::deploy::host_order::{host_order, with_progress};
+use crate::compute::deploy::resolve::with_progress;
 use crate::nova::drain::order::{HostOrder, MARKER, OrderOfHost};
 use crate::nova::drain::progress::{HostProgress, IdentityUse, Occupied};
 use crate::nova::health::{HostHealth, MappingHealth, ServiceHealth};
@@ -89,7 +88,7 @@ impl Cloud {
         let creates = steps.iter().any(|it| matches!(it.write, PlanWrite::Create { .. }));
         let is_drained = self.disabled.is_some() && !self.has_servers;
         assert!(
-            !creates || is_drained || !HostDrain::resolve(&self.world.seen).drains_before,
+            !creates || is_drained || !drain_of(&self.world.seen).drains_before,
             "it is not drained"
         );
         self.world.take(&steps);
@@ -325,7 +324,7 @@ fn a_request_of_the_user_that_is_not_valid_holds_the_deployment() {
     assert_eq!((cloud.world.reason("Drained").as_str(), cloud.runs()), ("DrainInvalid", vec![]));
     // What is found of the identity of the host follows no drain then.
     cloud.world.seen.drain = Some(HostProgress::Identity(IdentityUse::Free));
-    let waits = |world: &World| HostDrain::resolve(&world.seen).waits(&world.seen);
+    let waits = |world: &World| drain_of(&world.seen).waits();
     assert!(waits(&cloud.world));
     annotate(&mut cloud.world, DRAIN, Some("wait"));
     assert!(!waits(&cloud.world));

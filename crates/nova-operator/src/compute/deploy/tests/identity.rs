@@ -3,7 +3,6 @@
 use operator_core::host_identity::{DUPLICATE, MISMATCH, MISSING, NAME_TAKEN, NOT_FOUND};
 
 use super::*;
-use crate::compute::deploy::host_order::host_order;
 use crate::nova::drain::order::{HostOrder, IdentityGoal, IdentityOrder};
 use crate::nova::drain::progress::{HostProgress, IdentityUse, Occupied};
 use crate::nova::health::{HostHealth, MappingHealth, ServiceHealth};

@@ -6,7 +6,6 @@ use operator_core::host_identity::MISSING;
 
 use super::identity::{ROLE, fail, given};
 use super::*;
-use crate::compute::deploy::host_order::host_order;
 use crate::compute::deploy::nova_matches::held;
 use crate::nova::drain::order::HostOrder;
 use crate::nova::drain::progress::{HostProgress, IdentityUse};

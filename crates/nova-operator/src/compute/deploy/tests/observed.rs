@@ -7,7 +7,6 @@ use testkit::set_nodes;
 
 use super::*;
 use crate::compute::audit::request::{AuditPolicy, AuditRequest};
-use crate::compute::deploy::host_order::host_order;
 use crate::group::Group;
 use crate::group::conflicting_service::ConflictingService;
 use crate::nova::drain::order::{HostOrder, IdentityGoal, IdentityOrder};

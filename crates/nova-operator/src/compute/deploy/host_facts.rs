@@ -1,0 +1,78 @@
+//! What holds of the host of a compute, whoever deploys it and whatever passes over nova have found.
+
+use api::dataplane::{DisruptionTarget, Node};
+use api::nova::Cell;
+use operator_runtime::source_cache::Digests;
+
+use crate::compute::deploy::identity::MissedIdentity;
+use crate::compute::deploy::messages::way_to_deploy;
+use crate::compute::deploy::observed::Observed;
+use crate::compute_status::registration::{has_registered, was_deployed};
+use crate::group::Group;
+use crate::nova::drain::before::{DrainBefore, drain_before};
+use crate::nova::identity::{Identity, IdentitySources};
+
+/// What holds of a host before anything is found of it, so that its order follows from nothing else.
+#[derive(Debug)]
+pub struct HostFacts<'a> {
+    /// What its identity in nova follows from.
+    pub of: IdentitySources<'a>,
+    /// What the node belongs to, or `None` when it names nothing or that does not exist.
+    pub group: Option<&'a Group>,
+    /// The cell, where this operator reconciles it.
+    pub own_cell: Option<&'a Cell>,
+    /// The digests of the ssh Secret, or `None` when it does not exist.
+    pub ssh: Option<&'a Digests>,
+    /// Whether the compute is known to have registered.
+    pub is_registered: bool,
+    /// The identity in nova that is recorded.
+    pub recorded: Identity,
+    /// What the last run missed of that identity.
+    pub missed: MissedIdentity<'a>,
+    /// What is asked for before a deployment; `None` without a node.
+    pub drain_before: Option<DrainBefore>,
+    /// Whether a drain is asked for before each change. The first deployment of a host waits for
+    /// nothing.
+    pub asks_for_drain: bool,
+    /// Whether nova's API is used.
+    pub uses_nova: bool,
+    /// How nova-compute is deployed there once more, by the operator or others.
+    pub way_to_deploy: String,
+    /// Whether a renewed certificate is all that is to be deployed; `None` where one is renewed, and
+    /// the other inputs are unknown.
+    pub renews_certificate: Option<bool>,
+}
+
+impl<'a> HostFacts<'a> {
+    /// Resolves the host of a compute whose certificate is not renewed.
+    pub fn resolve(seen: &'a Observed) -> Self {
+        let (of, group) = (seen.identity_sources(), seen.group.as_ref());
+        let drain_before = of.node.map(|it| drain_before(group, it));
+        let uses_nova = seen.drain.is_some();
+        Self {
+            of,
+            group,
+            own_cell: of.cell.filter(|_| seen.cells_are_ours),
+            ssh: seen.ssh.as_ref(),
+            is_registered: has_registered(of.compute),
+            recorded: Identity::recorded(of.compute),
+            missed: MissedIdentity::resolve(of.compute, uses_nova),
+            asks_for_drain: drain_before == Some(DrainBefore::Yes) && was_deployed(of.compute),
+            drain_before,
+            uses_nova,
+            way_to_deploy: way_to_deploy(of.compute, of.node),
+            renews_certificate: Some(false),
+        }
+    }
+
+    /// Returns the node of a compute that others deploy.
+    pub fn node_of_others(&self) -> Option<&'a Node> {
+        self.of.node.filter(|_| self.of.compute.is_observed())
+    }
+
+    /// Returns the deployment of a node set that waits for the host of a compute which it deploys;
+    /// `None` where none does.
+    pub fn awaited(&self) -> Option<&'a DisruptionTarget> {
+        self.node_of_others()?.disruption_target()
+    }
+}
