@@ -54,7 +54,7 @@ pub fn decide(
     let held = held.filter(|it| evaluated.credentials.contains(&it.credential));
     // The host may log in with them from now on.
     let mut later: Vec<Step> = held.filter_map(HeldObject::hold).collect();
-    later.extend(after_status(&resolved, &evaluated, &runs));
+    later.extend(Pass { resolved: &resolved, evaluated: &evaluated }.after_status(&runs));
     evaluated.rejection =
         rejected_write::condition(rejected, seen.compute.conditions(), !later.is_empty());
     plan.independent.extend(resolved.certificate.steps.iter().cloned());
@@ -74,17 +74,13 @@ pub fn decide(
         // No watch reports the arrival of cert-manager.
         plan.requeue_in(CRD_POLL_INTERVAL);
     }
-    if let Some(at) = evaluated.health.changes_at {
+    let overdue = seen.audited.overdue_at(&seen.compute).filter(|it| *it > now);
+    let retry_at = evaluated.sequence.retry_at();
+    for at in [evaluated.health.changes_at, overdue, retry_at].into_iter().flatten() {
         plan.requeue_at(at, now);
     }
-    if let Some(at) = seen.audited.overdue_at(&seen.compute).filter(|it| *it > now) {
-        plan.requeue_at(at, now);
-    }
-    if let Some(at) = evaluated.sequence.retry_at() {
-        plan.requeue_at(at, now);
-    } else if evaluated.blocked.is_some()
-        && matches!(evaluated.sequence.state, SequenceState::Failed { .. })
-    {
+    let has_failed = matches!(evaluated.sequence.state, SequenceState::Failed { .. });
+    if retry_at.is_none() && evaluated.blocked.is_some() && has_failed {
         // A retry that waits for a slot: no watch event reports a free slot in time.
         plan.requeue_in(SLOT_RETRY_INTERVAL);
     }
@@ -116,53 +112,54 @@ pub fn withdrawn(
     run_gc::withdrawn(runs, needs)
 }
 
-/// Returns the steps for the run that is needed now, and those that delete superseded runs.
-fn after_status(
-    resolved: &Resolved<'_>,
-    evaluated: &Evaluation<'_>,
-    runs: &[Run<'_>],
-) -> Vec<Step> {
-    let need = evaluated.sequence.needed_run().filter(|_| !evaluated.waits_for_drain);
-    let mut steps = need.map(|it| new_run(resolved, it, evaluated)).unwrap_or_default();
-    let compute = resolved.host.of.compute;
-    let host = compute.spec.dataplane_node_name.as_str();
-    steps.extend(run_gc::superseded(runs, &BTreeMap::from([(host, compute.services())])));
-    steps
+/// A resolved compute, and how far its runs are.
+struct Pass<'a> {
+    resolved: &'a Resolved<'a>,
+    evaluated: &'a Evaluation<'a>,
 }
 
-/// Whether a process that runs with the right files is to be restarted: a redeploy of the compute
-/// or a repair was requested since the last deployment, or it is not known to have registered. A
-/// redeploy of its node alone does not restart it, unless that repairs the host.
-fn restarts(resolved: &Resolved<'_>, evaluated: &Evaluation<'_>) -> bool {
-    let compute = resolved.host.of.compute;
-    let has_changed = |name: &str| {
-        let deployed = compute.status.as_ref().and_then(|it| it.deployed_inputs.get(name).cloned());
-        let present = resolved.inputs.as_ref().and_then(|it| Some(it.all.get(name)?.text()));
-        present != deployed
-    };
-    let repairs = resolved.repair.due.is_some();
-    let may_ask = repairs || compute.annotations().contains_key(REDEPLOY);
-    (may_ask && has_changed(REDEPLOY_INPUT))
-        || (repairs && has_changed(INSTANCE_INPUT))
-        || !is_recorded(compute, &evaluated.sequence.services)
-}
+impl Pass<'_> {
+    /// Returns the steps for the run that is needed now, and those that delete superseded runs.
+    fn after_status(&self, runs: &[Run<'_>]) -> Vec<Step> {
+        let need = self.evaluated.sequence.needed_run();
+        let need = need.filter(|_| !self.evaluated.waits_for_drain);
+        let mut steps = need.map(|it| self.new_run(it)).unwrap_or_default();
+        let compute = self.resolved.host.of.compute;
+        let recorded = [(compute.spec.dataplane_node_name.as_str(), compute.services())];
+        steps.extend(run_gc::superseded(runs, &recorded.into()));
+        steps
+    }
 
-fn new_run(resolved: &Resolved<'_>, need: &NeededRun, evaluated: &Evaluation<'_>) -> Vec<Step> {
-    let HostFacts { of: IdentitySources { compute, node, .. }, ssh, .. } = resolved.host;
-    let host = compute.spec.dataplane_node_name.clone();
-    let attempt = Attempt {
-        service: &need.service,
-        files: &evaluated.files.listed,
-        drain: &evaluated.drain,
-        restarts: restarts(resolved, evaluated),
-    };
-    let template = run_template(resolved, attempt);
-    let was_key_refused = evaluated.sequence.was_key_refused();
-    let connection = connection(compute, node, ssh, was_key_refused);
-    let connection = BTreeMap::from([(host.clone(), connection)]);
-    let needs = BTreeMap::from([(host, need.clone())]);
-    batches(needs, 1, &BTreeSet::new())
-        .iter()
-        .map(|it| engine::run(&template, it, &connection))
-        .collect()
+    /// Whether a process that runs with the right files is to be restarted: a redeploy of the compute
+    /// or a repair was requested since the last deployment, or it is not known to have registered. A
+    /// redeploy of its node alone does not restart it, unless that repairs the host.
+    fn restarts(&self) -> bool {
+        let compute = self.resolved.host.of.compute;
+        let deployed = compute.status.as_ref().map(|it| &it.deployed_inputs);
+        let present = self.resolved.inputs.as_ref().map(|it| &it.all);
+        let has_changed = |name: &str| {
+            let present = present.and_then(|it| Some(it.get(name)?.text()));
+            present.as_ref() != deployed.and_then(|it| it.get(name))
+        };
+        let repairs = self.resolved.repair.due.is_some();
+        let may_ask = repairs || compute.annotations().contains_key(REDEPLOY);
+        (may_ask && has_changed(REDEPLOY_INPUT))
+            || (repairs && has_changed(INSTANCE_INPUT))
+            || !is_recorded(compute, &self.evaluated.sequence.services)
+    }
+
+    fn new_run(&self, need: &NeededRun) -> Vec<Step> {
+        let HostFacts { of: IdentitySources { compute, node, .. }, ssh, .. } = self.resolved.host;
+        let host = compute.spec.dataplane_node_name.clone();
+        let (restarts, drain) = (self.restarts(), &self.evaluated.drain);
+        let files = &self.evaluated.files.listed;
+        let attempt = Attempt { service: &need.service, files, drain, restarts };
+        let template = run_template(self.resolved, attempt);
+        let was_key_refused = self.evaluated.sequence.was_key_refused();
+        let connection = connection(compute, node, ssh, was_key_refused);
+        let connection = BTreeMap::from([(host.clone(), connection)]);
+        let needs = BTreeMap::from([(host, need.clone())]);
+        let batches = batches(needs, 1, &BTreeSet::new());
+        batches.iter().map(|it| engine::run(&template, it, &connection)).collect()
+    }
 }

@@ -286,7 +286,7 @@ pub fn host_order(host: &HostFacts<'_>, progress: Option<&HostProgress>) -> Opti
     };
     let is_released = matches!(order, Some(HostOrder::Enable | HostOrder::EnableOnceUp));
     // A nova-compute that has lost its identity does not report before that is restored.
-    let identity = host.missed.order(host.of.health, &request);
+    let identity = host.missed.order(&request);
     let identity = identity.filter(|it| !is_released || it.goal == IdentityGoal::Restore);
     identity.map(HostOrder::Identity).or(order)
 }

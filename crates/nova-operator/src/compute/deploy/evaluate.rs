@@ -59,7 +59,7 @@ pub fn evaluate<'a>(
     let Resolved { host, desired, .. } = resolved;
     let compute = host.of.compute;
     let drain = HostDrain::resolve(host, seen.drain.as_ref());
-    let is_held = host.missed.is_held(drain.progress, compute.services(), desired);
+    let is_held = host.missed.is_held(drain.progress, desired);
     let sequence = sequence(host, runs, (compute.services(), desired), now);
     let sequence = if resolved.may_run && !is_held { sequence } else { sequence.held() };
     // Why a run that is possible now has to wait.
@@ -72,10 +72,10 @@ pub fn evaluate<'a>(
     Evaluation {
         rejection: None,
         files: files(seen, resolved, !waits_for_drain && brings_files(&sequence)),
+        credentials: credentials(seen, &sequence, resolved.inputs.is_some()),
         health: Health::of(host, &drain, (&recorded, &sequence.services), now),
         in_sync: seen.audited.condition(compute, &redeploy, now),
-        identity: host.missed.condition(host.of, drain.progress, &host.way_to_deploy),
-        credentials: credentials(seen, &sequence, resolved.inputs.is_some()),
+        identity: host.missed.condition(drain.progress),
         sequence,
         recorded,
         drain,

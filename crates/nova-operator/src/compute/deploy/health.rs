@@ -11,7 +11,6 @@ use nova_config::conditions::{
 
 use crate::compute::deploy::drain::HostDrain;
 use crate::compute::deploy::host_facts::HostFacts;
-use crate::compute::deploy::messages::in_service;
 use crate::compute::deploy::nova_matches;
 use crate::compute_status::computes_up::is_not_up;
 use crate::compute_status::registration::{
@@ -58,7 +57,7 @@ impl Health {
     ) -> Self {
         let drained = drained(facts, drain);
         let Some(health) = facts.of.health else { return Self { drained, ..Self::default() } };
-        if let Some(other) = nova_matches::condition(facts.of, recorded) {
+        if let Some(other) = nova_matches::other_identity(facts.of, recorded) {
             // What nova has under the name of the host says nothing of the host.
             let text = format!("See {NOVA_MATCHES}.");
             let service = reasons::compute::OTHER_IDENTITY_UNKNOWN.condition(SERVICE_UP, text);
@@ -129,7 +128,7 @@ fn is_unread(health: &HostHealth, at: Option<Timestamp>) -> bool {
 }
 
 fn unread(facts: &HostFacts<'_>) -> ConditionDraft {
-    let text = format!("{}; nova's API has not been read since.", in_service(facts.of.compute));
+    let text = format!("{}; nova's API has not been read since.", facts.in_service);
     reasons::compute::WAITING_FOR_NOVA.condition(READY, text)
 }
 

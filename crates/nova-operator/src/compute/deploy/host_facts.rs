@@ -1,11 +1,12 @@
-//! What holds of the host of a compute, whoever deploys it and whatever passes over nova have found.
+//! What holds of the host of a compute before anything is found of it, whether this operator deploys it or
+//! others do.
 
 use api::dataplane::{DisruptionTarget, Node};
 use api::nova::Cell;
 use operator_runtime::source_cache::Digests;
 
 use crate::compute::deploy::identity::MissedIdentity;
-use crate::compute::deploy::messages::way_to_deploy;
+use crate::compute::deploy::messages::{in_service, way_to_deploy};
 use crate::compute::deploy::observed::Observed;
 use crate::compute_status::registration::{has_registered, was_deployed};
 use crate::group::Group;
@@ -36,6 +37,8 @@ pub struct HostFacts<'a> {
     pub asks_for_drain: bool,
     /// Whether nova's API is used.
     pub uses_nova: bool,
+    /// That the compute is in service, in a clause.
+    pub in_service: String,
     /// How nova-compute is deployed there once more, by the operator or others.
     pub way_to_deploy: String,
     /// Whether a renewed certificate is all that is to be deployed; `None` where one is renewed, and
@@ -56,10 +59,11 @@ impl<'a> HostFacts<'a> {
             ssh: seen.ssh.as_ref(),
             is_registered: has_registered(of.compute),
             recorded: Identity::recorded(of.compute),
-            missed: MissedIdentity::resolve(of.compute, uses_nova),
+            missed: MissedIdentity::resolve(of, uses_nova),
             asks_for_drain: drain_before == Some(DrainBefore::Yes) && was_deployed(of.compute),
             drain_before,
             uses_nova,
+            in_service: in_service(of.compute),
             way_to_deploy: way_to_deploy(of.compute, of.node),
             renews_certificate: Some(false),
         }

@@ -12,12 +12,12 @@ use operator_core::run_engine::DesiredService;
 use operator_core::run_engine::outcome::FailureReason;
 use serde_json::Value;
 
+use crate::compute::deploy::messages::way_to_deploy;
 use crate::compute_status::registration::recorded_proof;
 use crate::nova::drain::order::{IdentityGoal, IdentityOrder};
 use crate::nova::drain::progress::{HostProgress, IdentityUse, Occupied};
 use crate::nova::drain::request::DrainRequest;
 use crate::nova::drain::unknown::unknown;
-use crate::nova::health::HostHealth;
 use crate::nova::identity::IdentitySources;
 use crate::reasons;
 
@@ -69,6 +69,7 @@ fn goal(compute: &ExternalCompute, lost: Option<&str>) -> Option<IdentityGoal> {
 /// What the last run missed of the identity of a host.
 #[derive(Debug)]
 pub struct MissedIdentity<'a> {
+    of: IdentitySources<'a>,
     /// The UUID of the compute node of a compute that has registered; `None` where nova's API is not
     /// used, because it is not known then whether the host has servers.
     pub recorded: Option<&'a str>,
@@ -80,24 +81,20 @@ pub struct MissedIdentity<'a> {
 
 impl<'a> MissedIdentity<'a> {
     /// Resolves what the last run of a compute has found.
-    pub fn resolve(compute: &'a ExternalCompute, uses_nova: bool) -> Self {
-        let recorded = compute.status.as_ref().and_then(|it| it.compute_id.as_deref());
-        let lost = lost(compute);
-        let goal = goal(compute, lost.as_deref());
-        Self { recorded: recorded.filter(|it| uses_nova && is_id(it)), lost, goal }
+    pub fn resolve(of: IdentitySources<'a>, uses_nova: bool) -> Self {
+        let recorded = of.compute.status.as_ref().and_then(|it| it.compute_id.as_deref());
+        let lost = lost(of.compute);
+        let goal = goal(of.compute, lost.as_deref());
+        Self { of, recorded: recorded.filter(|it| uses_nova && is_id(it)), lost, goal }
     }
 
     /// Returns what is to be found out and freed, or `None` where the last run missed no identity.
-    pub fn order(
-        &self,
-        health: Option<&HostHealth>,
-        request: &DrainRequest,
-    ) -> Option<IdentityOrder> {
+    pub fn order(&self, request: &DrainRequest) -> Option<IdentityOrder> {
         let goal = self.goal?;
         let compute_id = match goal {
             IdentityGoal::Restore => self.recorded?,
             // What is recorded may be the UUID from before: nova lists the new one once it is mapped.
-            IdentityGoal::Name => health?.compute_id.as_deref()?,
+            IdentityGoal::Name => self.of.health?.compute_id.as_deref()?,
         };
         let drain = match request {
             DrainRequest::Drain(drain) => Some(drain.clone()),
@@ -112,17 +109,11 @@ impl<'a> MissedIdentity<'a> {
         self.goal == Some(IdentityGoal::Restore) && is_free(progress)
     }
 
-    /// Whether the attempt that missed the identity must not be tried again yet; `recorded` are the
-    /// records of the compute. An attempt with other inputs may: it finds out whether the host has its
-    /// identity by now.
-    pub fn is_held(
-        &self,
-        progress: Option<&HostProgress>,
-        recorded: &[ServiceRun],
-        desired: &[DesiredService],
-    ) -> bool {
+    /// Whether the attempt that missed the identity must not be tried again yet. An attempt with other
+    /// inputs may: it finds out whether the host has its identity by now.
+    pub fn is_held(&self, progress: Option<&HostProgress>, desired: &[DesiredService]) -> bool {
         let is_same = |it: &DesiredService| {
-            let mut records = recorded.iter().filter(|seen| seen.name == NOVA);
+            let mut records = self.of.compute.services().iter().filter(|seen| seen.name == NOVA);
             it.service == NOVA && records.any(|record| it.run_hash.is(&record.hash))
         };
         self.goal == Some(IdentityGoal::Restore)
@@ -132,39 +123,28 @@ impl<'a> MissedIdentity<'a> {
     }
 
     /// Returns what keeps the identity of the host from being free; `None` where it is free, or the last
-    /// run missed none. `way_to_deploy` is how it is deployed once more.
-    pub fn condition(
-        &self,
-        of: IdentitySources<'_>,
-        progress: Option<&HostProgress>,
-        way_to_deploy: &str,
-    ) -> Option<ConditionDraft> {
+    /// run missed none.
+    pub fn condition(&self, progress: Option<&HostProgress>) -> Option<ConditionDraft> {
         let (goal, progress) = (self.goal?, progress?);
-        let host = of.compute.host_name().unwrap_or_default();
-        let secret = of.cell.map(|it| it.spec.secret.as_str()).unwrap_or_default();
+        let host = self.of.compute.host_name().unwrap_or_default();
+        let secret = self.of.cell.map(|it| it.spec.secret.as_str()).unwrap_or_default();
         let (reason, text) = if let HostProgress::Occupied(found) = progress
             && !found.is_empty()
         {
-            (&reasons::identity::SERVERS, self.occupied(host, goal, found, way_to_deploy))
+            (&reasons::identity::SERVERS, self.occupied(host, goal, found))
         } else if let HostProgress::Identity(found) = progress {
             used(host, found)?
         } else if let Some((_, cause)) = unknown(progress, secret) {
             let text = format!("It is unknown whether host {host} has servers, because {cause}");
             (&reasons::identity::NOT_CHECKED, text)
         } else {
-            let before = find(of.compute.conditions(), DEPLOYMENT_READY);
+            let before = find(self.of.compute.conditions(), DEPLOYMENT_READY);
             return before.map(ConditionDraft::repeated).filter(is_of_identity);
         };
         Some(reason.condition(DEPLOYMENT_READY, text))
     }
 
-    fn occupied(
-        &self,
-        host: &str,
-        goal: IdentityGoal,
-        found: &Occupied,
-        way_to_deploy: &str,
-    ) -> String {
+    fn occupied(&self, host: &str, goal: IdentityGoal, found: &Occupied) -> String {
         let names = [found.all_servers().names(NAMED), found.unconfirmed.names(NAMED)];
         let what = match names {
             [servers, unconfirmed] if servers.is_empty() && unconfirmed.is_empty() => {
@@ -179,8 +159,9 @@ impl<'a> MissedIdentity<'a> {
             IdentityGoal::Restore => format!(
                 "Host {host} has lost its identity, and nova has {what} there, so nova-compute is not \
                  started: delete or evacuate them, or put {} into /var/lib/nova/compute_id on the host \
-                 that has them and have it deployed: {way_to_deploy}",
+                 that has them and have it deployed: {}",
                 self.recorded.unwrap_or_default(),
+                way_to_deploy(self.of.compute, self.of.node)
             ),
             IdentityGoal::Name => format!(
                 "Placement has a resource provider of the name of host {host} with another UUID, and \

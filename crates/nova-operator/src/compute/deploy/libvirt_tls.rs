@@ -40,7 +40,7 @@ static LIBVIRT: LazyLock<Service> = LazyLock::new(|| {
 });
 
 /// The certificate of a host, as it is and is to be.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct HostCertificate {
     /// Whether the host gets one.
     pub is_wanted: bool,
@@ -61,29 +61,27 @@ impl HostCertificate {
     /// Resolves the certificate of a compute's host; `is_usable` says whether the status of its node
     /// describes its present state.
     pub fn resolve(seen: &Observed, is_usable: bool) -> Self {
-        let node = seen.compute.spec.dataplane_node_name.as_str();
+        let (node, seen_tls) = (&seen.compute.spec.dataplane_node_name, &seen.certificate);
         let tls = seen.node.as_ref().and_then(|it| it.status.as_ref()?.tls.as_ref());
         let is_mounted = seen.runs.iter().filter_map(|it| Run::of(it)).any(|it| !it.is_finished());
         let desired = desired(seen, tls, is_usable && !is_mounted);
-        let is_wanted = tls.is_some();
-        let found = Self {
-            is_wanted,
-            lacks_issuer: is_wanted && !seen.certificate.issued.is_served,
-            fault: tls.and_then(|_| fault(&desired, &seen.certificate, node)),
-            steps: desired.steps.into_iter().chain(ownership(seen)).collect(),
-            ..Self::default()
-        };
-        let Some(tls) = tls else { return found };
         let request = request();
-        let digests = seen.certificate.secret.iter();
-        let input = |it: &Digests| (NamedSource::secret(&secret(node)).title(), short(&it.keys));
         let mount = |own: &String| Tls::OfHosts {
             secrets: [(own.clone(), secret_of(&request, node))].into(),
             service_type: request.directory(),
             key: request.key.to_owned(),
         };
-        let mounts = tls.names.get(CTLPLANE).map(mount).into_iter().collect();
-        Self { inputs: digests.map(input).collect(), mounts, ..found }
+        let input = |it: &Digests| (NamedSource::secret(&secret(node)).title(), short(&it.keys));
+        let is_wanted = tls.is_some();
+        let digests = seen_tls.secret.iter().filter(|_| is_wanted);
+        Self {
+            is_wanted,
+            lacks_issuer: is_wanted && !seen_tls.issued.is_served,
+            fault: tls.and_then(|_| fault(&desired, seen_tls, &name_of(&request, node))),
+            steps: desired.steps.into_iter().chain(ownership(seen)).collect(),
+            inputs: digests.map(input).collect(),
+            mounts: tls.and_then(|it| it.names.get(CTLPLANE)).map(mount).into_iter().collect(),
+        }
     }
 }
 
@@ -161,17 +159,12 @@ pub fn removals(compute: &ExternalCompute, issued: &Issued) -> Vec<Step> {
     certificates::removals(&owner_of(compute), issued)
 }
 
-fn fault(
-    desired: &DesiredCertificates,
-    certificate: &SeenCertificate,
-    node: &str,
-) -> Option<Problem> {
+fn fault(desired: &DesiredCertificates, seen: &SeenCertificate, name: &str) -> Option<Problem> {
     if let Some(first) = desired.problems.first() {
         return Some(first.clone());
     }
-    let secret = certificate.secret.as_ref();
-    let has = |file: &str| secret.is_some_and(|it| it.keys.contains_key(file));
-    desired.fault(&name_of(&request(), node), &certificate.issued, has)
+    let has = |file: &str| seen.secret.as_ref().is_some_and(|it| it.keys.contains_key(file));
+    desired.fault(name, &seen.issued, has)
 }
 
 #[cfg(test)]

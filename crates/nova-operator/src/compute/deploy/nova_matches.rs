@@ -3,7 +3,7 @@
 
 use api::conditions::{ConditionDraft, find};
 use api::dataplane::ServiceRun;
-use api::nova::{Cell, ExternalCompute};
+use api::nova::Cell;
 use jiff::Timestamp;
 use kube::ResourceExt;
 use nova_config::annotations::ACCEPT_NOVA;
@@ -91,7 +91,7 @@ pub fn held(of: IdentitySources<'_>) -> Option<HostProgress> {
 
 /// Returns the condition of a compute whose host nova has under another identity than this one, which
 /// is recorded now; `None` where it has not. What was reported stays until nova says more.
-pub fn condition(of: IdentitySources<'_>, recorded: &Identity) -> Option<ConditionDraft> {
+pub fn other_identity(of: IdentitySources<'_>, recorded: &Identity) -> Option<ConditionDraft> {
     let health = of.health?;
     match recorded.compare(health) {
         Agreement::Same | Agreement::Moved => return None,
@@ -174,11 +174,8 @@ fn present_annotation(cell: &Cell) -> Option<String> {
 
 /// Adds to the step that writes the status an Event about a compute that has another identity from now
 /// on than was recorded.
-pub fn noticed(mut step: Step, compute: &ExternalCompute, recorded: &Identity) -> Step {
-    let before = Identity::recorded(compute);
-    if let (Write::Status { notices, .. }, Some(note)) =
-        (&mut step.write, change(&before, recorded))
-    {
+pub fn noticed(mut step: Step, before: &Identity, now: &Identity) -> Step {
+    if let (Write::Status { notices, .. }, Some(note)) = (&mut step.write, change(before, now)) {
         let reason = "IdentityRecorded".to_owned();
         notices.push(EventDraft { warning: false, reason, note });
     }

@@ -25,7 +25,6 @@ use crate::compute::deploy::evaluate::sequence;
 use crate::compute::deploy::health::Health;
 use crate::compute::deploy::host_facts::HostFacts;
 use crate::compute::deploy::inputs::desired_service;
-use crate::compute::deploy::messages::in_service;
 use crate::compute::deploy::observed::Observed;
 use crate::compute::deploy::{identity, nova_matches, preconditions, repair};
 use crate::compute::host_layout::layout;
@@ -210,7 +209,7 @@ fn status(host: &HostFacts<'_>, evaluated: &Evaluation<'_>, now: Timestamp) -> O
     };
     let target = Target::of::<ExternalCompute>(compute);
     let step = status_step(target, observed, &expected)?;
-    Some(nova_matches::noticed(step, compute, &evaluated.recorded))
+    Some(nova_matches::noticed(step, &host.recorded, &evaluated.recorded))
 }
 
 fn conditions(host: &HostFacts<'_>, evaluated: &Evaluation<'_>) -> Vec<ConditionDraft> {
@@ -219,8 +218,7 @@ fn conditions(host: &HostFacts<'_>, evaluated: &Evaluation<'_>) -> Vec<Condition
     let mut blocking: Vec<ConditionDraft> =
         is_unknown.then(|| cell.clone()).into_iter().chain(evaluated.rejection.clone()).collect();
     blocking.push(deployment.clone());
-    let good =
-        reasons::compute::READY.condition(READY, format!("{}.", in_service(host.of.compute)));
+    let good = reasons::compute::READY.condition(READY, format!("{}.", host.in_service));
     let summary = conditions::ready(&blocking, good);
     let problem = evaluated.health.problem(host).filter(|_| summary.holds());
     let ready = problem.unwrap_or(summary);
@@ -263,9 +261,9 @@ fn deployment(host: &HostFacts<'_>, evaluated: &Evaluation<'_>) -> ConditionDraf
 /// Returns how far the restoration of the identity is that the host has lost; `None` where it has lost
 /// none, or it is not known which.
 fn restoring(facts: &HostFacts<'_>, evaluated: &Evaluation<'_>) -> Option<ConditionDraft> {
-    let (missed, progress) = (&facts.missed, evaluated.drain.progress);
+    let missed = &facts.missed;
     let id = missed.recorded.filter(|_| missed.lost.is_some())?;
-    if let Some(held) = missed.condition(facts.of, progress, &facts.way_to_deploy) {
+    if let Some(held) = missed.condition(evaluated.drain.progress) {
         return Some(held);
     }
     let host = &facts.of.compute.spec.dataplane_node_name;

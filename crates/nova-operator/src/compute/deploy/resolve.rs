@@ -13,6 +13,7 @@ use crate::compute::deploy::host_facts::HostFacts;
 use crate::compute::deploy::inputs::{Instance, OfServices, as_recorded, desired_services};
 use crate::compute::deploy::libvirt_tls::HostCertificate;
 use crate::compute::deploy::observed::Observed;
+use crate::compute::deploy::preconditions::Precondition;
 use crate::compute::deploy::repair::Repair;
 use crate::compute::deploy::{
     config, inputs, migration_key, nova_matches, preconditions, warnings,
@@ -27,9 +28,9 @@ pub struct Resolved<'a> {
     /// Whether every input is present and valid.
     pub input: ConditionDraft,
     /// Whether the node can be used.
-    pub node: ConditionDraft,
+    pub node: Precondition,
     /// Whether the cell can be used.
-    pub cell: ConditionDraft,
+    pub cell: Precondition,
     /// Whether the files are rendered.
     pub config: ConditionDraft,
     /// Warnings about the user's options.
@@ -66,7 +67,7 @@ pub struct KnownInputs {
     pub all: Inputs,
 }
 
-/// Resolves the host of a compute, whoever deploys it.
+/// Resolves the host of a compute that this operator or others deploy.
 pub fn host_of(seen: &Observed) -> HostFacts<'_> {
     if seen.compute.is_observed() { HostFacts::resolve(seen) } else { resolve(seen).host }
 }
@@ -85,11 +86,13 @@ pub fn resolve(seen: &Observed) -> Resolved<'_> {
     let deploy = deploys(&seen.compute, seen.node.as_deref());
     let repair = Repair::resolve(seen, deploy);
     let instance = Instance::resolve(seen, repair.of_compute());
-    let node = preconditions::node(seen, host.is_registered);
-    let cell = preconditions::cell(seen);
     let secrets = (seen.cell_secret.as_ref(), seen.message_bus.as_ref());
     let of_cell = seen.cell.as_deref().map(|it| of_cell(it, secrets.0, secrets.1));
     let of_cell = of_cell.unwrap_or_default();
+    let node = preconditions::node(seen, host.is_registered);
+    let cell = preconditions::cell(seen);
+    let is_untried = preconditions::is_untried(seen, &of_cell);
+    let cell_matches = preconditions::cell_matches(seen);
     let certificate = HostCertificate::resolve(seen, node.is_usable);
     let of_runs = certificate.fault.clone().into_iter().chain(drain::fault(&host));
     let input = preconditions::input(seen, migration_key::fault(seen), of_runs);
@@ -98,7 +101,6 @@ pub fn resolve(seen: &Observed) -> Resolved<'_> {
     let renews = renews_certificate(&seen.compute, &certificate.inputs, services.as_ref());
     host.renews_certificate = renews;
     let config = config::condition(&seen.compute, input.complete.as_ref());
-    let is_untried = preconditions::is_untried(seen, &of_cell);
     let is_known = config.holds() && !is_untried;
     let known = input.complete.zip(services).filter(|_| is_known);
     let known =
@@ -114,13 +116,13 @@ pub fn resolve(seen: &Observed) -> Resolved<'_> {
             .as_ref()
             .map(|it| migration_key::due(seen, &it.all))
             .unwrap_or_default(),
-        warnings: warnings::condition(seen),
-        cell_matches: preconditions::cell_matches(seen),
+        warnings: warnings::config_warnings(seen),
+        cell_matches,
         may_run: deploy && is_complete && node.is_usable && cell.is_usable,
         host,
         input: input.condition,
-        node: node.condition,
-        cell: cell.condition,
+        node,
+        cell,
         config,
         is_untried,
         deploy,

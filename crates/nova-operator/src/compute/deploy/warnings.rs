@@ -15,8 +15,8 @@ use crate::reasons;
 
 /// Returns the warnings about `spec.customServiceConfig` and the role's default configuration, and about
 /// a host from which no guest can move.
-pub fn condition(seen: &Observed) -> ConditionDraft {
-    let spec = &seen.compute.spec;
+pub fn config_warnings(seen: &Observed) -> ConditionDraft {
+    let (spec, cannot_move) = (&seen.compute.spec, cannot_move(seen));
     let custom = spec.custom_service_config.as_deref().unwrap_or_default();
     let default = seen.default_config.as_ref();
     let default_source = default.map(|it| format!("ConfigMap {}", it.name));
@@ -38,7 +38,7 @@ pub fn condition(seen: &Observed) -> ConditionDraft {
         )
     }));
     let has_options = !reported.is_empty();
-    reported.extend(cannot_move(seen));
+    reported.extend(cannot_move);
     let mut reason = if has_options || reported.is_empty() {
         &reasons::compute::SURPRISING
     } else {

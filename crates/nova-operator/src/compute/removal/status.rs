@@ -46,5 +46,5 @@ pub fn step(
         let note = cleaned.message.clone();
         notices.push(EventDraft { warning: false, reason: "HostCleaned".to_owned(), note });
     }
-    Some(nova_matches::noticed(step, compute, &recorded))
+    Some(nova_matches::noticed(step, &Identity::recorded(compute), &recorded))
 }
