@@ -20,7 +20,6 @@ use crate::compute::deploy::host_facts::HostFacts;
 use crate::compute::deploy::resolve::Resolved;
 use crate::compute::deploy::{identity, migration_key};
 use crate::compute::host_layout::layout;
-use crate::nova::identity::IdentitySources;
 
 /// The operator's own play that checks the registration, so that it works with any collection.
 const REGISTERED_PLAY: &str = include_str!("../../../plays/nova-registered.yaml");
@@ -52,7 +51,7 @@ pub fn run_template(resolved: &Resolved<'_>, attempt: Attempt<'_>) -> RunTemplat
         }
         _ => (Play::Contents(REGISTERED_PLAY.to_owned()), NOVA_TYPE),
     };
-    let IdentitySources { compute, node, .. } = resolved.host.of;
+    let HostFacts { compute, node, .. } = resolved.host;
     let mounts = &resolved.certificate.mounts;
     let tls = if service == LIBVIRT { mounts.clone() } else { vec![] };
     RunTemplate {
@@ -88,7 +87,7 @@ fn sources(resolved: &Resolved<'_>, attempt: Attempt<'_>) -> Vec<MountedSource> 
     }
     let rendered = MountedSource {
         kind: SourceKind::Secret,
-        name: compute_secret_name(&resolved.host.of.compute.name_any()),
+        name: compute_secret_name(&resolved.host.compute.name_any()),
         keys: attempt.files.iter().map(|it| it.name.clone()).collect(),
     };
     let inputs = resolved.inputs.as_ref();
@@ -98,7 +97,7 @@ fn sources(resolved: &Resolved<'_>, attempt: Attempt<'_>) -> Vec<MountedSource> 
 
 fn extra_vars(resolved: &Resolved<'_>, attempt: Attempt<'_>) -> BTreeMap<String, Value> {
     let Attempt { service, drain, restarts, .. } = attempt;
-    let spec = &resolved.host.of.compute.spec;
+    let spec = &resolved.host.compute.spec;
     let vars = match service {
         LIBVIRT => vec![("edpm_nova_libvirt_image", json!(spec.nova_libvirt_container_image))],
         NOVA => vec![

@@ -26,7 +26,6 @@ use crate::compute::deploy::status;
 use crate::compute_status::registration::is_recorded;
 use crate::finalizers;
 use crate::nova::drain::order::OrderOfHost;
-use crate::nova::identity::IdentitySources;
 use crate::requested::cell_immutability::has_run;
 
 /// How long until a compute looks again for a kind that the cluster lacks.
@@ -91,8 +90,8 @@ pub fn decide(
 /// compute that the operator created has it from its creation on.
 pub fn finalizer_step(host: &HostFacts<'_>, will_run: bool) -> Option<Step> {
     let because = "its host must be cleaned before it goes";
-    (will_run || has_run(host.of.compute, !host.of.runs.is_empty()))
-        .then(|| add_finalizer(host.of.compute, finalizers::COMPUTE, because))?
+    (will_run || has_run(host.compute, !host.sources.runs.is_empty()))
+        .then(|| add_finalizer(host.compute, finalizers::COMPUTE, because))?
 }
 
 /// Deletes queued runs whose inputs have changed, that may not run any more, or that may not restore the
@@ -104,7 +103,7 @@ pub fn withdrawn(
     may_run: bool,
     runs: &[Run<'_>],
 ) -> Vec<Step> {
-    let host = &host.of.compute.spec.dataplane_node_name;
+    let host = &host.compute.spec.dataplane_node_name;
     let needs = |run: &Run<'_>, name: &str| {
         let is_wanted = may_run && name == host && sequence.wants(run, name);
         is_wanted && !is_forbidden(drain.progress, run.object)
@@ -124,7 +123,7 @@ impl Pass<'_> {
         let need = self.evaluated.sequence.needed_run();
         let need = need.filter(|_| !self.evaluated.waits_for_drain);
         let mut steps = need.map(|it| self.new_run(it)).unwrap_or_default();
-        let compute = self.resolved.host.of.compute;
+        let compute = self.resolved.host.compute;
         let recorded = [(compute.spec.dataplane_node_name.as_str(), compute.services())];
         steps.extend(run_gc::superseded(runs, &recorded.into()));
         steps
@@ -134,7 +133,7 @@ impl Pass<'_> {
     /// or a repair was requested since the last deployment, or it is not known to have registered. A
     /// redeploy of its node alone does not restart it, unless that repairs the host.
     fn restarts(&self) -> bool {
-        let compute = self.resolved.host.of.compute;
+        let compute = self.resolved.host.compute;
         let deployed = compute.status.as_ref().map(|it| &it.deployed_inputs);
         let present = self.resolved.inputs.as_ref().map(|it| &it.all);
         let has_changed = |name: &str| {
@@ -149,7 +148,7 @@ impl Pass<'_> {
     }
 
     fn new_run(&self, need: &NeededRun) -> Vec<Step> {
-        let HostFacts { of: IdentitySources { compute, node, .. }, ssh, .. } = self.resolved.host;
+        let HostFacts { compute, node, ssh, .. } = self.resolved.host;
         let host = compute.spec.dataplane_node_name.clone();
         let (restarts, drain) = (self.restarts(), &self.evaluated.drain);
         let files = &self.evaluated.files.listed;

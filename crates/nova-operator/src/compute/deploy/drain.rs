@@ -63,7 +63,7 @@ impl<'a> HostDrain<'a> {
     /// Resolves a host about which the pass of its order has found this.
     pub fn resolve(host: &HostFacts<'_>, progress: Option<&'a HostProgress>) -> Self {
         // The reason of another service under the host's name says nothing of its own.
-        let own = host.of.health.filter(|it| host.recorded.compare(it) == Agreement::Same);
+        let own = host.sources.health.filter(|it| host.recorded.compare(it) == Agreement::Same);
         let disabled = own.and_then(|it| it.disabled.as_deref());
         let by_rollout = disabled.map(is_of_rollout);
         let is_by_rollout = by_rollout == Some(true);
@@ -74,7 +74,7 @@ impl<'a> HostDrain<'a> {
         let drains_before = host.asks_for_drain && !renews_certificate;
         let is_known =
             matches!(progress, None | Some(HostProgress::Released | HostProgress::NotFound));
-        let was_drained = find(host.of.compute.conditions(), DRAINED).is_some();
+        let was_drained = find(host.compute.conditions(), DRAINED).is_some();
         let may_be_marked = was_drained && !is_known && host.is_registered;
         let mut found = Self {
             progress,
@@ -88,7 +88,7 @@ impl<'a> HostDrain<'a> {
                 HostOrder::Enable
             },
             by_rollout,
-            is_unread: host.of.health.is_none_or(is_pending),
+            is_unread: host.sources.health.is_none_or(is_pending),
         };
         found.belongs_to_rollout = found.belongs_to_rollout(host);
         found.request = found.request(host);
@@ -96,7 +96,7 @@ impl<'a> HostDrain<'a> {
     }
 
     fn request(&self, host: &HostFacts<'_>) -> Option<DrainRequest> {
-        let (group, node) = (host.group, host.of.node?);
+        let (group, node) = (host.group, host.node?);
         let request = requested(group, node);
         if request != DrainRequest::Absent {
             return Some(request);
@@ -140,7 +140,7 @@ impl<'a> HostDrain<'a> {
     }
 
     fn belongs_to_rollout(&self, host: &HostFacts<'_>) -> bool {
-        let compute = host.of.compute;
+        let compute = host.compute;
         if compute.is_observed() {
             return self.belongs_to_deployment(host);
         }
@@ -151,7 +151,7 @@ impl<'a> HostDrain<'a> {
         if !self.drains_before {
             return false;
         }
-        match deployment_state(compute, host.of.node) {
+        match deployment_state(compute, host.node) {
             RolloutState::Disturbed | RolloutState::Corrected => true,
             // One that failed without a drain is drained when its next attempt is due.
             RolloutState::Failed => self.is_disabled_by_rollout() || is_under_way(compute),
@@ -193,12 +193,12 @@ fn state_of_deployment(host: &HostFacts<'_>) -> Option<HostState> {
 
 /// Whether a deployment was allowed to disturb the host, and the host was not given back since.
 fn is_allowed(host: &HostFacts<'_>) -> bool {
-    host.of.node.and_then(own_holder).is_some_and(|it| it.allowed.is_some())
+    host.node.and_then(own_holder).is_some_and(|it| it.allowed.is_some())
 }
 
 /// Whether a run that has begun on the host has not ended.
 fn is_disturbed(host: &HostFacts<'_>) -> bool {
-    is_at_work(host.of.compute) || state_of_deployment(host) == Some(HostState::Deploying)
+    is_at_work(host.compute) || state_of_deployment(host) == Some(HostState::Deploying)
 }
 
 /// Returns why nothing is deployed, where a drain is to come first and none can.
@@ -211,7 +211,7 @@ pub fn fault(host: &HostFacts<'_>) -> Option<Problem> {
             "Annotation {DRAIN_BEFORE} of OpenStackDataPlaneNode {} or its role is true, and no host \
              can be drained, because nova's API is not used: set nova.api.enabled to true in the \
              values of the chart, or the annotation to false.",
-            host.of.compute.spec.dataplane_node_name
+            host.compute.spec.dataplane_node_name
         );
         Problem::new(&reasons::compute::DRAIN_WITHOUT_API, text)
     })
@@ -226,7 +226,7 @@ pub fn order(host: &HostFacts<'_>, drain: &HostDrain<'_>) -> Option<Order<OrderO
     let order = host.uses_nova.then(|| host_order(host, pending)).flatten()?;
     let reason = reason(drain, &order);
     let target = host.awaited().filter(|_| is_for_change(&order)).cloned();
-    let mut given = of_host(host.of.compute, order, reason)?;
+    let mut given = of_host(host.compute, order, reason)?;
     given.what.target = target;
     Some(given)
 }
@@ -269,7 +269,7 @@ fn reason(drain: &HostDrain<'_>, order: &HostOrder) -> &'static str {
 /// A node that does not exist requests nothing, so nothing is enabled because of it. Nothing is done
 /// where nova has the host under another identity than the recorded one.
 pub fn host_order(host: &HostFacts<'_>, progress: Option<&HostProgress>) -> Option<HostOrder> {
-    if nova_matches::held(host.of).is_some() || !host.is_registered {
+    if nova_matches::held(host.sources).is_some() || !host.is_registered {
         return None;
     }
     let HostDrain { request, may_be_disabled, belongs_to_rollout, enabling, .. } =

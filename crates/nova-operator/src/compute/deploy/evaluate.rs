@@ -57,7 +57,7 @@ pub fn evaluate<'a>(
     now: Timestamp,
 ) -> Evaluation<'a> {
     let Resolved { host, desired, .. } = resolved;
-    let compute = host.of.compute;
+    let compute = host.compute;
     let drain = HostDrain::resolve(host, seen.drain.as_ref());
     let is_held = host.missed.is_held(drain.progress, desired);
     let sequence = sequence(host, runs, (compute.services(), desired), now);
@@ -65,7 +65,7 @@ pub fn evaluate<'a>(
     // Why a run that is possible now has to wait.
     let blocked = sequence.needed_run().and_then(|_| seen.slot.blocked()).cloned();
     let sequence = if blocked.is_some() { sequence.held() } else { sequence };
-    let recorded = nova_matches::to_record(host.of, &sequence.services, now);
+    let recorded = nova_matches::to_record(host.sources, &sequence.services, now);
     let redeploy = resolved.repair.command(compute, &host.way_to_deploy);
     // The attempt is recorded before the drain begins, so that its host counts as unavailable.
     let waits_for_drain = sequence.needed_run().is_some() && drain.waits();
@@ -128,9 +128,9 @@ pub fn sequence(
     (recorded, desired): (&[ServiceRun], &[DesiredService]),
     now: Timestamp,
 ) -> ServiceSequence {
-    let compute = facts.of.compute;
+    let compute = facts.compute;
     let (ssh_secret, ssh_version) = ssh(compute, facts.ssh);
-    let (namespace, trust) = (compute.namespace().unwrap_or_default(), trust(facts.of.node));
+    let (namespace, trust) = (compute.namespace().unwrap_or_default(), trust(facts.node));
     let host = Host {
         name: &compute.spec.dataplane_node_name,
         desired,

@@ -56,15 +56,15 @@ impl Health {
         now: Timestamp,
     ) -> Self {
         let drained = drained(facts, drain);
-        let Some(health) = facts.of.health else { return Self { drained, ..Self::default() } };
-        if let Some(other) = nova_matches::other_identity(facts.of, recorded) {
+        let Some(health) = facts.sources.health else { return Self { drained, ..Self::default() } };
+        if let Some(other) = nova_matches::other_identity(facts.sources, recorded) {
             // What nova has under the name of the host says nothing of the host.
             let text = format!("See {NOVA_MATCHES}.");
             let service = reasons::compute::OTHER_IDENTITY_UNKNOWN.condition(SERVICE_UP, text);
             let conditions = vec![other, service, as_before(facts, HOST_MAPPED)];
             return Self { conditions, drained, ..Self::default() };
         }
-        if !is_recorded(facts.of.compute, services) {
+        if !is_recorded(facts.compute, services) {
             let condition = |type_| {
                 let text = "Nova is asked once the compute has registered.";
                 reasons::compute::NOT_REGISTERED.condition(type_, text)
@@ -110,8 +110,8 @@ impl Health {
 /// Returns since when the compute is registered: after each reading, as long as those do not count that
 /// began before a deployment by others had ended.
 fn registered_since(facts: &HostFacts<'_>, services: &[ServiceRun]) -> Option<Timestamp> {
-    let is_awaited = facts.of.read_since_deployment == Some(false);
-    recorded_at(facts.of.compute, services).or_else(|| is_awaited.then_some(Timestamp::MAX))
+    let is_awaited = facts.sources.read_since_deployment == Some(false);
+    recorded_at(facts.compute, services).or_else(|| is_awaited.then_some(Timestamp::MAX))
 }
 
 /// Whether nova is still to be read since a compute has registered at this time: what does not answer
@@ -143,9 +143,9 @@ fn drained(facts: &HostFacts<'_>, drain: &HostDrain<'_>) -> Option<ConditionDraf
         request,
         progress: drain.progress,
         is_marked: drain.may_be_disabled,
-        host: registered_host(facts.of.compute),
-        secret: facts.of.cell.map(|it| it.spec.secret.as_str()).unwrap_or_default(),
-        previous: facts.of.compute.conditions(),
+        host: registered_host(facts.compute),
+        secret: facts.sources.cell.map(|it| it.spec.secret.as_str()).unwrap_or_default(),
+        previous: facts.compute.conditions(),
     };
     drained.condition()
 }
@@ -153,7 +153,7 @@ fn drained(facts: &HostFacts<'_>, drain: &HostDrain<'_>) -> Option<ConditionDraf
 /// Returns that a host which is to be empty before a change is not known to be; `None` where a drain can
 /// show it.
 fn not_drained(facts: &HostFacts<'_>, drain: &HostDrain<'_>) -> Option<ConditionDraft> {
-    let node = &facts.of.compute.spec.dataplane_node_name;
+    let node = &facts.compute.spec.dataplane_node_name;
     let without = format!(
         "To deploy it without a drain, set annotation {DRAIN_BEFORE} of OpenStackDataPlaneNode {node} to \
          false."
@@ -189,11 +189,11 @@ fn as_before(facts: &HostFacts<'_>, type_: &str) -> ConditionDraft {
 }
 
 fn previous(facts: &HostFacts<'_>, type_: &str) -> Option<ConditionDraft> {
-    find(facts.of.compute.conditions(), type_).map(ConditionDraft::repeated)
+    find(facts.compute.conditions(), type_).map(ConditionDraft::repeated)
 }
 
 fn host<'a>(facts: &HostFacts<'a>) -> &'a str {
-    facts.of.compute.host_name().unwrap_or_default()
+    facts.compute.host_name().unwrap_or_default()
 }
 
 /// Returns that something is unknown because nova's API is not read, and the cause or where it is.
@@ -212,7 +212,7 @@ fn not_answering(facts: &HostFacts<'_>, health: &HostHealth, what: &str) -> Stri
 
 /// Returns the cell of the compute, or where it is looked for.
 fn cell(facts: &HostFacts<'_>) -> String {
-    match facts.of.compute.spec.cell_name.as_str() {
+    match facts.compute.spec.cell_name.as_str() {
         "" => "each NovaCell of the namespace".to_owned(),
         cell => format!("NovaCell {cell}"),
     }
@@ -374,6 +374,6 @@ fn discovery(facts: &HostFacts<'_>) -> (&'static str, SignedDuration, String) {
 }
 
 fn unmapped_since(facts: &HostFacts<'_>) -> Option<Timestamp> {
-    let found = find(facts.of.compute.conditions(), HOST_MAPPED)?;
+    let found = find(facts.compute.conditions(), HOST_MAPPED)?;
     (found.status == ConditionStatus::False).then_some(found.last_transition_time.0)
 }

@@ -2,7 +2,7 @@
 //! others do.
 
 use api::dataplane::{DisruptionTarget, Node};
-use api::nova::Cell;
+use api::nova::{Cell, ExternalCompute};
 use operator_runtime::source_cache::Digests;
 
 use crate::compute::deploy::identity::MissedIdentity;
@@ -16,8 +16,12 @@ use crate::nova::identity::{Identity, IdentitySources};
 /// What holds of a host before anything is found of it, so that its order follows from nothing else.
 #[derive(Debug)]
 pub struct HostFacts<'a> {
+    /// The compute.
+    pub compute: &'a ExternalCompute,
+    /// The node, or `None` when it does not exist.
+    pub node: Option<&'a Node>,
     /// What its identity in nova follows from.
-    pub of: IdentitySources<'a>,
+    pub sources: IdentitySources<'a>,
     /// What the node belongs to, or `None` when it names nothing or that does not exist.
     pub group: Option<&'a Group>,
     /// The cell, where this operator reconciles it.
@@ -49,29 +53,32 @@ pub struct HostFacts<'a> {
 impl<'a> HostFacts<'a> {
     /// Resolves the host of a compute whose certificate is not renewed.
     pub fn resolve(seen: &'a Observed) -> Self {
-        let (of, group) = (seen.identity_sources(), seen.group.as_ref());
-        let drain_before = of.node.map(|it| drain_before(group, it));
+        let (sources, group) = (seen.identity_sources(), seen.group.as_ref());
+        let IdentitySources { compute, node, .. } = sources;
+        let drain_before = node.map(|it| drain_before(group, it));
         let uses_nova = seen.drain.is_some();
         Self {
-            of,
+            compute,
+            node,
+            sources,
             group,
-            own_cell: of.cell.filter(|_| seen.cells_are_ours),
+            own_cell: sources.cell.filter(|_| seen.cells_are_ours),
             ssh: seen.ssh.as_ref(),
-            is_registered: has_registered(of.compute),
-            recorded: Identity::recorded(of.compute),
-            missed: MissedIdentity::resolve(of, uses_nova),
-            asks_for_drain: drain_before == Some(DrainBefore::Yes) && was_deployed(of.compute),
+            is_registered: has_registered(compute),
+            recorded: Identity::recorded(compute),
+            missed: MissedIdentity::resolve(sources, uses_nova),
+            asks_for_drain: drain_before == Some(DrainBefore::Yes) && was_deployed(compute),
             drain_before,
             uses_nova,
-            in_service: in_service(of.compute),
-            way_to_deploy: way_to_deploy(of.compute, of.node),
+            in_service: in_service(compute),
+            way_to_deploy: way_to_deploy(compute, node),
             renews_certificate: Some(false),
         }
     }
 
     /// Returns the node of a compute that others deploy.
     pub fn node_of_others(&self) -> Option<&'a Node> {
-        self.of.node.filter(|_| self.of.compute.is_observed())
+        self.node.filter(|_| self.compute.is_observed())
     }
 
     /// Returns the deployment of a node set that waits for the host of a compute which it deploys;

@@ -69,7 +69,7 @@ fn goal(compute: &ExternalCompute, lost: Option<&str>) -> Option<IdentityGoal> {
 /// What the last run missed of the identity of a host.
 #[derive(Debug)]
 pub struct MissedIdentity<'a> {
-    of: IdentitySources<'a>,
+    sources: IdentitySources<'a>,
     /// The UUID of the compute node of a compute that has registered; `None` where nova's API is not
     /// used, because it is not known then whether the host has servers.
     pub recorded: Option<&'a str>,
@@ -81,11 +81,11 @@ pub struct MissedIdentity<'a> {
 
 impl<'a> MissedIdentity<'a> {
     /// Resolves what the last run of a compute has found.
-    pub fn resolve(of: IdentitySources<'a>, uses_nova: bool) -> Self {
-        let recorded = of.compute.status.as_ref().and_then(|it| it.compute_id.as_deref());
-        let lost = lost(of.compute);
-        let goal = goal(of.compute, lost.as_deref());
-        Self { of, recorded: recorded.filter(|it| uses_nova && is_id(it)), lost, goal }
+    pub fn resolve(sources: IdentitySources<'a>, uses_nova: bool) -> Self {
+        let recorded = sources.compute.status.as_ref().and_then(|it| it.compute_id.as_deref());
+        let lost = lost(sources.compute);
+        let goal = goal(sources.compute, lost.as_deref());
+        Self { sources, recorded: recorded.filter(|it| uses_nova && is_id(it)), lost, goal }
     }
 
     /// Returns what is to be found out and freed, or `None` where the last run missed no identity.
@@ -94,7 +94,7 @@ impl<'a> MissedIdentity<'a> {
         let compute_id = match goal {
             IdentityGoal::Restore => self.recorded?,
             // What is recorded may be the UUID from before: nova lists the new one once it is mapped.
-            IdentityGoal::Name => self.of.health?.compute_id.as_deref()?,
+            IdentityGoal::Name => self.sources.health?.compute_id.as_deref()?,
         };
         let drain = match request {
             DrainRequest::Drain(drain) => Some(drain.clone()),
@@ -113,7 +113,8 @@ impl<'a> MissedIdentity<'a> {
     /// inputs may: it finds out whether the host has its identity by now.
     pub fn is_held(&self, progress: Option<&HostProgress>, desired: &[DesiredService]) -> bool {
         let is_same = |it: &DesiredService| {
-            let mut records = self.of.compute.services().iter().filter(|seen| seen.name == NOVA);
+            let mut records =
+                self.sources.compute.services().iter().filter(|seen| seen.name == NOVA);
             it.service == NOVA && records.any(|record| it.run_hash.is(&record.hash))
         };
         self.goal == Some(IdentityGoal::Restore)
@@ -126,8 +127,8 @@ impl<'a> MissedIdentity<'a> {
     /// run missed none.
     pub fn condition(&self, progress: Option<&HostProgress>) -> Option<ConditionDraft> {
         let (goal, progress) = (self.goal?, progress?);
-        let host = self.of.compute.host_name().unwrap_or_default();
-        let secret = self.of.cell.map(|it| it.spec.secret.as_str()).unwrap_or_default();
+        let host = self.sources.compute.host_name().unwrap_or_default();
+        let secret = self.sources.cell.map(|it| it.spec.secret.as_str()).unwrap_or_default();
         let (reason, text) = if let HostProgress::Occupied(found) = progress
             && !found.is_empty()
         {
@@ -138,7 +139,7 @@ impl<'a> MissedIdentity<'a> {
             let text = format!("It is unknown whether host {host} has servers, because {cause}");
             (&reasons::identity::NOT_CHECKED, text)
         } else {
-            let before = find(self.of.compute.conditions(), DEPLOYMENT_READY);
+            let before = find(self.sources.compute.conditions(), DEPLOYMENT_READY);
             return before.map(ConditionDraft::repeated).filter(is_of_identity);
         };
         Some(reason.condition(DEPLOYMENT_READY, text))
@@ -161,7 +162,7 @@ impl<'a> MissedIdentity<'a> {
                  started: delete or evacuate them, or put {} into /var/lib/nova/compute_id on the host \
                  that has them and have it deployed: {}",
                 self.recorded.unwrap_or_default(),
-                way_to_deploy(self.of.compute, self.of.node)
+                way_to_deploy(self.sources.compute, self.sources.node)
             ),
             IdentityGoal::Name => format!(
                 "Placement has a resource provider of the name of host {host} with another UUID, and \

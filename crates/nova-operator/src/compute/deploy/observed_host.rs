@@ -30,7 +30,7 @@ use crate::compute::deploy::{identity, nova_matches, preconditions, repair};
 use crate::compute::host_layout::layout;
 use crate::compute_status::registration::{proof, recorded_proof};
 use crate::nova::drain::order::OrderOfHost;
-use crate::nova::identity::{Identity, IdentitySources};
+use crate::nova::identity::Identity;
 use crate::reasons;
 use crate::requested::mounted_cell::NovaServices;
 
@@ -119,16 +119,16 @@ fn evaluate<'a>(
 ) -> Evaluation<'a> {
     let drain = HostDrain::resolve(host, seen.drain.as_ref());
     let restoration = restoration(host, &drain, runs, now);
-    let present = host.of.node.and_then(|it| record(it, &seen.nova));
+    let present = host.node.and_then(|it| record(it, &seen.nova));
     // What is recorded stays where the node has lost its status.
-    let repeated = present.or_else(|| recorded_proof(host.of.compute)).cloned();
+    let repeated = present.or_else(|| recorded_proof(host.compute)).cloned();
     let services: Vec<ServiceRun> =
         repeated.into_iter().chain(restoration.services.clone()).collect();
-    let recorded = nova_matches::to_record(host.of, &services, now);
+    let recorded = nova_matches::to_record(host.sources, &services, now);
     Evaluation {
         cell: preconditions::cell(seen).condition,
         cell_matches: preconditions::cell_matches(seen),
-        in_sync: seen.audited.condition(host.of.compute, &host.way_to_deploy, now),
+        in_sync: seen.audited.condition(host.compute, &host.way_to_deploy, now),
         no_repair: repair::not_possible(seen),
         health: Health::of(host, &drain, (&recorded, &services), now),
         restoration,
@@ -149,7 +149,7 @@ fn restoration(
     let lost = host.missed.lost.clone().filter(|_| host.missed.recorded.is_some());
     let desired = lost.map(|it| desired_service(NOVA_RESTORE, Digest::from(it)));
     let desired: Vec<DesiredService> = desired.into_iter().collect();
-    let recorded = host.of.compute.services().iter().filter(|it| it.name == NOVA_RESTORE);
+    let recorded = host.compute.services().iter().filter(|it| it.name == NOVA_RESTORE);
     let recorded: Vec<ServiceRun> = recorded.cloned().collect();
     let sequence = sequence(host, runs, (&recorded, &desired), now);
     let may_run = host.missed.restores(drain.progress) && host.ssh.is_some();
@@ -158,7 +158,7 @@ fn restoration(
 
 /// Returns the steps for the run that is needed now, and those that delete superseded runs.
 fn after_status(host: &HostFacts<'_>, evaluated: &Evaluation<'_>, runs: &[Run<'_>]) -> Vec<Step> {
-    let compute = host.of.compute;
+    let compute = host.compute;
     let recorded = [(compute.spec.dataplane_node_name.as_str(), compute.services())];
     let need = evaluated.restoration.needed_run();
     let run = need.and_then(|it| new_run(host, it.clone(), &evaluated.restoration));
@@ -167,7 +167,7 @@ fn after_status(host: &HostFacts<'_>, evaluated: &Evaluation<'_>, runs: &[Run<'_
 
 /// Returns the step that creates the run which writes the recorded identity.
 fn new_run(host: &HostFacts<'_>, need: NeededRun, restoration: &ServiceSequence) -> Option<Step> {
-    let IdentitySources { compute, node, .. } = host.of;
+    let HostFacts { compute, node, .. } = *host;
     let play = Play::Contents(with_look(PLAY));
     let vars = [
         (identity::COMPUTE_ID.to_owned(), json!(host.missed.recorded?)),
@@ -184,12 +184,12 @@ fn new_run(host: &HostFacts<'_>, need: NeededRun, restoration: &ServiceSequence)
 
 /// Returns the step that writes the status, or `None` when the status is up to date.
 fn status(host: &HostFacts<'_>, evaluated: &Evaluation<'_>, now: Timestamp) -> Option<Step> {
-    let compute = host.of.compute;
+    let compute = host.compute;
     let observed = compute.status.as_ref();
     let generation = compute.metadata.generation;
     let drafts = conditions(host, evaluated);
     let before = observed.cloned().unwrap_or_default();
-    let of_node = host.of.node.and_then(|it| it.status.as_ref());
+    let of_node = host.node.and_then(|it| it.status.as_ref());
     // Nova's records depend on the name, and the host is where it was last deployed.
     let (was, is) = (recorded_proof(compute), proof(compute, &evaluated.services));
     let is_as_deployed = was.is_some() && was.map(|it| &it.hash) == is.map(|it| &it.hash);
@@ -214,7 +214,7 @@ fn status(host: &HostFacts<'_>, evaluated: &Evaluation<'_>, now: Timestamp) -> O
 
 fn conditions(host: &HostFacts<'_>, evaluated: &Evaluation<'_>) -> Vec<ConditionDraft> {
     let (cell, deployment) = (&evaluated.cell, deployment(host, evaluated));
-    let is_unknown = host.of.compute.spec.cell_name.is_empty();
+    let is_unknown = host.compute.spec.cell_name.is_empty();
     let mut blocking: Vec<ConditionDraft> =
         is_unknown.then(|| cell.clone()).into_iter().chain(evaluated.rejection.clone()).collect();
     blocking.push(deployment.clone());
@@ -234,7 +234,7 @@ fn conditions(host: &HostFacts<'_>, evaluated: &Evaluation<'_>) -> Vec<Condition
 
 /// Returns how far the service is that deploys the compute, or the restoration of its host's identity.
 fn deployment(host: &HostFacts<'_>, evaluated: &Evaluation<'_>) -> ConditionDraft {
-    let Some(record) = proof(host.of.compute, &evaluated.services) else {
+    let Some(record) = proof(host.compute, &evaluated.services) else {
         let text = format!(
             "No service of type nova has been deployed on the host: {}.",
             host.way_to_deploy
@@ -266,7 +266,7 @@ fn restoring(facts: &HostFacts<'_>, evaluated: &Evaluation<'_>) -> Option<Condit
     if let Some(held) = missed.condition(evaluated.drain.progress) {
         return Some(held);
     }
-    let host = &facts.of.compute.spec.dataplane_node_name;
+    let host = &facts.compute.spec.dataplane_node_name;
     Some(match &evaluated.restoration.state {
         SequenceState::Done => {
             let text = format!(
@@ -283,7 +283,7 @@ fn restoring(facts: &HostFacts<'_>, evaluated: &Evaluation<'_>) -> Option<Condit
             let text = format!(
                 "Host {host} has lost its identity {id}, which is written there again once nova has \
                  nothing that uses it; {} is then to be deployed.",
-                facts.of.compute.name_any()
+                facts.compute.name_any()
             );
             reasons::compute::RESTORING.condition(DEPLOYMENT_READY, text)
         }

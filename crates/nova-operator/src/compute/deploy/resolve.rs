@@ -76,7 +76,7 @@ pub fn host_of(seen: &Observed) -> HostFacts<'_> {
 pub fn with_progress(seen: &Observed, found: &Findings) -> Observed {
     let host = host_of(seen);
     let order = drain::order(&host, &HostDrain::resolve(&host, seen.drain.as_ref()));
-    let progress = nova_matches::held(host.of).unwrap_or_else(|| found.of(order.as_ref()));
+    let progress = nova_matches::held(host.sources).unwrap_or_else(|| found.of(order.as_ref()));
     Observed { drain: seen.drain.as_ref().map(|_| progress), ..seen.clone() }
 }
 

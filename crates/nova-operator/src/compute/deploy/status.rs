@@ -43,7 +43,7 @@ struct Reported<'a> {
 
 /// Returns the step that writes the status, or `None` when the status is up to date.
 pub fn step(resolved: &Resolved<'_>, evaluated: &Evaluation<'_>, now: Timestamp) -> Option<Step> {
-    let compute = resolved.host.of.compute;
+    let compute = resolved.host.compute;
     let reported = Reported { compute, resolved, evaluated, has_stood: has_stood(compute) };
     let (drafts, generation) = (reported.conditions(), compute.metadata.generation);
     let conditions = merge_conditions(compute.conditions(), drafts, generation, now);
@@ -78,7 +78,7 @@ impl Reported<'_> {
     fn desired_status(&self, conditions: Vec<conditions::Condition>) -> ExternalComputeStatus {
         let observed = self.compute.status.clone().unwrap_or_default();
         let deployed_files = deployed_files::deployed(&observed, &self.evaluated.sequence.services);
-        let node = self.resolved.host.of.node.and_then(|it| it.status.clone()).unwrap_or_default();
+        let node = self.resolved.host.node.and_then(|it| it.status.clone()).unwrap_or_default();
         let mut hash = observed.hash;
         let mut deployed_inputs = observed.deployed_inputs;
         if let Some(inputs) = self.resolved.inputs.as_ref().map(|it| &it.all) {
@@ -297,7 +297,7 @@ impl Reported<'_> {
     }
 
     /// Says that another release renders files otherwise than they were deployed, although no input of the
-    /// user has changed; `due` are those of the key for migrations that it was deployed without.
+    /// user has changed; also names those of the key for migrations that it was deployed without.
     fn operator_changed(&self) -> ConditionDraft {
         let (changed, due) = (&self.evaluated.files.changed, &self.resolved.due_key_files);
         let since = format!(", or since Secret {} is there", migration_key::SECRET);
@@ -312,7 +312,7 @@ impl Reported<'_> {
         reasons::compute::OPERATOR_CHANGED.condition(UP_TO_DATE, text)
     }
 
-    /// Whether nothing takes it from a compute that its last deployment is valid.
+    /// Whether the last deployment stays valid while inputs are unknown.
     fn stands(&self) -> bool {
         !self.resolved.deploy || self.has_stood
     }
