@@ -9,7 +9,7 @@ use api::dataplane::{Node, NodeSet};
 use kube::core::DynamicObject;
 use operator_runtime::webhook::{AdmissionDecision, Request, Webhook};
 
-use crate::host::conflicts::{Claim, ClaimCaches, Contested};
+use crate::host::conflicts::{Claim, ClaimCaches, ClaimIndex, Contested};
 
 /// Path of the webhook on nodes.
 pub const NODE: &str = "/warn-dataplane-openstack-org-v1beta1-openstackdataplanenode";
@@ -61,7 +61,7 @@ fn validate(
 
 fn warnings(claim: &Claim, others: &[Claim]) -> Vec<String> {
     let object = claim.title();
-    let taken = claim.taken(others);
+    let taken = claim.taken(&ClaimIndex::of(others));
     let contested = claim.contested(others);
     let contested = contested.iter();
     let contested =

@@ -15,7 +15,7 @@ use operator_core::run_engine::mounts::node_sets::faults as source_faults;
 use operator_core::run_engine::run_template::MountedSource;
 use operator_core::run_engine::ssh_secret::{KeyFault, PRIVATE_KEY};
 
-use crate::host::conflicts::Claim;
+use crate::host::conflicts::{Claim, ClaimIndex};
 use crate::host::services::{
     absent_service, ca_bundle, invalid, not_included, of_one_type, source_fault,
 };
@@ -199,7 +199,7 @@ fn of_claims(seen: &Observed, terminating: &TerminatingHosts) -> Vec<Problem> {
         Problem::new(&reasons::node_set::HOST_TWICE, text)
     });
     let object = format!("{KIND} {name}");
-    let taken = claim.taken(&seen.neighbours).into_iter();
+    let taken = claim.taken(&ClaimIndex::of(&seen.neighbours)).into_iter();
     // If the other object goes away, this one gets the host.
     let taken = taken.map(|it| Problem::new(&reasons::inputs::HOST_TAKEN, it.message(&object)));
     twice.chain(taken).chain(still).collect()

@@ -7,7 +7,7 @@ use operator_core::node_set_host::Host;
 use operator_core::run_engine::host_key::HostKeyTrust;
 use operator_core::run_engine::known_hosts::line;
 
-use crate::host::conflicts::Claim;
+use crate::host::conflicts::{Claim, ClaimIndex};
 use crate::host::effective_spec::{OWN_OPTIONS, has_own_options};
 use crate::host::ssh_trust::{Offers, SshHost};
 use crate::node_set::inventory_entries::has_variable;
@@ -52,7 +52,7 @@ pub fn shared(seen: &Observed, trusts: &Trusts) -> Option<String> {
     let key = |name: &str| trusts.get(name)?.key.clone();
     let claim = Claim::of_node_set(&seen.set).with_nodes(seen.nodes.all().map(|it| it.1));
     let claim = claim.without_terminating().showing(key);
-    claim.shared_keys_text(&claim.shared_keys(&seen.neighbours))
+    claim.shared_keys_text(&claim.shared_keys(&ClaimIndex::of(&seen.neighbours)))
 }
 
 /// Returns the known-hosts lines of the hosts whose keys were learned.

@@ -29,7 +29,7 @@ use testkit::played_runs::created;
 use super::{decide, last_looks as looks};
 use crate::condition_catalog::KINDS;
 use crate::finalizers::{INVENTORY_FINALIZER, is_used};
-use crate::host::conflicts::Claim;
+use crate::host::conflicts::{Claim, ClaimIndex};
 use crate::host::inventory_metadata::Inventory;
 use crate::host::networks::Networks;
 use crate::host::vars::Objects;

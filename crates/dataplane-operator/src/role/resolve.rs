@@ -13,7 +13,7 @@ use operator_core::run_engine::run_template::AnsibleOptions;
 use operator_core::run_engine::service_sequence::UNKNOWN;
 use operator_core::run_engine::{DesiredService, limit};
 
-use crate::host::conflicts::Claim;
+use crate::host::conflicts::{Claim, ClaimIndex};
 use crate::host::effective_spec::{EffectiveSpec, has_own_options};
 use crate::host::inputs::{self, Inputs};
 use crate::host::machines::machine_names::machine_of;
@@ -51,6 +51,7 @@ pub fn resolve(seen: &Observed, now: Timestamp) -> Resolved<'_> {
         // Includes runs of other owners: phase 1 may meet a new host key first.
         offers: Offers::of(seen.runs.iter().chain(&seen.others)),
         problems: faults::of_group(seen, &certificates),
+        claims: ClaimIndex::of(&seen.claims),
         certificates,
         machine_request: MachineRequest::of(seen),
         now,
@@ -71,6 +72,7 @@ struct Common<'a> {
     services: Vec<ServiceInputs<'a>>,
     offers: Offers<'a>,
     problems: ServiceFaults,
+    claims: ClaimIndex<'a>,
     certificates: RoleCertificates<'a>,
     machine_request: Option<MachineRequest<'a>>,
     now: Timestamp,
@@ -90,8 +92,8 @@ fn resolve_host<'a>(common: &Common<'a>, node: &'a Node) -> ResolvedHost<'a> {
     let trust = SshHost { recorded, machine: record.as_ref(), ..host }.trust(&common.offers);
     let claim = Claim::of_node_at(node, seen.role.as_deref(), effective.address().as_deref());
     let claim = claim.showing(|_| trust.key.clone());
-    let taken = claim.taken(&seen.claims);
-    let shared_key = claim.shared_keys_text(&claim.shared_keys(&seen.claims));
+    let taken = claim.taken(&common.claims);
+    let shared_key = claim.shared_keys_text(&claim.shared_keys(&common.claims));
     let mut problems = faults::of_node(seen, node, &effective, &taken);
     let waits = shared_key.clone().filter(|_| is_first_deployment(node));
     problems.extend(waits.map(|it| Problem::new(&reasons::inputs::HOST_KEY_SHARED, it)));

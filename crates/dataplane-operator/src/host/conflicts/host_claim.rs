@@ -1,6 +1,6 @@
 //! The hosts that an object describes, and which of several objects owns a host.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use api::dataplane::{Node, NodeSet, Role};
@@ -14,6 +14,7 @@ use operator_core::run_engine::host_key::HostKey;
 use operator_core::{host_address, node_set_host};
 
 use crate::annotations::{ACCEPT_SHARED, NETWORK_SCOPE};
+use crate::host::conflicts::claim_index::{ClaimIndex, Description};
 use crate::host::conflicts::host_keys::{accepted, key_of};
 use crate::host::effective_spec::EffectiveSpec;
 use crate::host::inputs;
@@ -140,15 +141,21 @@ impl Claim {
     /// taken out and whose nodes are still there.
     #[must_use]
     pub fn with_nodes<'a>(mut self, nodes: impl IntoIterator<Item = &'a Arc<Node>>) -> Self {
+        let mut places: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for (idx, host) in self.hosts.iter().enumerate() {
+            places.entry(host.name.clone()).or_default().push(idx);
+        }
         for node in nodes {
-            let name = node.name_any();
             let status = node.status.as_ref();
             let reached = status.and_then(|it| it.deployed_address.as_deref());
             let reached = reached.map(|it| mark(&host_address::endpoint(it)));
-            if self.hosts.iter().all(|it| it.name != name) {
+            let hosts = places.entry(node.name_any()).or_default();
+            if hosts.is_empty() {
+                hosts.push(self.hosts.len());
                 self.hosts.push(taken_out(node));
             }
-            for host in self.hosts.iter_mut().filter(|it| it.name == name) {
+            for idx in hosts {
+                let host = &mut self.hosts[*idx];
                 host.shared = accepted(node.annotations().get(ACCEPT_SHARED));
                 own_scope(&**node).unwrap_or(&self.scope).clone_into(&mut host.scope);
                 host.key = status.and_then(|it| HostKey::parse(it.host_key.as_deref()?));
@@ -201,7 +208,7 @@ impl Claim {
     /// Keeps only the hosts that differ from those of `old`.
     #[must_use]
     pub fn changed_since(mut self, old: Option<&Self>) -> Self {
-        let was = old.map(|it| it.hosts.as_slice()).unwrap_or_default();
+        let was: BTreeSet<&HostClaim> = old.into_iter().flat_map(|it| &it.hosts).collect();
         self.hosts.retain(|it| !was.contains(it));
         self
     }
@@ -212,27 +219,35 @@ impl Claim {
     }
 
     /// Returns the hosts of this claim that belong to one of the others.
-    pub fn taken(&self, others: &[Self]) -> Vec<AddressTaken> {
-        let of_host = |host| others.iter().find_map(|it| self.taken_by(it, host));
-        self.hosts.iter().filter_map(of_host).collect()
+    pub fn taken(&self, others: &ClaimIndex<'_>) -> Vec<AddressTaken> {
+        self.hosts.iter().filter_map(|it| self.taken_in(others, it)).collect()
     }
 
-    /// Returns the host as taken if the other object owns it. Within a namespace the older object
+    /// Returns the host as taken if another object owns it. Within a namespace the older object
     /// owns a host. Across namespaces, naming an address is not enough, so that hosts in service
     /// stay with their object: the other object owns the host only if its runs have reached it and
     /// ours have not. If both have, the owner recorded on the host decides.
-    fn taken_by(&self, other: &Self, host: &HostClaim) -> Option<AddressTaken> {
-        if self.is_of_same(other) {
-            return None;
-        }
-        let is_here = self.namespace == other.namespace;
-        let is_older = other.age() < self.age();
-        let owns =
-            |it: &&HostClaim| if is_here { is_older } else { it.is_reached && !host.is_reached };
-        let found = |it: &'_ HostClaim| Some((host.shared(it, is_here)?, it.is_terminating));
-        let (mark, is_terminating) = other.hosts.iter().filter(owns).find_map(found)?;
-        let (path, owner) = (host.path.clone(), is_here.then(|| other.title()));
-        Some(AddressTaken { host: host.name.clone(), path, mark, owner, is_terminating })
+    fn taken_in(&self, others: &ClaimIndex<'_>, host: &HostClaim) -> Option<AddressTaken> {
+        let is_here = |it: &Claim| it.namespace == self.namespace;
+        let owns = |it: &Description<'_>| {
+            if is_here(it.claim) {
+                it.claim.age() < self.age()
+            } else {
+                it.host.is_reached && !host.is_reached
+            }
+        };
+        let mark = |it: &Description<'_>| {
+            let mark = host.shared(it.host, is_here(it.claim));
+            mark.filter(|_| !it.claim.is_of_same(self) && owns(it))
+        };
+        let (found, mark) = others.first(host, mark)?;
+        Some(AddressTaken {
+            host: host.name.clone(),
+            path: host.path.clone(),
+            mark: mark.clone(),
+            owner: is_here(found.claim).then(|| found.claim.title()),
+            is_terminating: found.host.is_terminating,
+        })
     }
 
     /// Sort key: an object that is not created yet is younger than all others.
@@ -246,9 +261,10 @@ impl Claim {
         let is_here = |it: &&Self| it.namespace == self.namespace && !it.is_of_same(self);
         let mut found = Vec::new();
         for other in others.iter().filter(is_here).filter(|it| it.age() > self.age()) {
+            let described = ClaimIndex::of(std::slice::from_ref(other));
             for host in &self.hosts {
-                let mark = other.hosts.iter().find_map(|it| host.shared(it, true));
-                found.extend(mark.map(|mark| Contested { host, mark, other }));
+                let same = described.first(host, |it| host.shared(it.host, true));
+                found.extend(same.map(|it| Contested { host, mark: it.1.clone(), other }));
             }
         }
         found
@@ -256,13 +272,12 @@ impl Claim {
 
     /// Returns the hosts that the object describes twice: path, earlier path, and mark.
     pub fn twice(&self) -> Vec<(&str, &str, String)> {
+        let all = ClaimIndex::of(std::slice::from_ref(self));
         let mut found = Vec::new();
         for (idx, host) in self.hosts.iter().enumerate() {
-            let before = self.hosts[..idx].iter().find_map(|it| {
-                let mark = it.shared(host, true)?;
-                Some((host.path.as_str(), it.path.as_str(), mark))
-            });
-            found.extend(before);
+            let before = |it: &Description<'_>| it.position.1 < idx;
+            let same = all.first(host, |it| host.shared(it.host, true).filter(|_| before(it)));
+            found.extend(same.map(|(it, mark)| (&*host.path, it.host.path.as_str(), mark.clone())));
         }
         found
     }
@@ -270,23 +285,30 @@ impl Claim {
     /// Returns the hosts that are the same as one that is still terminating: host, terminating
     /// host, and mark.
     pub fn still_terminating(&self) -> Vec<(&str, &str, String)> {
-        let (terminating, own): (Vec<&HostClaim>, Vec<&HostClaim>) =
-            self.hosts.iter().partition(|it| it.is_terminating);
-        let same = |host: &&'_ HostClaim| {
-            terminating.iter().find_map(|it| Some((it.name.as_str(), it.shared(host, true)?)))
-        };
-        own.iter().filter_map(|it| same(it).map(|(other, mark)| (&*it.name, other, mark))).collect()
+        let all = ClaimIndex::of(std::slice::from_ref(self));
+        let mut found = Vec::new();
+        for host in self.hosts.iter().filter(|it| !it.is_terminating) {
+            let goes = |it: &Description<'_>| it.host.is_terminating;
+            let same = all.first(host, |it| host.shared(it.host, true).filter(|_| goes(it)));
+            found.extend(same.map(|(it, mark)| (&*host.name, it.host.name.as_str(), mark.clone())));
+        }
+        found
     }
 }
 
 impl HostClaim {
     /// Returns the mark by which two descriptions are the same host; `None` if they are not. Names
     /// count only `with_names`.
-    pub(super) fn shared(&self, other: &Self, with_names: bool) -> Option<String> {
+    pub(super) fn shared<'a>(&'a self, other: &Self, with_names: bool) -> Option<&'a String> {
         let address = self.address.as_ref().filter(|it| Some(*it) == other.address.as_ref());
         let address = address.filter(|_| self.scope == other.scope);
-        let name = || self.names.intersection(&other.names).next().filter(|_| with_names);
-        address.or_else(name).cloned()
+        let name = || self.names.iter().find(|it| with_names && other.names.contains(*it));
+        address.or_else(name)
+    }
+
+    /// Returns its address and its names: two descriptions without one in common are of two hosts.
+    pub(super) fn marks(&self) -> impl Iterator<Item = &String> {
+        self.address.iter().chain(&self.names)
     }
 }
 

@@ -10,6 +10,7 @@ use operator_core::condition_catalog::{ConditionSpec, condition};
 use operator_core::run_engine::host_key::HostKey;
 
 use crate::annotations::ACCEPT_SHARED;
+use crate::host::conflicts::claim_index::{ClaimIndex, Description};
 use crate::host::conflicts::host_claim::{Claim, HostClaim};
 use crate::reasons::inputs;
 
@@ -50,28 +51,24 @@ impl Claim {
 
     /// Returns the hosts whose keys an older object of the namespace presents at another host, or
     /// an earlier host of the same object. Keys that the user accepts are left out.
-    pub fn shared_keys(&self, others: &[Self]) -> Vec<SharedKey> {
-        let mut known: BTreeMap<&HostKey, Vec<(&Self, &HostClaim)>> = BTreeMap::new();
-        let is_here = |it: &&Self| it.namespace == self.namespace && !it.is_of_same(self);
-        for other in others.iter().filter(is_here).filter(|it| it.age() < self.age()) {
-            for host in &other.hosts {
-                if let Some(key) = &host.key {
-                    known.entry(key).or_default().push((other, host));
-                }
-            }
-        }
+    pub fn shared_keys(&self, others: &ClaimIndex<'_>) -> Vec<SharedKey> {
+        let is_here = |it: &Self| it.namespace == self.namespace && !it.is_of_same(self);
+        let is_older = |it: &&Description<'_>| is_here(it.claim) && it.claim.age() < self.age();
+        let mut known: BTreeMap<&HostKey, Vec<&HostClaim>> = BTreeMap::new();
         let mut found = Vec::new();
         for host in &self.hosts {
             let Some(key) = &host.key else { continue };
-            let before = known.entry(key).or_default();
+            let earlier = known.entry(key).or_default();
+            let older = others.showing(key).iter().filter(is_older).map(|it| (it.claim, it.host));
+            let mut before = older.chain(earlier.iter().map(|it| (self, *it)));
             // Two objects that describe the same host are reported as a conflict elsewhere.
-            let other = before.iter().find(|(_, it)| host.shared(it, true).is_none());
+            let other = before.find(|(_, it)| host.shared(it, true).is_none());
             let other = other.map(|(claim, it)| format!("host {} of {}", it.name, claim.title()));
             let fingerprint = key.fingerprint();
             if let Some(other) = other.filter(|_| !host.shared.contains(&fingerprint)) {
                 found.push(SharedKey { host: host.name.clone(), fingerprint, other });
             }
-            before.push((self, host));
+            earlier.push(host);
         }
         found
     }

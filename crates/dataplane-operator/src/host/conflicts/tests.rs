@@ -10,6 +10,9 @@ use testkit::objects::named;
 
 use super::*;
 use crate::annotations::{ACCEPT_SHARED, NETWORK_SCOPE};
+use crate::host::conflicts::host_claim::HostClaim;
+
+mod claim_index;
 
 fn claim(name: &str, created: &str, hosts: &Value) -> Claim {
     let spec = json!({ "nodeTemplate": { "ansibleSSHPrivateKeySecret": "key" }, "nodes": hosts });
@@ -40,12 +43,12 @@ fn the_older_object_has_the_host_whatever_its_kind() {
         ("b", json!({ "hostName": "A" }), "name a"),
     ] {
         let (old, new) = (node(name, OLD, &spec), node(name, NEW, &spec));
-        let taken = set(NEW).taken(std::slice::from_ref(&old));
+        let taken = set(NEW).taken(&ClaimIndex::of(std::slice::from_ref(&old)));
         assert_eq!((taken.len(), taken[0].mark.as_str()), (1, mark));
         assert_eq!(taken[0].owner, Some(format!("OpenStackDataPlaneNode {name}")));
-        assert_eq!(set(OLD).taken(std::slice::from_ref(&new)), []);
-        assert_eq!(old.taken(&[set(NEW)]), []);
-        let text = new.taken(&[set(OLD)])[0].message("OpenStackDataPlaneNode b");
+        assert_eq!(set(OLD).taken(&ClaimIndex::of(std::slice::from_ref(&new))), []);
+        assert_eq!(old.taken(&ClaimIndex::of(&[set(NEW)])), []);
+        let text = new.taken(&ClaimIndex::of(&[set(OLD)]))[0].message("OpenStackDataPlaneNode b");
         assert!(text.contains("belongs to OpenStackDataPlaneNodeSet set"), "{text}");
     }
 }
@@ -54,10 +57,10 @@ fn the_older_object_has_the_host_whatever_its_kind() {
 fn of_two_objects_of_one_age_the_name_decides_and_hosts_that_differ_are_nobodys_business() {
     let hosts = json!({ "a": at("192.0.2.1") });
     let (one, two) = (claim("one", OLD, &hosts), claim("two", OLD, &hosts));
-    assert_eq!(one.taken(std::slice::from_ref(&two)), []);
-    assert_eq!(two.taken(&[one]).len(), 1);
+    assert_eq!(one.taken(&ClaimIndex::of(std::slice::from_ref(&two))), []);
+    assert_eq!(two.taken(&ClaimIndex::of(&[one])).len(), 1);
     let other = claim("zero", OLD, &json!({ "b": at("192.0.2.2") }));
-    assert_eq!(two.taken(&[other]), []);
+    assert_eq!(two.taken(&ClaimIndex::of(&[other])), []);
 }
 
 #[test]
@@ -93,9 +96,9 @@ fn two_nodes_at_one_address_are_one_host_however_it_is_spelled_and_two_ports_are
         ),
     ] {
         let (old, new) = (node("a", OLD, &one), node("b", NEW, &other));
-        let taken = new.taken(std::slice::from_ref(&old));
+        let taken = new.taken(&ClaimIndex::of(std::slice::from_ref(&old)));
         assert_eq!(taken.len(), usize::from(is_one), "{one} {other}");
-        assert_eq!(old.taken(std::slice::from_ref(&new)), []);
+        assert_eq!(old.taken(&ClaimIndex::of(std::slice::from_ref(&new))), []);
     }
 }
 
@@ -104,14 +107,15 @@ fn across_namespaces_only_a_host_that_was_reached_is_taken_and_nothing_is_told_o
     let at = |namespace: &str, created: &str, is_reached: bool| {
         in_network(&format!("of-{namespace}"), namespace, created, "", is_reached)
     };
-    let taken = |mine: &Claim, other: Claim| mine.taken(&[other]).len();
+    let taken = |mine: &Claim, other: Claim| mine.taken(&ClaimIndex::of(&[other])).len();
     let new = at("mine", NEW, false);
     assert_eq!(taken(&new, at("theirs", OLD, false)), 0, "naming an address takes nothing");
     assert_eq!(taken(&at("mine", OLD, false), at("theirs", NEW, true)), 1);
     for created in [OLD, NEW] {
         assert_eq!(taken(&at("mine", created, true), at("theirs", OLD, true)), 0);
     }
-    let text = new.taken(&[at("theirs", OLD, true)])[0].message("OpenStackDataPlaneNode mine");
+    let text = new.taken(&ClaimIndex::of(&[at("theirs", OLD, true)]))[0]
+        .message("OpenStackDataPlaneNode mine");
     assert!(text.contains("address 192.0.2.1"), "{text}");
     assert!(!text.contains("theirs"), "{text}");
 }
@@ -130,21 +134,24 @@ fn an_address_in_another_network_is_another_machine_and_a_name_is_not() {
     let of = in_network;
     for (scope, n_taken) in [("", 1), (" ", 1), ("rack-1", 0)] {
         let new = of("new", "ns", NEW, scope, false);
-        let taken = new.taken(&[of("old", "ns", OLD, "", true)]);
+        let taken = new.taken(&ClaimIndex::of(&[of("old", "ns", OLD, "", true)]));
         assert_eq!(taken.len(), n_taken, "{scope:?}");
-        let taken = new.taken(&[of("old", "theirs", OLD, "", true)]);
+        let taken = new.taken(&ClaimIndex::of(&[of("old", "theirs", OLD, "", true)]));
         assert_eq!(taken.len(), n_taken, "{scope:?} across namespaces");
         let text = taken.first().map(|it| it.message("OpenStackDataPlaneNode new"));
         let way = "annotate dataplane.openstack.org/network-scope with a word";
         assert!(text.is_none_or(|it| it.contains(way)));
     }
     let new = of("same", "ns", NEW, "rack-1", false);
-    let taken = new.taken(&[of("same", "ns", OLD, "", true)]);
+    let taken = new.taken(&ClaimIndex::of(&[of("same", "ns", OLD, "", true)]));
     // Two kinds may have one name.
     assert_eq!(taken, [], "it is the object itself");
     let set = claim("set", NEW, &json!({ "old": at("192.0.2.9") }));
-    assert_eq!(set.taken(&[of("old", "ns", OLD, "rack-1", true)])[0].mark, "name old");
-    assert_eq!(new.taken(&[of("other", "ns", OLD, "rack-1", false)]).len(), 1);
+    assert_eq!(
+        set.taken(&ClaimIndex::of(&[of("old", "ns", OLD, "rack-1", true)]))[0].mark,
+        "name old"
+    );
+    assert_eq!(new.taken(&ClaimIndex::of(&[of("other", "ns", OLD, "rack-1", false)])).len(), 1);
 }
 
 #[test]
@@ -204,18 +211,22 @@ fn with_keys(claim: Claim) -> Claim {
 fn a_shared_key_is_told_of_the_younger_object_of_the_namespace_and_of_the_later_host_of_one() {
     let set = |name, created| with_keys(claim(name, created, &json!({ "a": at("192.0.2.1") })));
     let other = |created| with_keys(node("n", created, &json!({ "ansibleHost": "192.0.2.2" })));
-    let found = set("set", NEW).shared_keys(&[other(OLD)]);
+    let found = set("set", NEW).shared_keys(&ClaimIndex::of(&[other(OLD)]));
     assert_eq!((found.len(), found[0].host.as_str()), (1, "a"));
     assert_eq!(found[0].other, "host n of OpenStackDataPlaneNode n");
-    assert_eq!(set("set", OLD).shared_keys(&[other(NEW)]), []);
+    assert_eq!(set("set", OLD).shared_keys(&ClaimIndex::of(&[other(NEW)])), []);
     let same = with_keys(node("n", OLD, &json!({ "ansibleHost": "192.0.2.1" })));
-    assert_eq!(set("set", NEW).shared_keys(&[same]), [], "it is told as HostTaken");
+    assert_eq!(
+        set("set", NEW).shared_keys(&ClaimIndex::of(&[same])),
+        [],
+        "it is told as HostTaken"
+    );
     let mut theirs = other(OLD);
     theirs.namespace = "theirs".into();
-    assert_eq!(set("set", NEW).shared_keys(&[theirs]), []);
+    assert_eq!(set("set", NEW).shared_keys(&ClaimIndex::of(&[theirs])), []);
     let hosts = json!({ "a": at("192.0.2.1"), "b": at("192.0.2.2"), "c": at("192.0.2.3") });
     let image = with_keys(claim("image", OLD, &hosts));
-    let found = image.shared_keys(&[]);
+    let found = image.shared_keys(&ClaimIndex::of(&[]));
     assert_eq!(found.iter().map(|it| it.host.as_str()).collect::<Vec<_>>(), ["b", "c"]);
     let text = image.shared_keys_text(&found).unwrap();
     assert!(text.contains("image: b, c shows") && text.contains("host a of"), "{text}");
@@ -226,7 +237,7 @@ fn a_shared_key_is_told_of_the_younger_object_of_the_namespace_and_of_the_later_
     );
     assert!(text.ends_with(&command), "{text}");
     let accepting = node_of_set("b", ACCEPT_SHARED, &found[0].fingerprint);
-    let left = image.with_nodes([&accepting]).shared_keys(&[]);
+    let left = image.with_nodes([&accepting]).shared_keys(&ClaimIndex::of(&[]));
     assert_eq!(left.iter().map(|it| it.host.as_str()).collect::<Vec<_>>(), ["c"]);
 }
 
@@ -253,11 +264,11 @@ fn a_host_that_leaves_a_node_set_is_found_by_the_address_and_the_key_of_its_node
     }));
     let new = node("b", NEW, &json!({ "ansibleHost": "192.0.2.1" }));
     let found = caches.overlapping(std::slice::from_ref(&new), []);
-    let text = new.taken(&found)[0].message("OpenStackDataPlaneNode b");
+    let text = new.taken(&ClaimIndex::of(&found))[0].message("OpenStackDataPlaneNode b");
     assert!(text.contains("was taken out of OpenStackDataPlaneNodeSet set"), "{text}");
     let mut theirs = new.clone();
     theirs.namespace = "theirs".into();
-    assert_eq!(theirs.taken(&found).len(), 1, "its runs have reached the host");
+    assert_eq!(theirs.taken(&ClaimIndex::of(&found)).len(), 1, "its runs have reached the host");
     let key = operator_core::run_engine::host_key::HostKey::parse(KEY).unwrap();
     assert_eq!(caches.overlapping(&[], [key_of("ns", &key)]), found);
 }
@@ -274,8 +285,16 @@ fn the_network_scope_of_a_node_wins_over_that_of_its_role_or_node_set() {
     let other = |address: &str| node("n", NEW, &json!({ "ansibleHost": address }));
     let own = node_of_set("b", NETWORK_SCOPE, "");
     let claim = Claim::of_node_set(&named("ns", "group", scoped.clone())).with_nodes([&own]);
-    assert_eq!(other("192.0.2.1").taken(std::slice::from_ref(&claim)), [], "the node set's scope");
-    assert_eq!(other("192.0.2.2").taken(std::slice::from_ref(&claim)).len(), 1, "its node's own");
+    assert_eq!(
+        other("192.0.2.1").taken(&ClaimIndex::of(std::slice::from_ref(&claim))),
+        [],
+        "the node set's scope"
+    );
+    assert_eq!(
+        other("192.0.2.2").taken(&ClaimIndex::of(std::slice::from_ref(&claim))).len(),
+        1,
+        "its node's own"
+    );
     let role: Role = named("ns", "group", scoped);
     for (annotations, n_taken) in [(json!({}), 0), (json!({ NETWORK_SCOPE: "" }), 1)] {
         let old = json!({
@@ -283,7 +302,7 @@ fn the_network_scope_of_a_node_wins_over_that_of_its_role_or_node_set() {
             "spec": { "role": "group", "ansibleHost": "192.0.2.1" },
         });
         let old = Claim::of_node(&named("ns", "old", old), Some(&role));
-        let taken = other("192.0.2.1").taken(&[old]);
+        let taken = other("192.0.2.1").taken(&ClaimIndex::of(&[old]));
         assert_eq!(taken.len(), n_taken, "{annotations}");
     }
 }

@@ -175,7 +175,7 @@ fn a_terminating_host_belongs_to_its_node_set_until_its_finalizer_is_removed() {
     let mut other = (*other("192.0.2.11")).clone();
     other.metadata.creation_timestamp = Some(Time("2026-01-02T00:00:00Z".parse().unwrap()));
     let taken = |world: &World| {
-        let found = Claim::of_node_set(&other).taken(&[world.claim()]);
+        let found = Claim::of_node_set(&other).taken(&ClaimIndex::of(&[world.claim()]));
         found.first().map(|it| it.message("OpenStackDataPlaneNodeSet other"))
     };
     world.take_out();
@@ -189,7 +189,7 @@ fn a_terminating_host_belongs_to_its_node_set_until_its_finalizer_is_removed() {
     assert_eq!(world.settle(), [""; 0]);
     other.metadata.creation_timestamp = Some(Time("2026-01-02T00:00:00Z".parse().unwrap()));
     world.finalize(&[]).settle();
-    assert_eq!(Claim::of_node_set(&other).taken(&[world.claim()]), []);
+    assert_eq!(Claim::of_node_set(&other).taken(&ClaimIndex::of(&[world.claim()])), []);
 }
 
 #[test]
