@@ -27,6 +27,7 @@ pub mod rollout;
 pub mod run;
 pub mod run_gc;
 pub mod run_template;
+pub mod runs_by_host;
 pub mod secret_vars;
 pub mod service_sequence;
 pub mod sources;

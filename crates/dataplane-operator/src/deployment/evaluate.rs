@@ -228,12 +228,12 @@ fn has_failed(node: &Node) -> bool {
 }
 
 /// Returns the runs that target the hosts of a node set.
-fn runs_of<'a>(runs: &[Run<'a>], node_set: &str, begun: &DeploymentNodeSet) -> Vec<Run<'a>> {
-    let is_its = |it: &&Run<'a>| {
+fn runs_of<'a>(runs: &'a [Run<'a>], node_set: &str, begun: &DeploymentNodeSet) -> Vec<&'a Run<'a>> {
+    let is_its = |it: &&Run<'_>| {
         let label = it.object.labels().get(NODE_SET_LABEL);
         label.is_some_and(|it| it == node_set) || begun.joined.contains(&it.service)
     };
-    runs.iter().filter(is_its).cloned().collect()
+    runs.iter().filter(is_its).collect()
 }
 
 /// The label of a run that names its node set, as in upstream.

@@ -7,6 +7,7 @@ use api::dataplane::{Deployment, DeploymentNodeSet, RunState, ServiceRun};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::keyed::Digest;
+use operator_core::run_engine::runs_by_host::RunsByHost;
 use operator_core::run_engine::service_sequence::{self, ServiceSequence};
 use operator_core::run_engine::{DesiredService, Host, Run};
 
@@ -18,8 +19,8 @@ pub struct ServiceSchedule<'a> {
     pub desired: Vec<DesiredService>,
     /// Those of them that another node set leads.
     joined: &'a [String],
-    /// The runs for a host that has reached `n` of the joined services, by `n`.
-    runs: Vec<Vec<Run<'a>>>,
+    /// The runs that target its hosts.
+    runs: RunsByHost<'a>,
     /// The addresses at which runs reach the hosts: the inventory stays as the first run used it.
     pub addresses: BTreeMap<&'a str, &'a str>,
 }
@@ -28,7 +29,7 @@ impl<'a> ServiceSchedule<'a> {
     /// Builds the schedule of a deployment's node set with the runs that target its hosts.
     pub fn of(
         deployment: &Deployment,
-        runs: &[Run<'a>],
+        runs: &[&'a Run<'a>],
         name: &str,
         begun: &'a DeploymentNodeSet,
     ) -> Self {
@@ -42,15 +43,10 @@ impl<'a> ServiceSchedule<'a> {
                 group: name.to_owned(),
             }
         };
-        let joined = begun.joined.as_slice();
-        let of_reached = |n_reached: usize| {
-            let is_ahead = |it: &&Run<'_>| !joined[n_reached..].contains(&it.service);
-            runs.iter().filter(is_ahead).cloned().collect()
-        };
         Self {
             desired: begun.services.iter().map(desired).collect(),
-            joined,
-            runs: (0..=joined.len()).map(of_reached).collect(),
+            joined: begun.joined.as_slice(),
+            runs: RunsByHost::of(runs.iter().copied()),
             addresses: addresses(runs),
         }
     }
@@ -65,7 +61,10 @@ impl<'a> ServiceSchedule<'a> {
         let n_before = self.desired.len() - self.joined.len();
         let mut n_reached = (done + 1).saturating_sub(n_before).min(self.joined.len());
         loop {
-            let sequence = service_sequence::evaluate(host, &self.runs[n_reached], now);
+            let ahead = &self.joined[n_reached..];
+            let runs = self.runs.of_host(host.name).iter().copied();
+            let runs = runs.filter(|it| !ahead.contains(&it.service));
+            let sequence = service_sequence::evaluate(host, runs, now);
             let next = self.joined.get(n_reached);
             if sequence.needed_run().is_none_or(|it| Some(&it.service) != next) {
                 return sequence;
@@ -75,7 +74,7 @@ impl<'a> ServiceSchedule<'a> {
     }
 }
 
-fn addresses<'a>(runs: &[Run<'a>]) -> BTreeMap<&'a str, &'a str> {
+fn addresses<'a>(runs: &[&'a Run<'a>]) -> BTreeMap<&'a str, &'a str> {
     let hosts = runs.iter().flat_map(|it| &it.object.spec.hosts);
     hosts.map(|it| (it.name.as_str(), it.address.as_str())).collect()
 }

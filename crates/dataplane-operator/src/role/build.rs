@@ -1,6 +1,6 @@
 //! The objects of a group: its inventories and the run templates of its services.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use api::dataplane::Role;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
@@ -164,23 +164,21 @@ pub fn inventory_name(seen: &Observed, shard: usize) -> String {
 }
 
 /// Returns the run template of a service; `host` is any host of the run, which mounts `tls`, and
-/// `all` are those of the group.
+/// `shards_with_secret` are the parts of the role's inventory with variables from Secrets.
 ///
 /// Returns `None` when the service does not exist or the runs have no parent.
 pub fn run_template(
     seen: &Observed,
     name: &str,
     host: &ResolvedHost<'_>,
-    all: &[&ResolvedHost<'_>],
+    shards_with_secret: &BTreeSet<usize>,
     tls: Vec<Tls>,
 ) -> Option<RunTemplate> {
     let service = seen.services.get(name)?;
     let effective = &host.effective;
     let inventory = inventory_name(seen, host.shard);
-    let beside: Vec<&ResolvedHost<'_>> =
-        all.iter().filter(|it| it.shard == host.shard).copied().collect();
     let layout = Layout::Parent {
-        beside: secret_vars::is_mounted(&beside).then(|| inventory.clone()),
+        beside: shards_with_secret.contains(&host.shard).then(|| inventory.clone()),
         inventory,
         tls,
     };

@@ -1,6 +1,6 @@
 //! The evaluation of a group: its inventories, attempts, runs and statuses.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use api::conditions::{Condition, ConditionDraft};
@@ -11,6 +11,7 @@ use operator_core::plan::{Plan, Step, WRITES_PER_PASS};
 use operator_core::rejected_write::{self, RejectedWrite};
 use operator_core::run_engine::batches::Batch;
 use operator_core::run_engine::rollout::{DisruptionBudget, RolloutCounts};
+use operator_core::run_engine::runs_by_host::RunsByHost;
 use operator_core::run_engine::{Run, run_gc};
 
 use crate::host::effective_spec::role_strategy;
@@ -100,13 +101,15 @@ impl<'a> Pass<'a> {
         let runs: Vec<Run<'_>> = seen.runs.iter().filter_map(|it| Run::of(it)).collect();
         let present: Vec<&ResolvedHost<'_>> =
             resolved.hosts.iter().filter(|it| !is_terminating(it.node)).collect();
-        let evaluate = |it: &&'a ResolvedHost<'a>| evaluate(it, &resolved.problems, &runs, now);
+        let of_hosts = RunsByHost::of(&runs);
+        let evaluate = |it: &&'a ResolvedHost<'a>| evaluate(it, &resolved.problems, &of_hosts, now);
         let hosts: Vec<EvaluatedHost<'_>> = present.iter().map(evaluate).collect();
         let counts = counts(&hosts);
         let hosts = admitted(seen, hosts, &counts);
         let withdrawn = withdrawn(seen, &runs, &hosts, counts.is_failing());
         let superseded = superseded(seen, &runs);
-        let new_runs = self.new_runs(&hosts, &present);
+        let shards = secret_vars::mounted_shards(&present);
+        let new_runs = self.new_runs(&hosts, &shards);
         let rejected = self.rejection(!new_runs.is_empty() || !superseded.is_empty());
         let request = resolved.machine_request.as_ref();
         let is_reportable = seen.parent().is_some() || request.is_some();
@@ -114,7 +117,6 @@ impl<'a> Pass<'a> {
         let role = seen.role.as_deref();
         let findings = |it| node_findings(it, role, request, rejected.as_ref());
         let findings: Vec<NodeFindings<'_>> = hosts.into_iter().map(findings).collect();
-        let shards = secret_vars::mounted_shards(&present);
         plan.independent.extend(resolved.certificates.steps());
         let in_order = [
             withdrawn,
@@ -142,23 +144,25 @@ impl<'a> Pass<'a> {
         findings
     }
 
-    /// Returns the creations of the runs that are due.
-    fn new_runs(&self, evaluated: &[EvaluatedHost<'_>], hosts: &[&ResolvedHost<'_>]) -> Vec<Step> {
+    /// Returns the creations of the runs that are due; `shards` are the parts of the role's inventory
+    /// with variables from Secrets.
+    fn new_runs(&self, evaluated: &[EvaluatedHost<'_>], shards: &BTreeSet<usize>) -> Vec<Step> {
         let seen = self.seen;
         let (mut needs, mut connections) = (BTreeMap::new(), BTreeMap::new());
+        let mut hosts: BTreeMap<&str, &ResolvedHost<'_>> = BTreeMap::new();
         for it in evaluated {
             let name = &it.host.effective.name;
             needs.extend(it.sequence.needed_run().map(|run| (name.clone(), run.clone())));
             connections.insert(name.clone(), connection(it));
+            hosts.insert(name, it.host);
         }
         let template = |batch: &Batch| {
-            let first = batch.attempts.keys().next()?;
-            let host = hosts.iter().find(|it| it.effective.name == *first)?;
+            let host = hosts.get(batch.attempts.keys().next()?.as_str())?;
             let service = (batch.service.as_str(), &**seen.services.get(&batch.service)?);
-            let own = hosts.iter().filter(|it| batch.attempts.contains_key(&it.effective.name));
+            let own = batch.attempts.keys().filter_map(|it| hosts.get(it.as_str()));
             let own = own.filter_map(|it| Some((&*it.effective.name, it.effective.tls.as_ref()?)));
             let tls = self.resolved.certificates.mounts(seen, service, &own.collect());
-            run_template(seen, &batch.service, host, hosts, tls)
+            run_template(seen, &batch.service, host, shards, tls)
         };
         let strategy = role_strategy(seen.data_plane.as_deref(), seen.role.as_deref());
         let runs = runs::new_runs(needs, &connections, strategy.batch_size(), template);

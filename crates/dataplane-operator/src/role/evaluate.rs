@@ -5,8 +5,9 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::run_engine::retry::Retries;
 use operator_core::run_engine::rollout::{BlockReason, RolloutCounts, RolloutState, named};
+use operator_core::run_engine::runs_by_host::RunsByHost;
 use operator_core::run_engine::service_sequence::{self, NeededRun, ServiceSequence, has_begun};
-use operator_core::run_engine::{DesiredService, Host, Run, SequenceState};
+use operator_core::run_engine::{DesiredService, Host, SequenceState};
 
 use crate::host::services::ServiceFaults;
 use crate::role::redeploy;
@@ -171,7 +172,7 @@ pub fn failing(hosts: &[EvaluatedHost<'_>]) -> String {
 pub fn evaluate<'a>(
     host: &'a ResolvedHost<'a>,
     problems: &ServiceFaults,
-    runs: &[Run<'_>],
+    runs: &RunsByHost<'_>,
     now: Timestamp,
 ) -> EvaluatedHost<'a> {
     let sequence = sequence(host, runs, now);
@@ -181,7 +182,7 @@ pub fn evaluate<'a>(
     EvaluatedHost::of(host, if is_held { sequence.held() } else { sequence })
 }
 
-fn sequence(host: &ResolvedHost<'_>, runs: &[Run<'_>], now: Timestamp) -> ServiceSequence {
+fn sequence(host: &ResolvedHost<'_>, runs: &RunsByHost<'_>, now: Timestamp) -> ServiceSequence {
     let (name, namespace) = (&host.effective.name, host.node.namespace().unwrap_or_default());
     let ssh_secret = host.effective.ssh_secret.as_deref().unwrap_or_default();
     let ssh_version = host.ssh.map(|it| it.version.as_str()).unwrap_or_default();
@@ -195,7 +196,7 @@ fn sequence(host: &ResolvedHost<'_>, runs: &[Run<'_>], now: Timestamp) -> Servic
         namespace: Some(&namespace),
         retries: Retries::Healing(&redeploy::redeploy_command(host.node)),
     };
-    service_sequence::evaluate(&host, runs, now)
+    service_sequence::evaluate(&host, runs.of_host(name).iter().copied(), now)
 }
 
 /// Returns the record of a service that failed on a host in service and is no longer desired.

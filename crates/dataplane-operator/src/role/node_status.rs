@@ -361,7 +361,7 @@ fn secret_names(
         let recorded = host.node.status.clone().unwrap_or_default();
         return [recorded.inventory_secret_name, recorded.shared_inventory_secret_name];
     }
-    let own = secret_vars::is_mounted(&[host]).then(|| inventory.to_owned());
+    let own = secret_vars::is_mounted(host).then(|| inventory.to_owned());
     [own, shared]
 }
 

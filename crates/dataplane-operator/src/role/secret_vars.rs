@@ -19,10 +19,10 @@ use crate::role::resolved::ResolvedHost;
 /// File → variable → origin.
 type Layout<'a> = BTreeMap<&'a str, BTreeMap<&'a str, &'a Origin>>;
 
-/// Returns whether any of these hosts has variables from Secrets; a host with unknown variables
-/// counts as one without.
-pub fn is_mounted(hosts: &[&ResolvedHost<'_>]) -> bool {
-    hosts.iter().any(|it| !it.has_unknown_vars && has_secret_vars(&it.effective))
+/// Returns whether a host has variables from Secrets; one with unknown variables counts as one
+/// without.
+pub fn is_mounted(host: &ResolvedHost<'_>) -> bool {
+    !host.has_unknown_vars && has_secret_vars(&host.effective)
 }
 
 fn has_secret_vars(host: &EffectiveSpec) -> bool {
@@ -31,7 +31,7 @@ fn has_secret_vars(host: &EffectiveSpec) -> bool {
 
 /// Returns the parts of the role's inventory with variables from Secrets, as [`is_mounted`] judges.
 pub fn mounted_shards(hosts: &[&ResolvedHost<'_>]) -> BTreeSet<usize> {
-    hosts.iter().filter(|it| is_mounted(&[**it])).map(|it| it.shard).collect()
+    hosts.iter().filter(|it| is_mounted(it)).map(|it| it.shard).collect()
 }
 
 /// Returns the step that writes the Secret beside an inventory; `None` when it is up to date.

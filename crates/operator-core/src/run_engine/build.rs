@@ -94,8 +94,10 @@ fn reached<'a>(
     batch: &Batch,
     connection: &'a Connections,
 ) -> Vec<(&'a String, &'a HostConnection)> {
-    let is_reached = |name| template.deployed.is_everywhere || batch.attempts.contains_key(name);
-    connection.iter().filter(|(name, _)| is_reached(*name)).collect()
+    if template.deployed.is_everywhere {
+        return connection.iter().collect();
+    }
+    batch.attempts.keys().filter_map(|it| connection.get_key_value(it)).collect()
 }
 
 fn run_hosts(batch: &Batch, reached: &[(&String, &HostConnection)]) -> Vec<RunHost> {

@@ -56,8 +56,8 @@ pub struct Host<'a> {
 pub(super) struct Pass<'a> {
     /// The host.
     pub(super) host: &'a Host<'a>,
-    /// The runs of its parent.
-    pub(super) runs: &'a [Run<'a>],
+    /// The runs of its parent, at least those that carry an attempt of the host.
+    pub(super) runs: &'a [&'a Run<'a>],
     /// The present time.
     pub(super) now: Timestamp,
 }

@@ -42,7 +42,9 @@ impl Pass<'_> {
         let may_have_touched = |it: &Run<'_>| it.has_begun() && it.carries(self.host.name, seen);
         let is_known = match seen.state {
             RunState::Succeeded => true,
-            RunState::Pending => seen.run.is_none() && !self.runs.iter().any(may_have_touched),
+            RunState::Pending => {
+                seen.run.is_none() && !self.runs.iter().copied().any(may_have_touched)
+            }
             RunState::Failed => is_retry,
             RunState::Running => false,
         };

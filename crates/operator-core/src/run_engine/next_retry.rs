@@ -21,7 +21,7 @@ impl Pass<'_> {
         if !is_tried_again {
             return None;
         }
-        let run = self.runs.iter().find(|it| Some(it.name()) == seen.run);
+        let run = self.runs.iter().copied().find(|it| Some(it.name()) == seen.run);
         let has_new_secret = |it: &Run<'_>| {
             let (secret, version) = self.host.ssh_key;
             // A run without a version of this Secret used another Secret.

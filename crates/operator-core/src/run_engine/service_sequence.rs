@@ -157,7 +157,8 @@ enum Next {
     Stop(SequenceState, ServiceRun),
 }
 
-/// Evaluates the service sequence of one host.
+/// Evaluates the service sequence of one host; `runs` are those of its parent, of which only the ones
+/// that carry an attempt of the host matter.
 ///
 /// # Guarantees
 /// An attempt number rises only in a status that differs from the recorded one, so it is written
@@ -168,8 +169,13 @@ enum Next {
 /// Successes in the middle of a sequence are published only with the next change or at the end: one
 /// write for the whole sequence instead of one per service.
 /// Until then the AnsibleEE is their record.
-pub fn evaluate(host: &Host<'_>, runs: &[Run<'_>], now: Timestamp) -> ServiceSequence {
-    let pass = Pass { host, runs, now };
+pub fn evaluate<'a>(
+    host: &Host<'_>,
+    runs: impl IntoIterator<Item = &'a Run<'a>>,
+    now: Timestamp,
+) -> ServiceSequence {
+    let runs: Vec<&Run<'_>> = runs.into_iter().collect();
+    let pass = Pass { host, runs: &runs, now };
     let fold = |it: &DesiredService| pass.recorded(&it.service).map(|seen| pass.fold(seen));
     let folded: Vec<Option<ServiceRun>> = host.desired.iter().map(fold).collect();
     let active = runs.iter().find(|it| !it.is_finished() && it.attempts.contains_key(host.name));
@@ -191,7 +197,7 @@ impl Pass<'_> {
             return service;
         }
         let has_ended = |it: &&Run<'_>| it.is_finished() && it.carries(host.name, seen);
-        let Some(run) = self.runs.iter().find(has_ended) else {
+        let Some(run) = self.runs.iter().copied().find(has_ended) else {
             if self.has_been_passed(seen) {
                 succeed(&mut service);
                 let is_whole =
