@@ -1,7 +1,5 @@
 //! Stable digests of inputs: they name runs and decide whether to run again.
 
-use std::fmt::Write as _;
-
 use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -20,9 +18,25 @@ pub fn digest<T: Serialize + ?Sized>(value: &T) -> String {
 /// Returns a value's canonical JSON, from which [`digest`] is computed.
 pub fn canonical<T: Serialize + ?Sized>(value: &T) -> String {
     let value = serde_json::to_value(value).expect("inputs are structs, maps, lists and scalars");
-    let mut canonical = String::new();
+    let mut canonical = Vec::new();
     write_canonical(&value, &mut canonical);
-    canonical
+    String::from_utf8(canonical).expect("JSON is text")
+}
+
+/// A digest that has begun: several values that begin with the same text are hashed from there.
+#[derive(Clone, Debug)]
+pub struct Begun(Sha256);
+
+impl Begun {
+    /// Begins with a text.
+    pub fn with(text: &str) -> Self {
+        Self(Sha256::new_with_prefix(text))
+    }
+
+    /// Returns the SHA-256 of the text together with the rest of it, in hexadecimal.
+    pub fn digest(&self, rest: &str) -> String {
+        hex(&self.0.clone().chain_update(rest).finalize())
+    }
 }
 
 /// Returns the first ten characters of [`digest`], enough for readable names.
@@ -39,42 +53,49 @@ pub fn of_bytes(bytes: impl AsRef<[u8]>) -> String {
 
 /// Returns bytes in lower-case hexadecimal.
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |it: u8| char::from(DIGITS[usize::from(it)]);
+    let mut text = String::with_capacity(bytes.len() * 2);
+    text.extend(bytes.iter().flat_map(|it| [digit(it >> 4), digit(it & 15)]));
+    text
 }
 
 /// Writes JSON without spaces and with sorted keys, independent of the map type's order.
-fn write_canonical(value: &Value, out: &mut String) {
+fn write_canonical(value: &Value, out: &mut Vec<u8>) {
     match value {
         Value::Object(map) => {
             let mut entries: Vec<_> = map.iter().collect();
             entries.sort_unstable_by_key(|(key, _)| key.as_bytes());
-            out.push('{');
+            out.push(b'{');
             for (idx, (key, value)) in entries.into_iter().enumerate() {
                 if idx > 0 {
-                    out.push(',');
+                    out.push(b',');
                 }
-                let _ = write!(out, "{}:", Value::from(key.as_str()));
+                write_json(key, out);
+                out.push(b':');
                 write_canonical(value, out);
             }
-            out.push('}');
+            out.push(b'}');
         }
         Value::Array(items) => {
-            out.push('[');
+            out.push(b'[');
             for (idx, item) in items.iter().enumerate() {
                 if idx > 0 {
-                    out.push(',');
+                    out.push(b',');
                 }
                 write_canonical(item, out);
             }
-            out.push(']');
+            out.push(b']');
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-            let _ = write!(out, "{value}");
+            write_json(value, out);
         }
     }
+}
+
+/// Writes a scalar as JSON.
+fn write_json<T: Serialize + ?Sized>(scalar: &T, out: &mut Vec<u8>) {
+    serde_json::to_writer(out, scalar).expect("a scalar is JSON, and memory takes all of it");
 }
 
 #[cfg(test)]
@@ -114,6 +135,15 @@ mod tests {
         assert_ne!(
             digest(&Inputs { zebra: 7, ape: None }),
             digest(&Inputs { zebra: 7, ape: Some("") })
+        );
+    }
+
+    #[test]
+    fn what_has_begun_with_a_text_is_the_digest_of_the_whole() {
+        let begun = Begun::with("[1,");
+        assert_eq!(
+            [begun.digest("2]"), begun.digest("3]")],
+            [[1, 2], [1, 3]].map(|it| digest(&it))
         );
     }
 

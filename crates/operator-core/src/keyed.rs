@@ -132,7 +132,7 @@ struct Keyed {
 
 /// Which variant of a digest is read while another is made from it: by one of the keys, unkeyed, or
 /// without the Secrets.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct View(Option<usize>);
 
 impl View {
@@ -370,13 +370,17 @@ impl Renewal {
     /// Digests by a lost key are a reason to write on their own, because changes are detected again
     /// afterwards. An Event reports that once, with `way_on` for a user who knows of a change
     /// meanwhile.
-    pub fn step<S: Serialize>(
+    pub fn step<S: Serialize + PartialEq>(
         &self,
         target: Target,
         observed: Option<&S>,
         (kept, renewed): (&S, &S),
         way_on: &str,
     ) -> Option<Step> {
+        // Most statuses of a pass are as they were: comparing them costs less than writing both.
+        if observed == Some(kept) && self.lost.is_empty() {
+            return None;
+        }
         let kept = status_step(target.clone(), observed, kept);
         if kept.is_none() && self.lost.is_empty() {
             return None;

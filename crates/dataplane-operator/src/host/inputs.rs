@@ -1,11 +1,13 @@
 //! The inputs of a service's deployment on a host, and their hash.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use api::dataplane::{Service, ServiceSpec};
 use operator_core::data_sources::service_type;
 use operator_core::hash;
-use operator_core::keyed::Digest;
+use operator_core::hash::Begun;
+use operator_core::keyed::{Digest, View};
 use operator_core::run_engine::run_template::AnsibleOptions;
 use serde_json::{Value, json};
 
@@ -91,11 +93,30 @@ pub fn of_service(service: &Service, name: &str, sources: &Inputs) -> Inputs {
     inputs
 }
 
-/// Returns the hash of a service on a host, from the inputs of the host and of the service.
-pub fn hash(inputs: [&Inputs; 2]) -> Digest {
-    Digest::combined(inputs.iter().flat_map(|it| it.values()), |view| {
-        hash::digest(&(VERSION, inputs.map(|it| view.all(it))))
-    })
+/// The inputs of a host, which are hashed once for all its services.
+pub struct HostInputs<'a> {
+    inputs: &'a Inputs,
+    begun: RefCell<BTreeMap<View, Begun>>,
+}
+
+impl<'a> HostInputs<'a> {
+    /// Takes the inputs of a host on which every service depends.
+    pub fn of(inputs: &'a Inputs) -> Self {
+        Self { inputs, begun: RefCell::default() }
+    }
+
+    /// Returns the hash of a service on the host: of `[VERSION, [inputs of host, of service]]`.
+    pub fn hash_with(&self, service: &Inputs) -> Digest {
+        let prefix = |view: View| {
+            let host = hash::canonical(&view.all(self.inputs));
+            Begun::with(&format!("[\"{VERSION}\",[{host},"))
+        };
+        Digest::combined(self.inputs.values().chain(service.values()), |view| {
+            let mut all = self.begun.borrow_mut();
+            let begun = all.entry(view).or_insert_with(|| prefix(view));
+            begun.digest(&format!("{}]]", hash::canonical(&view.all(service))))
+        })
+    }
 }
 
 /// Returns the hash of what a run with these options does; a full run has the full hash.
@@ -126,6 +147,8 @@ mod golden_tests;
 
 #[cfg(test)]
 mod tests {
+    use operator_core::keyed::Keys;
+
     use super::*;
 
     #[test]
@@ -164,7 +187,31 @@ mod tests {
     fn the_hash_of_the_same_inputs_never_changes() {
         let host = Inputs::from([("hostName".into(), "abc".into())]);
         let service = Inputs::from([("service a".into(), "def".into())]);
-        assert_eq!(hash([&host, &service]).text(), GOLDEN);
+        assert_eq!(HostInputs::of(&host).hash_with(&service).text(), GOLDEN);
+    }
+
+    #[test]
+    fn what_is_hashed_once_for_all_services_gives_the_hash_of_the_whole_with_each_key() {
+        let keys = Keys::new(b"new", [b"old".as_slice()]);
+        let (open, secret) = (Digest::from("abc"), keys.of_bytes(b"secret"));
+        let inputs = |all: &[(&str, &Digest)]| -> Inputs {
+            all.iter().map(|(name, it)| ((*name).to_owned(), (*it).clone())).collect()
+        };
+        let all = [
+            inputs(&[("a", &open)]),
+            inputs(&[("b \"", &secret), ("c", &open)]),
+            inputs(&[("d", &secret)]),
+            Inputs::new(),
+        ];
+        for host in &all {
+            let of_host = HostInputs::of(host);
+            for service in &all {
+                let whole = Digest::combined(host.values().chain(service.values()), |view| {
+                    hash::digest(&(VERSION, [view.all(host), view.all(service)]))
+                });
+                assert_eq!(of_host.hash_with(service), whole, "{host:?} {service:?}");
+            }
+        }
     }
 
     const GOLDEN: &str = "0e608c31dd3cd8190a061f3fcd4f3ae5d2e195b1427aee43e1a4d2bc18e81b57";

@@ -297,7 +297,11 @@ pub fn node_step(
 ) -> Option<Step> {
     let EvaluatedHost { host, sequence, .. } = &findings.evaluated;
     let node = host.node;
-    let observed = node.status.as_ref().map(own);
+    let mut observed = node.status.as_ref().map(own);
+    if let Some(it) = &mut observed {
+        // Those of other operators are not compared.
+        it.conditions.retain(|it| !it.type_.contains('/'));
+    }
     let observed = observed.as_ref();
     let deployed = observed.map(|it| it.deployed_inputs.clone()).unwrap_or_default();
     let is_complete = findings.up_to_date.status == ConditionStatus::True;

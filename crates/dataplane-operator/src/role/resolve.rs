@@ -1,10 +1,14 @@
 //! Resolves a group: what holds of each of its hosts whatever its runs do, computed once per pass.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use api::dataplane::{HostMachine, Node, Service};
 use api::problem::Problem;
+use api::shared::VolMounts;
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::EnvVar;
 use kube::ResourceExt;
 use operator_core::data_sources::{NamedSource, SourceRef, sources_of};
 use operator_core::hash;
@@ -15,7 +19,7 @@ use operator_core::run_engine::{DesiredService, limit};
 
 use crate::host::conflicts::{Claim, ClaimIndex};
 use crate::host::effective_spec::{EffectiveSpec, has_own_options};
-use crate::host::inputs::{self, Inputs};
+use crate::host::inputs::{self, HostInputs, Inputs};
 use crate::host::machines::machine_names::machine_of;
 use crate::host::machines::provisioning_state::{self, ProvisioningState};
 use crate::host::services::ServiceFaults;
@@ -54,6 +58,7 @@ pub fn resolve(seen: &Observed, now: Timestamp) -> Resolved<'_> {
         claims: ClaimIndex::of(&seen.claims),
         certificates,
         machine_request: MachineRequest::of(seen),
+        last_groups: RefCell::default(),
         now,
     };
     let hosts: Vec<ResolvedHost<'_>> =
@@ -75,6 +80,8 @@ struct Common<'a> {
     claims: ClaimIndex<'a>,
     certificates: RoleCertificates<'a>,
     machine_request: Option<MachineRequest<'a>>,
+    /// The groups of the host before.
+    last_groups: RefCell<Option<(RunSettings, Rc<[String]>)>>,
     now: Timestamp,
 }
 
@@ -193,18 +200,19 @@ fn desired_services(
     let n_shards = inventory_shards::count(common.seen);
     let mut union = of_host.clone();
     let mut desired = Vec::new();
-    for (name, service) in &common.services {
+    let groups = common.groups(effective);
+    let of_host = HostInputs::of(of_host);
+    for ((name, service), group) in common.services.iter().zip(&*groups) {
         let Some((service, of_service)) = service else {
             desired.push(as_recorded(node, name));
             continue;
         };
-        let group = group(effective, service, of_service);
         let mut of_service = of_service.clone();
         of_service.extend(common.certificates.inputs(common.seen, service, &effective.name));
-        let hash = inputs::hash([of_host, &of_service]);
+        let hash = of_host.hash_with(&of_service);
         let run_hash = inputs::run_hash(&hash, &effective.options);
         // A run mounts only one inventory.
-        let group = if n_shards > 1 { format!("{group}/{shard}") } else { group };
+        let group = if n_shards > 1 { format!("{group}/{shard}") } else { group.clone() };
         union.extend(of_service);
         desired.push(DesiredService { service: (*name).clone(), hash, run_hash, group });
     }
@@ -219,19 +227,62 @@ fn as_recorded(node: &Node, name: &str) -> DesiredService {
     DesiredService { service: name.to_owned(), run_hash: hash.clone(), hash, group: String::new() }
 }
 
-/// Returns the hash of what hosts must have in common to share a run.
-///
-/// Variables may differ: they are part of each host's own hash.
-fn group(effective: &EffectiveSpec, service: &Service, of_service: &Inputs) -> String {
-    let options = &effective.options;
-    hash::digest(&(
-        texts(of_service),
-        &effective.env,
-        &effective.extra_mounts,
-        &effective.network_attachments,
-        (&options.tags, &options.skip_tags, &options.limit),
-        &service.spec.open_stack_ansible_ee_runner_image,
-    ))
+/// What a host's runs start with, whatever their service: hosts with the same settings may share
+/// runs.
+#[derive(Clone, PartialEq)]
+struct RunSettings {
+    env: Vec<EnvVar>,
+    extra_mounts: Vec<VolMounts>,
+    network_attachments: Vec<String>,
+    options: AnsibleOptions,
+}
+
+impl RunSettings {
+    fn are_of(&self, host: &EffectiveSpec) -> bool {
+        (&self.env, &self.extra_mounts, &self.network_attachments, &self.options)
+            == (&host.env, &host.extra_mounts, &host.network_attachments, &host.options)
+    }
+
+    fn of(host: &EffectiveSpec) -> Self {
+        Self {
+            env: host.env.clone(),
+            extra_mounts: host.extra_mounts.clone(),
+            network_attachments: host.network_attachments.clone(),
+            options: host.options.clone(),
+        }
+    }
+
+    /// Returns the hash of what hosts must have in common to share a run of a service; empty where
+    /// the service does not exist.
+    ///
+    /// Variables may differ: they are part of each host's own hash.
+    fn group(&self, (_, service): &ServiceInputs<'_>) -> String {
+        let Some((service, of_service)) = service else { return String::new() };
+        let options = &self.options;
+        hash::digest(&(
+            texts(of_service),
+            &self.env,
+            &self.extra_mounts,
+            &self.network_attachments,
+            (&options.tags, &options.skip_tags, &options.limit),
+            &service.spec.open_stack_ansible_ee_runner_image,
+        ))
+    }
+}
+
+impl Common<'_> {
+    /// Returns the group of each service on a host, in the order of the services. Most hosts have
+    /// the settings of the one before.
+    fn groups(&self, host: &EffectiveSpec) -> Rc<[String]> {
+        let mut last = self.last_groups.borrow_mut();
+        if let Some((_, groups)) = last.as_ref().filter(|it| it.0.are_of(host)) {
+            return Rc::clone(groups);
+        }
+        let settings = RunSettings::of(host);
+        let groups: Rc<[String]> = self.services.iter().map(|it| settings.group(it)).collect();
+        *last = Some((settings, Rc::clone(&groups)));
+        groups
+    }
 }
 
 /// Returns a listed service with its inputs, to which its existing data sources and CA bundles

@@ -60,10 +60,14 @@ impl ClaimCaches {
     pub fn overlapping(&self, claims: &[Claim], keys: impl IntoIterator<Item = Key>) -> Vec<Claim> {
         let (mut nodes, mut node_sets) = (BTreeMap::new(), BTreeSet::new());
         for key in claims.iter().flat_map(Claim::lookup_keys).chain(keys) {
-            let found = self.nodes.indexed(BY_HOST, &key).into_iter();
-            let found = found.filter(|it| it.node_set().is_none());
-            nodes.extend(found.map(|it| (Key::of(&*it), it)));
-            node_sets.extend(self.node_sets_at(&key));
+            for node in self.nodes.indexed(BY_HOST, &key) {
+                let of_set = node_set_of_node(&node);
+                if of_set.is_empty() {
+                    nodes.insert(Key::of(&*node), node);
+                }
+                node_sets.extend(of_set);
+            }
+            node_sets.extend(Key::of_each(self.node_sets.indexed(BY_HOST, &key)));
         }
         let nodes = nodes.into_values().map(|it| self.of_node(&it));
         let node_sets = node_sets.iter().filter_map(|it| self.node_sets.get(it));

@@ -228,7 +228,7 @@ impl Claim {
     /// stay with their object: the other object owns the host only if its runs have reached it and
     /// ours have not. If both have, the owner recorded on the host decides.
     fn taken_in(&self, others: &ClaimIndex<'_>, host: &HostClaim) -> Option<AddressTaken> {
-        let is_here = |it: &Claim| it.namespace == self.namespace;
+        let is_here = |it: &Self| it.namespace == self.namespace;
         let owns = |it: &Description<'_>| {
             if is_here(it.claim) {
                 it.claim.age() < self.age()

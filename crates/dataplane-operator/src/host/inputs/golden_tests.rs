@@ -9,7 +9,7 @@ use operator_core::keyed::texts;
 use serde_json::{Value, json};
 use testkit::objects::new;
 
-use super::{Inputs, hash as hash_of, of_host, of_service, run_hash};
+use super::{HostInputs, Inputs, of_host, of_service, run_hash};
 use crate::host::effective_spec::EffectiveSpec;
 use crate::host::vars::Objects;
 
@@ -62,7 +62,7 @@ fn golden(host: &Inputs, service: &Value) -> [String; 2] {
     let sources = BTreeMap::from([("ConfigMap x".to_owned(), hash::short(&keys).into())]);
     let of_service = of_service(&service, "a", &sources);
     let all = hash::short(&(texts(host), texts(&of_service)));
-    [hash_of([host, &of_service]).text(), all].map(|it| it[..10].to_owned())
+    [HostInputs::of(host).hash_with(&of_service).text(), all].map(|it| it[..10].to_owned())
 }
 
 #[test]
