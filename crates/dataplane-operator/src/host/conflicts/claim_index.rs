@@ -50,7 +50,7 @@ impl<'a> ClaimIndex<'a> {
         find: impl Fn(&Description<'a>) -> Option<T>,
     ) -> Option<(Description<'a>, T)> {
         let lists = host.marks().filter_map(|it| self.by_mark.get(it.as_str()));
-        let first = lists.filter_map(|it| it.iter().find_map(|it| Some((*it, find(it)?))));
+        let first = lists.filter_map(|list| list.iter().find_map(|it| Some((*it, find(it)?))));
         first.min_by_key(|(it, _)| it.position)
     }
 
