@@ -1,5 +1,4 @@
-//! Resolves a compute that the operator deploys: what holds of it whatever its runs do, computed once
-//! per pass.
+//! Resolves a compute that the operator deploys: what holds of it whatever its runs do.
 
 use api::conditions::{ConditionDraft, Severity};
 use api::nova::ExternalCompute;
@@ -74,10 +73,13 @@ pub fn host_of(seen: &Observed) -> HostFacts<'_> {
 
 /// Returns what was observed with how far the order about the host is that follows from it.
 pub fn with_progress(seen: &Observed, found: &Findings) -> Observed {
+    if seen.drain.is_none() {
+        return seen.clone();
+    }
     let host = host_of(seen);
     let order = drain::order(&host, &HostDrain::resolve(&host, seen.drain.as_ref()));
     let progress = nova_matches::held(host.sources).unwrap_or_else(|| found.of(order.as_ref()));
-    Observed { drain: seen.drain.as_ref().map(|_| progress), ..seen.clone() }
+    Observed { drain: Some(progress), ..seen.clone() }
 }
 
 /// Resolves a compute.
