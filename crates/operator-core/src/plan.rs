@@ -181,9 +181,11 @@ pub struct Plan<O = NoOrder> {
     ///
     /// A rejected one does not keep the others back, only the steps.
     pub independent: Vec<Step>,
-    /// Writes in order; the first failure ends them. Those [in a row](Plan::rows) do not depend on each
-    /// other, and are made together.
+    /// Writes in order; the first failure ends them. Those in a [row](rows) are made together, unless
+    /// they are [one by one](Plan::one_by_one).
     pub steps: Vec<Step>,
+    /// Whether each step relies on all those before it.
+    pub one_by_one: bool,
     /// All orders about the object, given once the writes are made; those of an earlier plan that are
     /// not among them end.
     pub orders: Vec<Order<O>>,
@@ -197,6 +199,9 @@ pub struct Plan<O = NoOrder> {
 /// comes last, is to say what goes on meanwhile; the next pass makes the rest.
 pub const WRITES_PER_PASS: usize = 250;
 
+/// When the next pass comes at the latest; what was written brings it at once through the caches.
+pub const REST_OF_WRITES: Duration = Duration::from_secs(1);
+
 /// The period after which an object is reconciled without a change, for what no informer reports.
 const RESYNC: Duration = Duration::from_mins(15);
 
@@ -206,6 +211,7 @@ impl<O> Default for Plan<O> {
         Self {
             independent: Vec::new(),
             steps: Vec::new(),
+            one_by_one: false,
             orders: Vec::new(),
             events: Vec::new(),
             requeue_after: None,
@@ -222,24 +228,6 @@ impl<O> Plan<O> {
     /// Returns all writes in the order in which they are tried.
     pub fn all(&self) -> impl Iterator<Item = &Step> {
         self.independent.iter().chain(&self.steps)
-    }
-
-    /// Returns the steps by rows: writes of one sort, each to another object of one kind.
-    pub fn rows(&self) -> impl Iterator<Item = &[Step]> {
-        let mut rest = &self.steps[..];
-        std::iter::from_fn(move || {
-            let first = rest.first()?;
-            let is_alike = |it: &&Step| {
-                discriminant(&it.write) == discriminant(&first.write)
-                    && it.target.kind == first.target.kind
-            };
-            let mut objects = BTreeSet::new();
-            let alike = rest.iter().take_while(is_alike);
-            let length = alike.take_while(|it| objects.insert(&it.target)).count();
-            let (row, others) = rest.split_at(length);
-            rest = others;
-            Some(row)
-        })
     }
 
     /// Returns the plan with only its status writes, which are still made after a rejected write, and
@@ -267,6 +255,22 @@ impl<O> Plan<O> {
         let pause = Duration::try_from(at.duration_since(now)).unwrap_or_default();
         self.requeue_in(pause + Duration::from_millis(100));
     }
+}
+
+/// Returns steps by rows: writes of one sort, each to another object of one kind.
+pub fn rows(mut steps: &[Step]) -> impl Iterator<Item = &[Step]> {
+    std::iter::from_fn(move || {
+        let first = steps.first()?;
+        let mut objects = BTreeSet::new();
+        let length = steps.iter().take_while(|it| {
+            discriminant(&it.write) == discriminant(&first.write)
+                && it.target.kind == first.target.kind
+                && objects.insert((&it.target.namespace, &it.target.name))
+        });
+        let (row, rest) = steps.split_at(length.count());
+        steps = rest;
+        Some(row)
+    })
 }
 
 impl Step {
@@ -424,10 +428,10 @@ mod tests {
         let other = Step::delete(Target::named::<Secret>("ns", "a"), "x");
         let in_order =
             ["a", "b", "a"].map(delete).into_iter().chain([apply("b"), apply("c"), other]);
-        let plan: Plan = Plan { steps: in_order.collect(), ..Plan::default() };
-        let lengths: Vec<usize> = plan.rows().map(<[Step]>::len).collect();
+        let steps: Vec<Step> = in_order.collect();
+        let lengths: Vec<usize> = rows(&steps).map(<[Step]>::len).collect();
         assert_eq!(lengths, [2, 1, 2, 1]);
-        assert!(plan.rows().flatten().eq(&plan.steps));
+        assert!(rows(&steps).flatten().eq(&steps));
     }
 
     /// Returns whether a status is written over `seen`.

@@ -15,7 +15,7 @@ use kube::runtime::events::{Event, EventType, Recorder, Reporter};
 use kube::{Client, Resource};
 use operator_core::hash;
 use operator_core::object_key::Key;
-use operator_core::plan::{EventDraft, Kind, Plan, Step, Target, Write};
+use operator_core::plan::{EventDraft, Kind, Plan, Step, Target, Write, rows};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
@@ -123,10 +123,10 @@ impl Api {
     ///
     /// # Guarantees
     /// Steps run in order, each only while this process leads, and the first failure ends the plan:
-    /// a later step may rely on the earlier ones being in etcd, but for those of its [row](Plan::rows),
-    /// which are made together. [`Error::Gone`] ends it too: a decision about a deleted object
-    /// is void, and so are the later steps. Independent writes come first: all are tried, and the first
-    /// rejected one is returned. The steps run after a rejection too, except status writes: the caller
+    /// a later step may rely on the earlier ones being in etcd, but for those of its [row](rows), which
+    /// are made together unless the plan is [one by one](Plan::one_by_one). [`Error::Gone`] ends it too: a decision about a deleted object
+    /// is void, and so are the later steps. Independent writes come first, row by row: all are
+    /// tried, and the first rejected one is returned. The steps run after a rejection too, except status writes: the caller
     /// reports the rejection in that status. When this returns, every written object is in the cache of
     /// its kind.
     ///
@@ -145,7 +145,8 @@ impl Api {
             Ok(()) => false,
         };
         let mut at = plan.independent.len();
-        for row in plan.rows() {
+        let most = if plan.one_by_one { 1 } else { plan.steps.len().max(1) };
+        for row in rows(&plan.steps).flat_map(|it| it.chunks(most)) {
             if !is_refused || !matches!(row[0].write, Write::Status { .. }) {
                 let failed = self.carry_out_together(at, row, |_| false).await;
                 failed.into_iter().next().map_or(Ok(()), Err)?;
@@ -162,7 +163,14 @@ impl Api {
 
     /// Tries every step, whatever the API server answers to the others.
     async fn carry_out_apart(&self, steps: &[Step]) -> Result<(), PlanStopped> {
-        let mut failed = self.carry_out_together(0, steps, Error::is_answer).await;
+        let (mut failed, mut at) = (Vec::new(), 0);
+        for row in rows(steps) {
+            failed.extend(self.carry_out_together(at, row, Error::is_answer).await);
+            if failed.iter().any(|it| !it.error.is_answer()) {
+                break;
+            }
+            at += row.len();
+        }
         // A rejection is reported on the object; every other error is only retried.
         failed.sort_by_key(|it| it.error.rejection().is_none());
         failed.into_iter().next().map_or(Ok(()), Err)
@@ -180,10 +188,7 @@ impl Api {
         let (is_stopped, failed) = (AtomicBool::new(false), Mutex::new(Vec::new()));
         let (is_stopped, failures) = (&is_stopped, &failed);
         let carry_out = |(at, step)| async move {
-            if is_stopped.load(Relaxed) {
-                return;
-            }
-            if let Err(error) = self.carry_out_step(step).await {
+            if let Err(error) = self.carry_out_step(step, is_stopped).await {
                 is_stopped.fetch_or(!goes_on(&error), Relaxed);
                 failures.lock().push(PlanStopped { at, error });
             }
@@ -195,8 +200,12 @@ impl Api {
         failed
     }
 
-    async fn carry_out_step(&self, step: &Step) -> Result<()> {
-        let _place = self.places.acquire().await;
+    /// Makes one write once it has a place, unless its row is stopped by then.
+    async fn carry_out_step(&self, step: &Step, is_stopped: &AtomicBool) -> Result<()> {
+        let place = self.places.acquire().await;
+        if is_stopped.load(Relaxed) {
+            return Ok(());
+        }
         self.require_leadership(step)?;
         let target = &step.target;
         tracing::info!(
@@ -206,7 +215,15 @@ impl Api {
             because = step.reason,
             "write"
         );
-        self.write(step).await
+        self.write(step).await?;
+        // Events need none: they are no writes of a plan, and may be slow.
+        drop(place);
+        if let Write::Status { notices, .. } = &step.write {
+            for notice in notices {
+                self.publish(target, notice).await;
+            }
+        }
+        Ok(())
     }
 
     fn require_leadership(&self, step: &Step) -> Result<()> {
@@ -224,9 +241,8 @@ impl Api {
                 self.absorb(&written.during(what(step))?);
             }
             Write::Create { object, identity } => self.create(step, object, identity).await?,
-            Write::Status { status, resource_version, notices } => {
-                let version = resource_version.as_deref();
-                self.write_status(step, status, version, notices).await?;
+            Write::Status { status, resource_version, .. } => {
+                self.write_status(step, status, resource_version.as_deref()).await?;
             }
             Write::Delete { resource_version } => {
                 self.delete(step, resource_version.as_deref()).await?;
@@ -270,7 +286,6 @@ impl Api {
         step: &Step,
         status: &Value,
         resource_version: Option<&str>,
-        notices: &[EventDraft],
     ) -> Result<()> {
         let target = &step.target;
         let written = self.apply_status(step, status, resource_version).await?;
@@ -278,9 +293,6 @@ impl Api {
             return self.take_back_status(step, &written).await;
         }
         self.absorb(&written);
-        for notice in notices {
-            self.publish(target, notice).await;
-        }
         Ok(())
     }
 

@@ -96,7 +96,9 @@ pub struct Observed {
 
 /// Returns the statuses of the runs that start or wait.
 pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
-    let mut plan = Plan::default();
+    // An admission that may have been made without an answer holds back those that were decided after
+    // it: else one of them could be given its hosts.
+    let mut plan = Plan { one_by_one: true, ..Plan::default() };
     if rejected.is_some() {
         // All writes are statuses, so there is no other object that could report it.
         return plan;

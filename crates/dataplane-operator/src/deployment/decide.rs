@@ -1,13 +1,12 @@
 //! The evaluation of a deployment: when it begins, which runs are created, and when it ends.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use api::dataplane::{DeploymentNodeSet, Node};
 use api::problem::Problem;
 use jiff::Timestamp;
 use operator_core::finalizers::{add_finalizer, is_terminating};
-use operator_core::plan::{Kind, Plan, Step, WRITES_PER_PASS};
+use operator_core::plan::{Kind, Plan, REST_OF_WRITES, Step, WRITES_PER_PASS};
 use operator_core::rejected_write::{self, RejectedWrite};
 use operator_core::run_engine::{Run, run_gc};
 
@@ -116,7 +115,7 @@ fn write_statuses(
     let mut nodes = nodes.peekable();
     plan.steps.extend(nodes.by_ref().take(WRITES_PER_PASS));
     if nodes.peek().is_some() {
-        plan.requeue_in(Duration::ZERO);
+        plan.requeue_in(REST_OF_WRITES);
         return false;
     }
     let own = judgement.step(now).filter(|_| going.is_none() || is_refused);

@@ -5,10 +5,9 @@
 //! what is no longer so.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use jiff::Timestamp;
-use operator_core::plan::{Plan, Step, WRITES_PER_PASS};
+use operator_core::plan::{Plan, REST_OF_WRITES, Step, WRITES_PER_PASS};
 
 use crate::node_set::observed::Observed;
 use crate::node_set::resolve::Resolved;
@@ -66,7 +65,7 @@ fn add_with_descriptions(
 fn add_some(plan: &mut Plan, mut all: Vec<Step>) {
     if all.len() > WRITES_PER_PASS {
         all.truncate(WRITES_PER_PASS);
-        plan.requeue_in(Duration::ZERO);
+        plan.requeue_in(REST_OF_WRITES);
     }
     plan.independent.extend(all);
 }

@@ -14,7 +14,7 @@ use kube::{Resource, ResourceExt};
 use operator_core::condition_catalog::undeclared;
 use operator_core::data_sources::SourceRef;
 use operator_core::node_set_host::hosts;
-use operator_core::plan::{Kind, Plan, Step, WRITES_PER_PASS, Write};
+use operator_core::plan::{Kind, Plan, REST_OF_WRITES, Step, WRITES_PER_PASS, Write};
 use operator_runtime::managed_fields::ManagedFields;
 use operator_runtime::source_cache::Content;
 use operator_runtime::source_cache::{Digests, Values};

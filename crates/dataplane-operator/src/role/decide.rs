@@ -1,13 +1,12 @@
 //! The evaluation of a group: its inventories, attempts, runs and statuses.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use api::conditions::{Condition, ConditionDraft};
 use api::dataplane::Role;
 use jiff::Timestamp;
 use operator_core::finalizers::is_terminating;
-use operator_core::plan::{Plan, Step, WRITES_PER_PASS};
+use operator_core::plan::{Plan, REST_OF_WRITES, Step, WRITES_PER_PASS};
 use operator_core::rejected_write::{self, RejectedWrite};
 use operator_core::run_engine::batches::Batch;
 use operator_core::run_engine::rollout::{DisruptionBudget, RolloutCounts};
@@ -41,9 +40,9 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     let missing =
         seen.defaults.missing(&seen.namespace, seen.listed(), &seen.services, &seen.unreadable);
     plan.steps.extend(let_go(seen, request));
-    let findings = if seen.role.as_ref().is_some_and(|it| is_terminating(&**it)) {
+    let deployed = if seen.role.as_ref().is_some_and(|it| is_terminating(&**it)) {
         plan.steps.extend(pass.given_back(pass.rejection(false).as_ref()));
-        Vec::new()
+        Deployed { findings: Vec::new(), is_whole: true }
     } else if missing.is_empty() || rejected.is_some() {
         pass.deploy(&mut plan)
     } else {
@@ -51,10 +50,12 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
         // Their creation enqueues this group again; until then its services are incomplete.
         return plan;
     };
-    last_looks::add(&mut plan, seen, now);
-    // Last, so that a rejected set of machines does not affect hosts that already have theirs.
-    plan.steps.extend(set);
-    pass.requeue(&mut plan, &findings);
+    if deployed.is_whole {
+        last_looks::add(&mut plan, seen, now);
+        // Last, so that a rejected set of machines does not affect hosts that already have theirs.
+        plan.steps.extend(set);
+    }
+    pass.requeue(&mut plan, &deployed.findings);
     plan
 }
 
@@ -79,6 +80,14 @@ struct Pass<'a> {
     now: Timestamp,
 }
 
+/// What a pass does about the hosts of a group.
+struct Deployed<'a> {
+    /// What was found of each of them.
+    findings: Vec<NodeFindings<'a>>,
+    /// Whether all writes about them are made; nothing else may begin before that.
+    is_whole: bool,
+}
+
 impl<'a> Pass<'a> {
     /// Returns the condition of a rejected write; `is_waiting` says whether other writes than that
     /// of the set follow the statuses.
@@ -95,8 +104,8 @@ impl<'a> Pass<'a> {
         request.map(steps).unwrap_or_default()
     }
 
-    /// Plans the deployment of the hosts, and returns what was found of each of them.
-    fn deploy(&self, plan: &mut Plan) -> Vec<NodeFindings<'a>> {
+    /// Plans the deployment of the hosts.
+    fn deploy(&self, plan: &mut Plan) -> Deployed<'a> {
         let Self { seen, resolved, now, .. } = *self;
         let runs: Vec<Run<'_>> = seen.runs.iter().filter_map(|it| Run::of(it)).collect();
         let present: Vec<&ResolvedHost<'_>> =
@@ -129,19 +138,20 @@ impl<'a> Pass<'a> {
             superseded,
         ];
         let mut of_hosts = in_order.into_iter().flatten();
-        plan.steps.extend(of_hosts.by_ref().take(WRITES_PER_PASS));
-        let new_runs = if of_hosts.next().is_none() {
-            new_runs
-        } else {
-            plan.requeue_in(Duration::ZERO);
-            Vec::new()
-        };
+        // A report of a rejected write makes the statuses alone, and those of all hosts.
+        let most = if self.rejected.is_some() { usize::MAX } else { WRITES_PER_PASS };
+        plan.steps.extend(of_hosts.by_ref().take(most));
+        let is_whole = of_hosts.next().is_none();
+        let new_runs = if is_whole { new_runs } else { Vec::new() };
+        if !is_whole {
+            plan.requeue_in(REST_OF_WRITES);
+        }
         // A new run enqueues the group again, and the role then names it: one write instead of two.
         if new_runs.is_empty() || rejected.is_some() {
             plan.steps.extend(role_step(seen, resolved, rejected.clone(), &findings, now));
         }
         plan.steps.extend(new_runs);
-        findings
+        Deployed { findings, is_whole }
     }
 
     /// Returns the creations of the runs that are due; `shards` are the parts of the role's inventory

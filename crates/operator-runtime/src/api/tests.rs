@@ -156,7 +156,7 @@ async fn writes_that_stand_apart_are_all_tried_and_the_first_refused_one_is_told
 #[tokio::test]
 async fn a_server_that_does_not_answer_is_asked_for_no_more_writes_than_go_out_at_once() {
     let server = FakeApi::answering([(); WRITES_AT_ONCE].map(|()| failure(503, "Unavailable")));
-    let plan: Plan = Plan { independent: vec![apply(); 2 * WRITES_AT_ONCE], ..Plan::default() };
+    let plan: Plan = Plan { independent: row(2 * WRITES_AT_ONCE), ..Plan::default() };
     let stopped = leading(&server, vec![]).carry_out(&plan).await.unwrap_err();
     assert_eq!((stopped.at, stopped.error.reason()), (0, "ServerBusy"));
     assert_eq!(server.requests().len(), WRITES_AT_ONCE);
@@ -184,6 +184,9 @@ async fn a_row_is_written_together_and_what_follows_it_afterwards() {
     steps.extend([delete(), apply(), apply()]);
     api.carry_out(&plan(steps)).await.unwrap();
     assert_eq!(start.elapsed().as_secs(), 2 + 1 + 3);
+    let one_by_one = Plan { one_by_one: true, ..plan(row(5)) };
+    api.carry_out(&one_by_one).await.unwrap();
+    assert_eq!(start.elapsed().as_secs(), 2 + 1 + 3 + 5);
 }
 
 #[tokio::test(start_paused = true)]

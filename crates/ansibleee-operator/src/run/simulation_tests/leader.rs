@@ -142,7 +142,9 @@ impl Leader {
             verdicts: Verdicts::default(),
         };
         let seen = block_on(scheduler.observe(&scheduler::key())).unwrap().unwrap();
-        scheduler::decide(&seen, None, world.now).steps
+        let plan = scheduler::decide(&seen, None, world.now);
+        assert!(plan.one_by_one, "an admission without an answer would not hold back the others");
+        plan.steps
     }
 
     pub(super) fn schedule(&mut self, world: &mut World) {

@@ -339,7 +339,7 @@ fn a_node_of_each_of_500_entries_is_made_and_described_once_and_a_quota_is_probe
     world.pass();
     let plan = world.whole_plan();
     assert_eq!(plan.independent.len(), WRITES_PER_PASS, "a pass has a deadline");
-    assert_eq!(plan.requeue_after, Some(std::time::Duration::ZERO));
+    assert_eq!(plan.requeue_after, Some(REST_OF_WRITES));
     let report = decide::decide(&world.seen, Some(&refused(&plan)), world.now).only_statuses();
     for step in &report.steps {
         world.take(step);

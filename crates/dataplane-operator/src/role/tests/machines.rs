@@ -41,9 +41,26 @@ impl World {
         world
     }
 
+    fn is_asked_for(&self) -> bool {
+        self.writes.iter().any(|it| it == "apply BaremetalSet compute")
+    }
+
     fn bare_reason(&self, idx: usize) -> String {
         self.condition(idx, "BaremetalReady").1
     }
+}
+
+#[test]
+fn of_many_hosts_no_machine_is_asked_for_before_what_holds_it_is_written() {
+    let mut world = World::bare();
+    let named = |idx| node(&format!("n{idx}"), &format!("n{idx}.example.org"));
+    world.seen.nodes = (0..300).map(named).collect();
+    world.pass();
+    assert!(!world.is_asked_for(), "the role has no finalizer yet");
+    while !world.is_asked_for() {
+        assert!(!world.pass().steps.is_empty(), "it is never asked for");
+    }
+    assert!(world.seen.role.as_ref().unwrap().metadata.finalizers.is_some());
 }
 
 #[test]

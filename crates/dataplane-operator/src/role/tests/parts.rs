@@ -1,9 +1,8 @@
 //! Roles with more hosts than one inventory object holds.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
-use operator_core::plan::WRITES_PER_PASS;
+use operator_core::plan::{REST_OF_WRITES, WRITES_PER_PASS};
 
 use super::*;
 use crate::role::inventory_shards;
@@ -90,7 +89,7 @@ fn a_pass_over_many_hosts_writes_some_of_them_and_the_role_and_runs_begin_once_a
     while world.seen.runs.is_empty() {
         let plan = world.pass();
         let runs = plan.steps.iter().filter(|it| matches!(it.write, Write::Create { .. })).count();
-        let is_whole = plan.requeue_after != Some(Duration::ZERO);
+        let is_whole = plan.requeue_after != Some(REST_OF_WRITES);
         let others: Vec<&Step> = plan.steps.iter().filter(|it| !is_of_role(it)).collect();
         assert!(others.len() - runs <= WRITES_PER_PASS);
         assert_eq!(runs > 0, is_whole);
@@ -99,4 +98,12 @@ fn a_pass_over_many_hosts_writes_some_of_them_and_the_role_and_runs_begin_once_a
     }
     // Inventories and statuses of 300 nodes.
     assert!(n_passes >= 3);
+}
+
+#[test]
+fn a_refused_write_is_told_on_all_of_many_hosts() {
+    let mut world = World::with_hosts(300);
+    world.refused_pass(|it| it.target.kind.kind == "ConfigMap");
+    let statuses = world.writes.iter().filter(|it| it.starts_with("status DataPlaneNode"));
+    assert_eq!(statuses.count(), 300);
 }

@@ -53,8 +53,8 @@ const FOREGROUND: &str = "foregroundDeletion";
 
 /// A plan of a controller that gives no orders.
 fn without_orders(plan: Plan) -> Plan<OrderOfHost> {
-    let Plan { independent, steps, events, requeue_after, .. } = plan;
-    Plan { independent, steps, orders: vec![], events, requeue_after }
+    let Plan { independent, steps, one_by_one, events, requeue_after, .. } = plan;
+    Plan { independent, steps, one_by_one, orders: vec![], events, requeue_after }
 }
 
 /// The cluster state as the API server would hold it, and the writes to it.
