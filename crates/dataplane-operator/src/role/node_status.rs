@@ -297,11 +297,7 @@ pub fn node_step(
 ) -> Option<Step> {
     let EvaluatedHost { host, sequence, .. } = &findings.evaluated;
     let node = host.node;
-    let mut observed = node.status.as_ref().map(own);
-    if let Some(it) = &mut observed {
-        // Those of other operators are not compared.
-        it.conditions.retain(|it| !it.type_.contains('/'));
-    }
+    let observed = observed(node);
     let observed = observed.as_ref();
     let deployed = observed.map(|it| it.deployed_inputs.clone()).unwrap_or_default();
     let is_complete = findings.up_to_date.status == ConditionStatus::True;
@@ -352,6 +348,13 @@ pub fn node_step(
         step(&NodeStatus { host_key, ..desired.clone() })?;
     }
     step(&desired)
+}
+
+/// Returns the controller's own part of a node's status, without what other operators write.
+fn observed(node: &Node) -> Option<NodeStatus> {
+    let mut observed = own(node.status.as_ref()?);
+    observed.conditions.retain(|it| !it.type_.contains('/'));
+    Some(observed)
 }
 
 /// Returns the Secrets beside the host's own inventory and beside the one that it shares; while variables

@@ -238,7 +238,7 @@ async fn a_node_is_written_when_its_host_is_described_begun_and_ended_and_not_in
 /// Deletes the inventory, which each pass of the node set's controller makes anew.
 async fn inventory_comes_back(ns: &Namespace) -> Result<()> {
     let name = format!("dataplanenodeset-{SET}");
-    let found = ns.api::<Secret>().get(&name).await?;
+    let found = ns.wait::<Secret>(&name, "made", SOON, |_| true).await?;
     ns.remove::<Secret>(&name).await?;
     let is_new = |it: &Secret| it.uid() != found.uid();
     ns.wait::<Secret>(&name, "made anew", SOON, is_new).await.map(drop)

@@ -14,7 +14,6 @@ use operator_core::run_engine::host_key::HostKey;
 use operator_core::{host_address, node_set_host};
 
 use crate::annotations::{ACCEPT_SHARED, NETWORK_SCOPE};
-use crate::host::conflicts::claim_index::{ClaimIndex, Description};
 use crate::host::conflicts::host_keys::{accepted, key_of};
 use crate::host::effective_spec::EffectiveSpec;
 use crate::host::inputs;
@@ -218,81 +217,9 @@ impl Claim {
         (&self.kind, &self.namespace, &self.name) == (&other.kind, &other.namespace, &other.name)
     }
 
-    /// Returns the hosts of this claim that belong to one of the others.
-    pub fn taken(&self, others: &ClaimIndex<'_>) -> Vec<AddressTaken> {
-        self.hosts.iter().filter_map(|it| self.taken_in(others, it)).collect()
-    }
-
-    /// Returns the host as taken if another object owns it. Within a namespace the older object
-    /// owns a host. Across namespaces, naming an address is not enough, so that hosts in service
-    /// stay with their object: the other object owns the host only if its runs have reached it and
-    /// ours have not. If both have, the owner recorded on the host decides.
-    fn taken_in(&self, others: &ClaimIndex<'_>, host: &HostClaim) -> Option<AddressTaken> {
-        let is_here = |it: &Self| it.namespace == self.namespace;
-        let owns = |it: &Description<'_>| {
-            if is_here(it.claim) {
-                it.claim.age() < self.age()
-            } else {
-                it.host.is_reached && !host.is_reached
-            }
-        };
-        let mark = |it: &Description<'_>| {
-            let mark = host.shared(it.host, is_here(it.claim));
-            mark.filter(|_| !it.claim.is_of_same(self) && owns(it))
-        };
-        let (found, mark) = others.first(host, mark)?;
-        Some(AddressTaken {
-            host: host.name.clone(),
-            path: host.path.clone(),
-            mark: mark.clone(),
-            owner: is_here(found.claim).then(|| found.claim.title()),
-            is_terminating: found.host.is_terminating,
-        })
-    }
-
     /// Sort key: an object that is not created yet is younger than all others.
     pub(super) fn age(&self) -> (bool, Option<Timestamp>, &str, &str, &str) {
         (self.created.is_none(), self.created, &self.kind, &self.namespace, &self.name)
-    }
-
-    /// Returns the hosts that younger objects of the namespace describe too, each with the mark and
-    /// the other object.
-    pub fn contested<'a>(&'a self, others: &'a [Self]) -> Vec<Contested<'a>> {
-        let is_here = |it: &&Self| it.namespace == self.namespace && !it.is_of_same(self);
-        let mut found = Vec::new();
-        for other in others.iter().filter(is_here).filter(|it| it.age() > self.age()) {
-            let described = ClaimIndex::of(std::slice::from_ref(other));
-            for host in &self.hosts {
-                let same = described.first(host, |it| host.shared(it.host, true));
-                found.extend(same.map(|it| Contested { host, mark: it.1.clone(), other }));
-            }
-        }
-        found
-    }
-
-    /// Returns the hosts that the object describes twice: path, earlier path, and mark.
-    pub fn twice(&self) -> Vec<(&str, &str, String)> {
-        let all = ClaimIndex::of(std::slice::from_ref(self));
-        let mut found = Vec::new();
-        for (idx, host) in self.hosts.iter().enumerate() {
-            let before = |it: &Description<'_>| it.position.1 < idx;
-            let same = all.first(host, |it| host.shared(it.host, true).filter(|_| before(it)));
-            found.extend(same.map(|(it, mark)| (&*host.path, it.host.path.as_str(), mark.clone())));
-        }
-        found
-    }
-
-    /// Returns the hosts that are the same as one that is still terminating: host, terminating
-    /// host, and mark.
-    pub fn still_terminating(&self) -> Vec<(&str, &str, String)> {
-        let all = ClaimIndex::of(std::slice::from_ref(self));
-        let mut found = Vec::new();
-        for host in self.hosts.iter().filter(|it| !it.is_terminating) {
-            let goes = |it: &Description<'_>| it.host.is_terminating;
-            let same = all.first(host, |it| host.shared(it.host, true).filter(|_| goes(it)));
-            found.extend(same.map(|(it, mark)| (&*host.name, it.host.name.as_str(), mark.clone())));
-        }
-        found
     }
 }
 

@@ -110,7 +110,9 @@ impl<'a> HostDrain<'a> {
         }
         Some(match host.drain_before.as_ref()? {
             _ if self.belongs_to_rollout => of_rollout(group, node),
-            DrainBefore::Invalid(message) if self.may_be_disabled || host.awaited().is_some() => {
+            DrainBefore::Invalid(message)
+                if self.may_be_disabled || host.disruption_target().is_some() =>
+            {
                 DrainRequest::Invalid(message.clone())
             }
             DrainBefore::No | DrainBefore::Yes | DrainBefore::Invalid(_) => request,
@@ -168,7 +170,7 @@ impl<'a> HostDrain<'a> {
     fn belongs_to_deployment(&self, host: &HostFacts<'_>) -> bool {
         let drains = host.drain_before == Some(DrainBefore::Yes);
         match state_of_deployment(host) {
-            _ if drains && host.awaited().is_some() => true,
+            _ if drains && host.disruption_target().is_some() => true,
             // Servers that came now would be disturbed, whatever is asked for meanwhile, and also where
             // nova was not read since the host was drained.
             Some(HostState::Deploying) => self.is_disabled_by_rollout() || is_allowed(host),
@@ -225,7 +227,7 @@ pub fn order(host: &HostFacts<'_>, drain: &HostDrain<'_>) -> Option<Order<OrderO
     let pending = Some(&HostProgress::Pending);
     let order = host.uses_nova.then(|| host_order(host, pending)).flatten()?;
     let reason = reason(drain, &order);
-    let target = host.awaited().filter(|_| is_for_change(&order)).cloned();
+    let target = host.disruption_target().filter(|_| is_for_change(&order)).cloned();
     let mut given = of_host(host.compute, order, reason)?;
     given.what.target = target;
     Some(given)

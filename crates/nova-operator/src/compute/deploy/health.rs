@@ -158,7 +158,7 @@ fn not_drained(facts: &HostFacts<'_>, drain: &HostDrain<'_>) -> Option<Condition
         "To deploy it without a drain, set annotation {DRAIN_BEFORE} of OpenStackDataPlaneNode {node} to \
          false."
     );
-    if facts.awaited().is_some() && !facts.is_registered {
+    if facts.disruption_target().is_some() && !facts.is_registered {
         let text = format!(
             "No deployment of a service of type nova is known to have succeeded on host {}, so what nova \
              has under that name may be another's, and it is not drained. {without}",

@@ -83,7 +83,7 @@ impl<'a> HostFacts<'a> {
 
     /// Returns the deployment of a node set that waits for the host of a compute which it deploys;
     /// `None` where none does.
-    pub fn awaited(&self) -> Option<&'a DisruptionTarget> {
+    pub fn disruption_target(&self) -> Option<&'a DisruptionTarget> {
         self.node_of_others()?.disruption_target()
     }
 }

@@ -82,7 +82,7 @@ pub struct Resolved<'a> {
     pub concluded: Option<&'a Condition>,
     /// What is known of the mapping of the host.
     pub mapping: Mapping,
-    /// What the user is told of nova's records of the host; empty where the operator removes them.
+    /// What is reported of nova's records of the host; empty where the operator removes them.
     pub left: String,
     /// The cell that is still to record what nova keeps of the host.
     pub unrecorded_in: Option<&'a Cell>,
