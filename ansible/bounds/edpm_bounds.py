@@ -153,8 +153,8 @@ def _bound_display(display_class):
 
 
 def _await_end_of_ssh(connection_class):
-    """ssh that ends while it is sent a module has said why; Ansible gives it a thousandth of a second to be gone, and
-    tells a broken pipe where the machine is too busy for that."""
+    """Where ssh ends while Ansible writes a module to it, its stderr has the cause. Ansible waits a millisecond for the
+    process to exit, and on a busy machine reports the broken pipe in place of that cause."""
     send = connection_class._send_initial_data
 
     def patient_send(connection, pipe, data, process):

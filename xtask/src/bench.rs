@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use audit::{Audit, Requests};
-pub(crate) use fleet::check;
+use fleet::check;
 use process::Among;
 use serde_json::{Value, json};
 
@@ -41,8 +41,7 @@ pub(crate) struct Args {
     audit_log: Option<PathBuf>,
     #[command(flatten)]
     fleet: fleet::Options,
-    /// Compare a hundred and three hundred hosts on simulated clusters with the baseline instead, as
-    /// the tests do.
+    /// Compare a hundred and three hundred hosts on simulated clusters with the baseline instead.
     #[arg(long)]
     #[arg(conflicts_with_all = ["write_baseline", "audit_log", "kubeconfig", "registry"])]
     check: bool,

@@ -45,7 +45,7 @@ pub struct Api {
     recorder: Recorder,
     leadership: LeadershipWatch,
     caches: Vec<Arc<dyn WriteThrough>>,
-    /// Given in the order in which they are asked for.
+    /// One permit for each write under way, granted first come, first served.
     places: Semaphore,
 }
 
@@ -123,14 +123,15 @@ impl Api {
     ///
     /// # Guarantees
     /// Steps run in order, each only while this process leads, and the first failure ends the plan:
-    /// a later step may rely on the earlier ones being in etcd, but for those of its [row](rows), which
-    /// are made together unless the plan is [one by one](Plan::one_by_one). [`Error::Gone`] ends it too: a decision about a deleted object
-    /// is void, and so are the later steps. Independent writes come first, row by row: all are
-    /// tried, and the first rejected one is returned. The steps run after a rejection too, except status writes: the caller
-    /// reports the rejection in that status. When this returns, every written object is in the cache of
-    /// its kind.
+    /// a later step may rely on the earlier ones being in etcd, but for those of its [row](rows),
+    /// which are made together unless the plan is [one by one](Plan::one_by_one). [`Error::Gone`]
+    /// ends it too: a decision about a deleted object is void, and so are the later steps.
+    /// Independent writes come first, row by row: all are tried, and the first rejected one is
+    /// returned. The steps run after a rejection too, except status writes: the caller reports the
+    /// rejection in that status. When this returns, every written object is in the cache of its
+    /// kind.
     ///
-    /// All plans share [`WRITES_AT_ONCE`], in the order in which writes become due, so that a long plan
+    /// All plans of this process share [`WRITES_AT_ONCE`], first come, first served: a long plan
     /// delays a short one by little.
     ///
     /// # Caveats
@@ -216,7 +217,7 @@ impl Api {
             "write"
         );
         self.write(step).await?;
-        // Events need none: they are no writes of a plan, and may be slow.
+        // Events do not count as writes of a plan, and may be slow.
         drop(place);
         if let Write::Status { notices, .. } = &step.write {
             for notice in notices {

@@ -1,4 +1,4 @@
-//! What each run of the tests asserts of many hosts: no more requests than the baseline has, and no
+//! `cargo xtask bench --check`: asserts of many hosts no more requests than the baseline has, and no
 //! more processor time a host for three times the hosts.
 
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! An index of claims, so that what else describes a host is a look-up, and what follows from it.
+//! An index of claims, so that what else describes a host is a look-up, and who owns a host.
 
 use std::collections::BTreeMap;
 
