@@ -236,7 +236,12 @@ impl Case {
     /// Lets the next such request wait for its effect or for its answer.
     async fn interrupt(&mut self, own: &Own) -> Result<()> {
         if self.does == Read {
-            self.before = Some(versions(own, self.region, &cell(self.region)).await?);
+            let cell = cell(self.region);
+            // They say so after the compute does.
+            let words = ["1 of 1 computes are up"];
+            cell_reaches(own, &cell, "ComputesUp", "ComputesUp", &words).await?;
+            own.good::<Node>(self.region, &["nova.openstack.org/ServiceUp"], READ).await?;
+            self.before = Some(versions(own, self.region, &cell).await?);
         }
         if self.line == LOGIN {
             self.total = own.sim.keystone.n_logins() + 1;
