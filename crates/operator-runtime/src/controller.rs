@@ -76,7 +76,12 @@ pub trait Controller<O: Send + Sync + 'static = NoOrder>: Send + Sync + 'static 
 /// are given once its steps are made, or a rejected write is reported. If a step fails otherwise, no
 /// order begins. An order follows from what was observed and is given in each pass, so that none is
 /// lost with the process.
-async fn reconcile<C, O>(controller: &C, api: &Api, key: &Key) -> Result<Option<Duration>>
+async fn reconcile<C, O>(
+    controller: &C,
+    api: &Api,
+    queue: &WorkQueue,
+    key: &Key,
+) -> Result<Option<Duration>>
 where
     C: Controller<O>,
     O: Send + Sync + 'static,
@@ -87,7 +92,9 @@ where
     };
     let now = clock::now();
     controller.query_external(&mut seen, now).await;
+    let begun = Instant::now();
     let plan = (C::DECIDE)(&seen, None, now);
+    queue.rest(key, begun.elapsed());
     controller.keep_orders(key, &plan.orders);
     let Err(PlanStopped { at, error }) = api.carry_out(&plan).await else {
         controller.give_orders(key, &plan.orders);
@@ -121,7 +128,8 @@ where
 /// Processes the workqueue until the process ends.
 ///
 /// # Guarantees
-/// A key is processed by one worker at a time. A failed reconcile is retried with exponential
+/// A key is processed by one worker at a time, and rests a few times as long as it was evaluated before
+/// it is processed again. A failed reconcile is retried with exponential
 /// backoff per key, and one that wrote to an object that had changed meanwhile after a second.
 pub async fn run<C, O>(
     controller: Arc<C>,
@@ -165,7 +173,7 @@ async fn pass<C, O>(
     O: Send + Sync + 'static,
 {
     let start = Instant::now();
-    let outcome = tokio::time::timeout(PASS_DEADLINE, reconcile(controller, api, key)).await;
+    let outcome = tokio::time::timeout(PASS_DEADLINE, reconcile(controller, api, queue, key)).await;
     metrics.reconciled(C::NAME, start.elapsed());
     let error = match outcome {
         Ok(Ok(requeue_after)) => {

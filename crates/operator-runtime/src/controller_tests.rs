@@ -46,7 +46,7 @@ impl Controller for Two {
 }
 
 async fn pass(server: &FakeApi, name: &str) -> Result<Option<Duration>> {
-    reconcile(&Two, &leading(server, vec![]), &Key::new("ns", name)).await
+    reconcile(&Two, &leading(server, vec![]), &WorkQueue::default(), &Key::new("ns", name)).await
 }
 
 #[tokio::test]
@@ -172,7 +172,13 @@ async fn orders_begin_only_after_the_writes_or_the_report_of_a_rejected_one() {
     ] {
         let server = FakeApi::answering(answers);
         let controller = Ordering::default();
-        let _ = reconcile(&controller, &leading(&server, vec![]), &Key::new("ns", name)).await;
+        let _ = reconcile(
+            &controller,
+            &leading(&server, vec![]),
+            &WorkQueue::default(),
+            &Key::new("ns", name),
+        )
+        .await;
         assert_eq!(*controller.0.lock(), expected);
     }
 }

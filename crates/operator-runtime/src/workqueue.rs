@@ -15,14 +15,33 @@ pub const DEBOUNCE: Duration = Duration::from_millis(500);
 /// reconciled together.
 pub const GATHER: Duration = Duration::from_millis(150);
 
+/// How many times as long as its last evaluation took a key is not handed out again: an object that
+/// sums up thousands of others takes a part of one processor alone, however often these change.
+const REST: u32 = 4;
+
+/// The longest such rest: what is shown of the object is no older than this and a pass.
+const LONGEST_REST: Duration = Duration::from_secs(2);
+
 #[derive(Debug, Default)]
 struct Inner {
     due: BTreeMap<Key, Instant>,
     order: BTreeSet<(Instant, Key)>,
+    /// Key → until when it is not handed out, where its evaluation takes long.
+    rests: BTreeMap<Key, Instant>,
     /// Keys being processed, with the time at which processing began.
     running: BTreeMap<Key, Instant>,
     /// Time at which processing of any key last ended.
     ended: Option<Instant>,
+}
+
+impl Inner {
+    /// Sets when a key is due.
+    fn schedule(&mut self, key: Key, at: Instant) {
+        if let Some(planned) = self.due.insert(key.clone(), at) {
+            self.order.remove(&(planned, key.clone()));
+        }
+        self.order.insert((at, key));
+    }
 }
 
 /// A queue of keys without duplicates. A key being processed is not handed out again.
@@ -38,22 +57,29 @@ impl WorkQueue {
         self.push_in(key, GATHER);
     }
 
-    /// Enqueues `key` after `pause`; an earlier due time is kept.
+    /// Enqueues `key` after `pause`, and not before its rest is over; an earlier due time is kept.
     pub fn push_in(&self, key: Key, pause: Duration) {
         let at = Instant::now() + pause;
         let mut inner = self.inner.lock();
-        match inner.due.get(&key) {
-            Some(planned) if *planned <= at => return,
-            Some(planned) => {
-                let place = (*planned, key.clone());
-                inner.order.remove(&place);
-            }
-            None => {}
+        let at = inner.rests.get(&key).map_or(at, |it| at.max(*it));
+        if inner.due.get(&key).is_some_and(|it| *it <= at) {
+            return;
         }
-        inner.due.insert(key.clone(), at);
-        inner.order.insert((at, key));
+        inner.schedule(key, at);
         drop(inner);
         self.changed.notify_waiters();
+    }
+
+    /// Notes how long the evaluation of `key`, which is being processed, has taken: it rests a few
+    /// times as long before it is handed out again.
+    pub fn rest(&self, key: &Key, evaluation: Duration) {
+        let pause = (evaluation * REST).min(LONGEST_REST);
+        if pause <= GATHER {
+            return;
+        }
+        let (now, mut inner) = (Instant::now(), self.inner.lock());
+        inner.rests.retain(|_, until| *until > now);
+        inner.rests.insert(key.clone(), now + pause);
     }
 
     /// Waits for the next due key and returns it. The caller must pass it to [`WorkQueue::done`]
@@ -79,6 +105,12 @@ impl WorkQueue {
         let mut inner = self.inner.lock();
         inner.running.remove(key);
         inner.ended = Some(Instant::now());
+        // It may have been enqueued before it was known how long it rests.
+        if let Some(until) = inner.rests.get(key).copied()
+            && inner.due.get(key).is_some_and(|it| *it < until)
+        {
+            inner.schedule(key.clone(), until);
+        }
         drop(inner);
         self.changed.notify_waiters();
     }
@@ -150,6 +182,28 @@ mod tests {
         assert!(tokio::time::timeout(Duration::from_secs(9), queue.next()).await.is_err());
         queue.done(&first);
         assert_eq!(queue.next().await, key("a"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_key_rests_a_few_times_as_long_as_its_evaluation_took() {
+        let queue = WorkQueue::default();
+        let begun = Instant::now();
+        let taken = async |evaluation| {
+            let key = queue.next().await;
+            queue.push_in(key.clone(), Duration::ZERO);
+            queue.rest(&key, evaluation);
+            queue.done(&key);
+            queue.push_in(key.clone(), Duration::ZERO);
+            begun.elapsed()
+        };
+        queue.push_in(key("a"), Duration::ZERO);
+        let ms = Duration::from_millis;
+        assert_eq!(taken(ms(100)).await, ms(0));
+        assert_eq!(taken(ms(1)).await, ms(400));
+        assert_eq!(taken(ms(9000)).await, ms(400), "a short evaluation needs no rest");
+        queue.push_in(key("b"), ms(10));
+        assert_eq!(queue.next().await, key("b"), "no other key waits for it");
+        assert_eq!(taken(ms(1)).await, ms(2400), "no rest is longer");
     }
 
     #[tokio::test(start_paused = true)]
