@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use api::dataplane::Role;
+use api::dataplane::{Node, Role};
 use kube::ResourceExt;
 use operator_core::certificates;
 use operator_core::finalizers::{
     add_finalizer, is_only_finalizer, is_terminating, remove_finalizer,
 };
-use operator_core::plan::Step;
+use operator_core::plan::{Step, WRITES_PER_PASS};
 
 use crate::finalizers::INVENTORY_FINALIZER;
 use crate::role::build::removal;
@@ -38,14 +38,21 @@ pub fn additions(seen: &Observed, hosts: &[&ResolvedHost<'_>]) -> Vec<Step> {
 /// The finalizer is removed only after the inventory was deleted: no inventory is orphaned.
 pub fn removals(seen: &Observed, machine_request: Option<&MachineRequest<'_>>) -> Vec<Step> {
     let because = "its inventory is gone, and it has no other finalizer";
-    let mut steps = Vec::new();
-    for node in &seen.nodes {
-        let goes = is_terminating(&**node) && is_only_finalizer(&**node, INVENTORY_FINALIZER);
-        if goes && machine_request.is_none_or(|it| it.is_given_back(node)) {
-            steps.extend(removal(seen, &node_inventory_name(&node.name_any())));
-            steps.extend(remove_finalizer(&**node, INVENTORY_FINALIZER, because));
-        }
-    }
+    let goes = |node: &&Arc<Node>| {
+        is_terminating(&***node)
+            && is_only_finalizer(&***node, INVENTORY_FINALIZER)
+            && machine_request.is_none_or(|it| it.is_given_back(node))
+    };
+    // Each node that is gone enqueues the group again, for those beyond.
+    let going: Vec<&Arc<Node>> = seen.nodes.iter().filter(goes).take(WRITES_PER_PASS).collect();
+    let inventories =
+        going.iter().flat_map(|it| removal(seen, &node_inventory_name(&it.name_any())));
+    let mut steps: Vec<Step> = inventories.collect();
+    // Neighbours of one kind are written together.
+    steps.sort_by(|a, b| b.target.kind.cmp(&a.target.kind));
+    steps.extend(
+        going.iter().filter_map(|it| remove_finalizer(&***it, INVENTORY_FINALIZER, because)),
+    );
     let goes =
         |it: &&Arc<Role>| is_terminating(&***it) && is_only_finalizer(&***it, INVENTORY_FINALIZER);
     let has_set = machine_request.is_some_and(|it| it.request.set.is_some());
