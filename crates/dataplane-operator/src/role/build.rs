@@ -33,7 +33,7 @@ pub fn inventories(seen: &Observed, hosts: &[&ResolvedHost<'_>]) -> Vec<Step> {
     let reachable: Vec<&ResolvedHost<'_>> =
         hosts.iter().copied().filter(|it| it.is_set_up()).collect();
     let mut steps = Vec::new();
-    for host in &reachable {
+    for host in reachable.iter().filter(|it| !awaits_key(seen, it)) {
         let name = node_inventory_name(&host.effective.name);
         let content = node_content(host);
         steps.extend(config_map(seen, &name, &content));
@@ -55,6 +55,14 @@ pub fn inventories(seen: &Observed, hosts: &[&ResolvedHost<'_>]) -> Vec<Step> {
         steps.extend(inventory_shards::left_over(seen).iter().flat_map(|it| removal(seen, it)));
     }
     steps
+}
+
+/// Returns whether the host's own inventory object waits for its ssh host key, which the first run of its
+/// role reports: only what follows that deployment uses the object, so that it is written once.
+fn awaits_key(seen: &Observed, host: &ResolvedHost<'_>) -> bool {
+    let is_unknown = host.trust.is_learned && host.trust.key.is_none();
+    let is_written = || seen.inventories.contains_key(&node_inventory_name(&host.effective.name));
+    seen.role.is_some() && is_unknown && host.may_run && !is_written()
 }
 
 fn node_content(host: &ResolvedHost<'_>) -> BTreeMap<String, String> {
