@@ -5,6 +5,7 @@
 //! about a host. A node that names no role is a group of its own, with the services that it lists
 //! itself.
 
+pub mod arrivals;
 pub mod build;
 pub mod certificates;
 pub mod decide;

@@ -13,9 +13,9 @@ use operator_core::run_engine::rollout::{DisruptionBudget, RolloutCounts};
 use operator_core::run_engine::runs_by_host::RunsByHost;
 use operator_core::run_engine::{Run, run_gc};
 
-use crate::host::effective_spec::role_strategy;
 use crate::host::machines::request;
 use crate::host::{networks, runs};
+use crate::role::arrivals::Arrivals;
 use crate::role::build::{connection, inventories, run_template};
 use crate::role::evaluate::{BlockedRollout, EvaluatedHost, counts, evaluate, failing};
 use crate::role::machine_request::MachineRequest;
@@ -118,7 +118,11 @@ impl<'a> Pass<'a> {
         let withdrawn = withdrawn(seen, &runs, &hosts, counts.is_failing());
         let superseded = superseded(seen, &runs);
         let shards = secret_vars::mounted_shards(&present);
-        let new_runs = self.new_runs(&hosts, &shards);
+        let arrivals = Arrivals::of(seen, seen.batch_size(), now);
+        let new_runs = self.new_runs(&hosts, &shards, &arrivals);
+        if let Some(until) = arrivals.until {
+            plan.requeue_at(until, now);
+        }
         let rejected = self.rejection(!new_runs.is_empty() || !superseded.is_empty());
         let request = resolved.machine_request.as_ref();
         let is_reportable = seen.parent().is_some() || request.is_some();
@@ -156,7 +160,12 @@ impl<'a> Pass<'a> {
 
     /// Returns the creations of the runs that are due; `shards` are the parts of the role's inventory
     /// with variables from Secrets.
-    fn new_runs(&self, evaluated: &[EvaluatedHost<'_>], shards: &BTreeSet<usize>) -> Vec<Step> {
+    fn new_runs(
+        &self,
+        evaluated: &[EvaluatedHost<'_>],
+        shards: &BTreeSet<usize>,
+        arrivals: &Arrivals,
+    ) -> Vec<Step> {
         let seen = self.seen;
         let (mut needs, mut connections) = (BTreeMap::new(), BTreeMap::new());
         let mut hosts: BTreeMap<&str, &ResolvedHost<'_>> = BTreeMap::new();
@@ -168,14 +177,17 @@ impl<'a> Pass<'a> {
         }
         let template = |batch: &Batch| {
             let host = hosts.get(batch.attempts.keys().next()?.as_str())?;
+            let members = batch.attempts.keys().filter_map(|it| hosts.get(it.as_str()));
+            if arrivals.are_awaited(members.map(|it| it.node)) {
+                return None;
+            }
             let service = (batch.service.as_str(), &**seen.services.get(&batch.service)?);
             let own = batch.attempts.keys().filter_map(|it| hosts.get(it.as_str()));
             let own = own.filter_map(|it| Some((&*it.effective.name, it.effective.tls.as_ref()?)));
             let tls = self.resolved.certificates.mounts(seen, service, &own.collect());
             run_template(seen, &batch.service, host, shards, tls)
         };
-        let strategy = role_strategy(seen.data_plane.as_deref(), seen.role.as_deref());
-        let runs = runs::new_runs(needs, &connections, strategy.batch_size(), template);
+        let runs = runs::new_runs(needs, &connections, seen.batch_size(), template);
         runs.into_iter().map(|it| it.step).collect()
     }
 

@@ -151,6 +151,11 @@ impl Observed {
     pub fn limits(&self) -> Limits {
         role_strategy(self.data_plane.as_deref(), self.role.as_deref()).limits()
     }
+
+    /// Returns the most hosts that share a run.
+    pub fn batch_size(&self) -> usize {
+        role_strategy(self.data_plane.as_deref(), self.role.as_deref()).batch_size()
+    }
 }
 
 /// Returns the ssh Secret that a role names for its nodes.
