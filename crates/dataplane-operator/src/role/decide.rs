@@ -150,8 +150,9 @@ impl<'a> Pass<'a> {
         if !is_whole {
             plan.requeue_in(REST_OF_WRITES);
         }
-        // A new run enqueues the group again, and the role then names it: one write instead of two.
-        if new_runs.is_empty() || rejected.is_some() {
+        // A new run enqueues the group again, and the role then names it: one write instead of two. Where
+        // there are several batches, each pass may have another run, and the status would become old.
+        if new_runs.is_empty() || rejected.is_some() || findings.len() > seen.batch_size() {
             plan.steps.extend(role_step(seen, resolved, rejected.clone(), &findings, now));
         }
         plan.steps.extend(new_runs);
