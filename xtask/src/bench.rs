@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use audit::{Audit, Requests};
-use fleet::check;
+pub(crate) use fleet::check;
 use process::Among;
 use serde_json::{Value, json};
 

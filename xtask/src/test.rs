@@ -27,7 +27,7 @@ use outcome::Outcome;
 use programs::Program;
 use report::Report;
 
-use crate::{chart, cluster::Choice, packages, paths, sh};
+use crate::{bench, chart, cluster::Choice, packages, paths, sh};
 
 /// Run the project's tests.
 #[derive(clap::Args)]
@@ -58,6 +58,8 @@ enum Part {
     Compile,
     /// Control logic against a simulated cluster: a real API server with the operators as processes.
     Sim,
+    /// Many hosts on simulated clusters: requests against a baseline, and how processor time grows.
+    Bench,
     /// Unit tests, and the tests that generated files and crate edges are as they should be.
     Unit,
     /// Our reader of oslo.config's format and our judgement of options, against oslo.config itself.
@@ -130,7 +132,7 @@ pub(crate) fn main(args: &Args) -> bool {
         // and the unit tests with their low priority: these may go on beside the lab.
         beside("unit", &[Part::Unit]);
         beside("short", &[Part::Oslo, Part::Cloudinit]);
-        run(&[Part::Sim]);
+        run(&[Part::Sim, Part::Bench]);
         // Ansible computes while the lab waits for nova.
         beside("ansible", &[Part::Ansible]);
         // It waits for an Ironic most of its time.
@@ -231,6 +233,7 @@ impl Part {
             Self::Cloudinit => cloudinit(),
             Self::Ironic => ironic(),
             Self::Sim => sim::run(),
+            Self::Bench => bench(),
             Self::Chart => Ok(chart()),
             Self::Ansible => ansible(),
             Self::E2e => match lab.get() {
@@ -336,6 +339,18 @@ fn chart() -> Found {
         found.add(format!("chart {name}"), Outcome::of(holds));
     }
     found
+}
+
+fn bench() -> Result<Found> {
+    let mut found = Found::default();
+    for (road, wrong) in bench::check::run(None)? {
+        println!("bench: {road} ... {}", if wrong.is_empty() { "ok" } else { "FAILED" });
+        for it in &wrong {
+            println!("  {it}");
+        }
+        found.add(format!("bench {road}"), Outcome::of(wrong.is_empty()));
+    }
+    Ok(found)
 }
 
 fn ansible() -> Result<Found> {

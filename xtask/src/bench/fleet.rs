@@ -30,7 +30,7 @@ use crate::{lab, paths, sh, sim, sources as source_files};
 /// and ended, and its host has shown its key.
 const NODE_WRITES: u64 = 5;
 /// One of so many hosts may need a further one: where both controllers write its node, one is refused.
-const CONFLICT_EVERY: u64 = 10;
+const CONFLICT_EVERY: u64 = 4;
 /// The seconds between two readings of nova's API.
 const NOVA_INTERVAL: u8 = 5;
 

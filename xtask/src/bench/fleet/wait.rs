@@ -11,7 +11,7 @@ use super::manifests::{self, NODES};
 use crate::{lab, sh};
 
 /// How long a deployment that is over may still be held.
-const RELEASE: Duration = Duration::from_secs(30);
+const RELEASE: Duration = Duration::from_mins(5);
 /// What is read of each host: its name, the attempts and states of its services, and two conditions.
 const HOSTS: &str = r#"jsonpath={range .items[*]}{.metadata.name}{"|"}{.status.services[*].attempt}{"|"}{.status.services[*].state}{"|"}{.status.conditions[?(@.type=="Ready")].status}{"|"}{.status.conditions[?(@.type=="UpToDate")].status}{"\n"}{end}"#;
 /// What is read of each host that is drained.
@@ -33,7 +33,7 @@ impl<'a> Wait<'a> {
     pub(super) fn new(env: &'a lab::Env, n_hosts: usize) -> Self {
         let n_hosts = n_hosts as u64;
         // Several times of what hosts of a role need on two busy cores.
-        let within = Duration::from_secs(300 + n_hosts);
+        let within = Duration::from_secs(1200 + n_hosts);
         Self { env, within, pause: Duration::from_millis(100 + 2 * n_hosts) }
     }
 
