@@ -11,7 +11,7 @@ use crate::demo::Demo;
 /// The hosts between which guests move: those of the first cell.
 pub const HOSTS: [&str; 2] = ["edpm-compute-0", "edpm-compute-3"];
 /// The timeout until a guest has booted, or counts on, without KVM and on a busy machine.
-const BOOT: Duration = Duration::from_mins(4);
+const BOOT: Duration = Duration::from_mins(15);
 
 /// A guest that runs, as it was seen last.
 pub struct Guest {

@@ -16,7 +16,7 @@ const NAMESPACE: &str = "edpm-hosts";
 /// The directory with the lab's data that outlives a host's pod.
 const STATE: &str = "/var/lib/edpm-lab";
 /// The timeout from the creation of a pod until sshd listens.
-const BOOT: Duration = Duration::from_mins(2);
+const BOOT: Duration = Duration::from_mins(15);
 
 /// A running host, its address and its keys.
 pub struct Host {

@@ -25,7 +25,7 @@ const NAMESPACE: &str = "edpm-system";
 /// The environment variable with the path of the chart's values for the current images.
 const VALUES: &str = "EDPM_UPGRADE_VALUES";
 /// The timeout from the start of the operators' pods until every object is reconciled.
-const AT_WORK: Duration = Duration::from_mins(3);
+const AT_WORK: Duration = Duration::from_mins(15);
 
 /// Each operator with its controllers that reconcile every object of a kind.
 const OPERATORS: [(&str, &[&str]); 3] = [
@@ -66,7 +66,7 @@ impl Installation {
     }
 
     async fn helm(&self, arguments: &[&str]) -> Result<()> {
-        let all = ["--namespace", NAMESPACE, "--wait", "--timeout", "3m"];
+        let all = ["--namespace", NAMESPACE, "--wait", "--timeout", "15m"];
         run("helm", &[arguments, &all].concat()).await.map(drop)
     }
 

@@ -19,7 +19,7 @@ pub const ENDPOINT: &str = "http://10.96.10.12:6385";
 /// The Secret with its username and password.
 pub const SECRET: &str = "ironic";
 /// How long the lab's machine process may take to follow Ironic.
-const SEEN: Duration = Duration::from_mins(1);
+const SEEN: Duration = Duration::from_mins(10);
 
 /// A machine that Ironic knows.
 pub struct Machine {

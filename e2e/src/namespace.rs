@@ -22,7 +22,7 @@ use crate::{cluster, holds, says};
 
 /// Time limit for what operators do without a run. It is generous, because other suites keep the
 /// machine busy: only a test that fails waits for so long.
-pub const SOON: Duration = Duration::from_mins(2);
+pub const SOON: Duration = Duration::from_mins(15);
 
 /// The quota of [`Namespace::forbid`].
 const QUOTA: &str = "no-more";

@@ -41,7 +41,7 @@ const PASSWORDS: &[&str] = &[
 const FERNET_KEYS: &[&str] = &["fernet-first", "fernet-next"];
 
 /// The timeout for each part.
-const DEADLINE: Duration = Duration::from_mins(6);
+const DEADLINE: Duration = Duration::from_mins(20);
 
 /// Template name → value.
 pub(crate) type Values = BTreeMap<String, String>;

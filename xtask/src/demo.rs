@@ -144,7 +144,7 @@ pub(crate) fn install(env: &lab::Env, root: &Path, values: &Path) -> Result<()> 
     sh::step("install the chart", || {
         let mut helm = env.tool("helm");
         helm.args(["upgrade", "--install", RELEASE]).arg(root.join("charts/edpm-operators"));
-        helm.args(["--namespace", OPERATORS, "--create-namespace", "--wait", "--timeout", "3m"]);
+        helm.args(["--namespace", OPERATORS, "--create-namespace", "--wait", "--timeout", "15m"]);
         helm.arg("--values").arg(values).args(["--set", "dnsPolicy=Default"]);
         sh::run(&mut helm).map(drop)
     })

@@ -59,7 +59,7 @@ fn parts(values: &Values) -> Result<String> {
 fn issue(env: &lab::Env) -> Result<()> {
     controlplane::apply(env, &controlplane::template("issuers", &Values::new())?)?;
     let mut wait = env.kubectl();
-    wait.args(["-n", NAMESPACE, "wait", "--for=condition=Ready", "--timeout=60s"]);
+    wait.args(["-n", NAMESPACE, "wait", "--for=condition=Ready", "--timeout=600s"]);
     sh::step("wait for the authority", || {
         sh::run(wait.arg(format!("certificate/{AUTHORITY}"))).map(drop)
     })?;

@@ -16,7 +16,7 @@ pub(crate) const NAMESPACE: &str = "edpm-hosts";
 /// The name of the ssh Secret in the example.
 const SSH_SECRET: &str = "dataplane-ansible-ssh-private-key-secret";
 /// The timeout from the creation of a pod until sshd listens.
-const BOOT: Duration = Duration::from_mins(2);
+const BOOT: Duration = Duration::from_mins(15);
 
 /// One host.
 #[derive(Clone, Copy)]

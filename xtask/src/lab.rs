@@ -31,7 +31,7 @@ pub(crate) const NODE: &str = "lab";
 const BRIDGE: &str = "edpm0";
 const NETWORK: &str = "192.168.120.0/21";
 const SERVICES: &str = "10.96.0.0/16";
-const ACCOUNTS_WITHIN: Duration = Duration::from_mins(1);
+const ACCOUNTS_WITHIN: Duration = Duration::from_mins(10);
 
 /// What to do with the lab.
 #[derive(clap::Args)]
@@ -254,7 +254,7 @@ pub(crate) fn start_cert_manager(env: &Env) -> Result<()> {
     let definitions = build::cert_manager(&env.bin)?;
     sh::run(env.kubectl().args(["apply", "--server-side", "-f"]).arg(&definitions))?;
     let mut wait = env.kubectl();
-    wait.args(["wait", "--for=condition=Established", "--timeout=60s", "-f"]);
+    wait.args(["wait", "--for=condition=Established", "--timeout=600s", "-f"]);
     sh::run(wait.arg(&definitions))?;
     bring_up(env, &state, &[components::cert_manager(&state)]).map(drop)
 }

@@ -59,7 +59,7 @@ fn clear(env: &lab::Env) -> Result<()> {
             let mut delete = env.kubectl();
             delete.args(["-n", controlplane::NAMESPACE, "delete", kind, "--all"]);
             // A host that does not respond may delay the deletion of its compute that long.
-            sh::run(delete.args(["--wait=true", "--timeout=6m"]))?;
+            sh::run(delete.args(["--wait=true", "--timeout=20m"]))?;
         }
         let mut inventories = env.kubectl();
         inventories.args(["-n", controlplane::NAMESPACE, "delete", "configmap,secret"]);

@@ -24,7 +24,7 @@ use crate::ports;
 use crate::processes::{Process, Processes};
 
 /// Time limit for an operator to become leader; the Lease of a killed one may have to expire first.
-const LEADS_WITHIN: Duration = Duration::from_mins(2);
+const LEADS_WITHIN: Duration = Duration::from_mins(15);
 /// Time limit for an operator to exit: a pod's default termination grace period.
 const ENDS_WITHIN: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(50);

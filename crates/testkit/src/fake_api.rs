@@ -117,7 +117,7 @@ impl FakeApi {
         self.requests().iter().map(|it| format!("{} {}", it.verb, it.path)).collect()
     }
 
-    /// Waits until `holds` returns true; panics after a minute.
+    /// Waits until `holds` returns true; panics after ten minutes.
     pub async fn until(&self, mut holds: impl FnMut(&Self) -> bool) {
         let mut changed = self.changed.subscribe();
         let wait = async {
@@ -125,7 +125,7 @@ impl FakeApi {
                 let _ = changed.changed().await;
             }
         };
-        tokio::time::timeout(Duration::from_mins(1), wait).await.expect("it comes to hold");
+        tokio::time::timeout(Duration::from_mins(10), wait).await.expect("it comes to hold");
     }
 
     async fn answer(self, request: http::Request<RequestBody>) -> http::Response<Body> {

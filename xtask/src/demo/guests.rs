@@ -18,7 +18,7 @@ const PINGS: &str = "guest-b";
 /// The guest in the other cell.
 const ELSEWHERE: &str = "guest-c";
 /// The timeout until a guest has read its user data, without KVM.
-const BOOT: Duration = Duration::from_mins(3);
+const BOOT: Duration = Duration::from_mins(15);
 /// How many replies the migrated guest may owe.
 const MISSING: u64 = 10;
 /// How many replies are awaited before the migration, and after it.

@@ -15,7 +15,7 @@ use crate::{paths, sh};
 const CGROUPS: &str = "/sys/fs/cgroup";
 /// The kubelet's cgroup below each hierarchy.
 const PODS: &str = "kubepods";
-const GONE_WITHIN: Duration = Duration::from_mins(1);
+const GONE_WITHIN: Duration = Duration::from_mins(10);
 
 /// Stops everything, and removes all files but the logs.
 pub(super) fn down() -> Result<()> {

@@ -12,7 +12,7 @@ use super::{ADDRESS, Env, NODE, REGISTRY};
 use crate::{machines, sh};
 
 /// The timeout until a part is healthy on a busy machine.
-const HEALTHY_WITHIN: Duration = Duration::from_mins(2);
+const HEALTHY_WITHIN: Duration = Duration::from_mins(15);
 
 /// Where cert-manager answers whether it runs.
 const CERT_MANAGER: &str = "127.0.0.1:9403";

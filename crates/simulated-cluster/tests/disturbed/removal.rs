@@ -67,7 +67,7 @@ async fn released(own: &Own, node: &str) -> Result<()> {
             Ok(text) => text,
             Err(error) => format!("{error:#}"),
         };
-        let a_moment = Duration::from_secs(20);
+        let a_moment = Duration::from_mins(1);
         if own.gone::<Node>(node, a_moment).await.is_ok()
             && own.gone::<ExternalCompute>(node, a_moment).await.is_ok()
         {

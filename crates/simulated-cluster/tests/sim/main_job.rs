@@ -1,8 +1,6 @@
 //! The main scenario as far as the API shows it: a cell whose message bus fails, and one whose
 //! credentials rotate.
 
-use std::time::Duration;
-
 use anyhow::{Context as _, Result};
 use api::nova::{Cell, ExternalCompute};
 use e2e::{Namespace, holds, says};
@@ -43,7 +41,7 @@ async fn a_stopped_message_bus_is_named_by_the_cell_and_by_computes_that_wait() 
 
     broker.stop().await;
     let lost = format!("RabbitMQ at {} cannot be reached", broker.address());
-    ns.reports::<Cell>(CELL, "Ready", "Unreachable", &[&lost], Duration::from_mins(2)).await?;
+    ns.reports::<Cell>(CELL, "Ready", "Unreachable", &[&lost], DEPLOYED).await?;
     let kept = ns.api::<ExternalCompute>().get(&host.name).await?;
     assert!(holds(kept.conditions(), "Ready"), "a compute with nothing to deploy stays Ready");
 
@@ -70,9 +68,7 @@ fn credentials(compute: &ExternalCompute) -> Option<String> {
 
 /// Waits until the cell reports how many of its computes use the current credentials.
 async fn counts(ns: &Namespace, reason: &str, words: &str) -> Result<()> {
-    ns.reports::<Cell>(CELL, "ComputesUpToDate", reason, &[words], Duration::from_mins(1))
-        .await
-        .map(drop)
+    ns.reports::<Cell>(CELL, "ComputesUpToDate", reason, &[words], DEPLOYED).await.map(drop)
 }
 
 async fn redeployed(ns: &Namespace, host: &Host, known: Option<String>) -> Result<()> {
