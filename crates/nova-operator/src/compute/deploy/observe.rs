@@ -79,7 +79,7 @@ pub async fn observe(
     let group = group_of(caches, node.as_deref())?;
     let cell = caches.cells.try_get(&at(&compute.spec.cell_name))?;
     let mut named = named(key, &compute, (group.as_ref(), node.as_deref()), cell.as_deref());
-    if node.as_ref().is_some_and(|it| owns(it, &compute)) {
+    if node.as_deref().is_some_and(|it| owns(it, &compute) || publishes(it, &named)) {
         named.inventory = None;
     }
     // Registered before reading, so that a change in between enqueues the compute again.
@@ -213,6 +213,13 @@ async fn default_config(
     let Some(source) = source else { return Ok(None) };
     let content = content(caches, Some(source)).await?;
     Ok(Some(DefaultConfig { name: source.key.name.clone(), content }))
+}
+
+/// Returns whether a node publishes the inventory that a compute names: its operator writes it, once the
+/// host's own key is known.
+fn publishes(node: &Node, named: &Named) -> bool {
+    let published = node.status.as_ref().and_then(|it| it.inventory_config_map_name.as_ref());
+    published.is_some() && published == named.inventory.as_ref().map(|it| &it.key.name)
 }
 
 async fn inventory(caches: &Caches, source: Option<&SourceRef>) -> Result<Inventory> {
