@@ -20,6 +20,9 @@ use crate::role::machine_request::MachineRequest;
 use crate::role::observed::Observed;
 use crate::role::resolved::ResolvedHost;
 
+/// The nodes that go together: an inventory that cannot be deleted holds no node of the groups before it.
+const TOGETHER: usize = 16;
+
 const BECAUSE: &str = "its inventory must not go before it";
 
 /// Returns the steps that add the finalizer to nodes and the role, before they have an inventory
@@ -45,14 +48,16 @@ pub fn removals(seen: &Observed, machine_request: Option<&MachineRequest<'_>>) -
     };
     // Each node that is gone enqueues the group again, for those beyond.
     let going: Vec<&Arc<Node>> = seen.nodes.iter().filter(goes).take(WRITES_PER_PASS).collect();
-    let inventories =
-        going.iter().flat_map(|it| removal(seen, &node_inventory_name(&it.name_any())));
-    let mut steps: Vec<Step> = inventories.collect();
-    // Neighbours of one kind are written together.
-    steps.sort_by(|a, b| b.target.kind.cmp(&a.target.kind));
-    steps.extend(
-        going.iter().filter_map(|it| remove_finalizer(&***it, INVENTORY_FINALIZER, because)),
-    );
+    let mut steps = Vec::new();
+    for nodes in going.chunks(TOGETHER) {
+        let names = nodes.iter().map(|it| node_inventory_name(&it.name_any()));
+        let mut inventories: Vec<Step> = names.flat_map(|it| removal(seen, &it)).collect();
+        // Neighbours of one kind are written together.
+        inventories.sort_by(|a, b| b.target.kind.cmp(&a.target.kind));
+        steps.extend(inventories);
+        let release = |it: &&Arc<Node>| remove_finalizer(&***it, INVENTORY_FINALIZER, because);
+        steps.extend(nodes.iter().filter_map(release));
+    }
     let goes =
         |it: &&Arc<Role>| is_terminating(&***it) && is_only_finalizer(&***it, INVENTORY_FINALIZER);
     let has_set = machine_request.is_some_and(|it| it.request.set.is_some());
