@@ -24,7 +24,7 @@ use crate::host::services::{play, sources};
 use crate::role::evaluate::EvaluatedHost;
 use crate::role::inventory_shards::node_inventory_name;
 use crate::role::observed::{NodeGroup, Observed};
-use crate::role::resolved::ResolvedHost;
+use crate::role::resolved::{ResolvedHost, is_first_deployment};
 use crate::role::{inventory_shards, secret_vars};
 
 /// Returns the steps that write those inventory objects that differ from the desired ones.
@@ -58,11 +58,13 @@ pub fn inventories(seen: &Observed, hosts: &[&ResolvedHost<'_>]) -> Vec<Step> {
 }
 
 /// Returns whether the host's own inventory object waits for its ssh host key, which the first run of its
-/// role reports: only what follows that deployment uses the object, so that it is written once.
+/// role reports: only what follows that deployment uses the object, so that it is written once. It waits
+/// no longer than that deployment, for the run may end without a key.
 fn awaits_key(seen: &Observed, host: &ResolvedHost<'_>) -> bool {
     let is_unknown = host.trust.is_learned && host.trust.key.is_none();
+    let is_run = host.may_run && !host.desired.is_empty() && is_first_deployment(host.node);
     let is_written = || seen.inventories.contains_key(&node_inventory_name(&host.effective.name));
-    seen.role.is_some() && is_unknown && host.may_run && !is_written()
+    seen.role.is_some() && is_unknown && is_run && !is_written()
 }
 
 fn node_content(host: &ResolvedHost<'_>) -> BTreeMap<String, String> {

@@ -118,6 +118,17 @@ fn nothing(host: &str) -> (String, Option<HostKeyScan>) {
 }
 
 #[test]
+fn a_nodes_own_inventory_waits_for_no_key_that_no_run_reports() {
+    let mut world = World::unknown();
+    world.role().spec.services.clear();
+    assert!(world.settle().contains(&"apply ConfigMap dataplanenode-n0".to_owned()));
+    let mut world = World::unknown();
+    world.deploy();
+    assert_eq!((world.host_key(0), world.condition(0, "Ready")), (None, is("True", "Ready")));
+    assert!(world.seen.inventories.contains_key("dataplanenode-n0"));
+}
+
+#[test]
 fn a_first_contact_learns_the_keys_and_costs_one_more_inventory_of_the_role_and_no_status() {
     let mut world = World::unknown();
     let mut expected = World::new().settle();
