@@ -36,7 +36,7 @@ impl Arrivals {
     /// Returns whether a batch of hosts waits for further ones: it is not full, and none of its nodes has
     /// been there for long.
     pub fn are_awaited<'a>(&self, nodes: impl Iterator<Item = &'a Node>) -> bool {
-        let is_new = |it: Timestamp| self.now.duration_since(it) < LONGEST;
+        let is_new = |it: Timestamp| it <= self.now && self.now.duration_since(it) < LONGEST;
         let nodes: Vec<&Node> = nodes.collect();
         self.until.is_some()
             && nodes.len() < self.full

@@ -123,7 +123,8 @@ impl<'a> Pass<'a> {
         if let Some(until) = arrivals.until {
             plan.requeue_at(until, now);
         }
-        let rejected = self.rejection(!new_runs.is_empty() || !superseded.is_empty());
+        let waits = !new_runs.is_empty() || !superseded.is_empty() || arrivals.until.is_some();
+        let rejected = self.rejection(waits);
         let request = resolved.machine_request.as_ref();
         let is_reportable = seen.parent().is_some() || request.is_some();
         let rejected = rejected.filter(|_| is_reportable);
@@ -152,10 +153,11 @@ impl<'a> Pass<'a> {
         }
         // A new run enqueues the group again, and the role then names it: one write instead of two. Where
         // there are several batches, each pass may have another run, and the status would become old.
-        if new_runs.is_empty() || rejected.is_some() || findings.len() > seen.batch_size() {
+        let tells = new_runs.is_empty() || rejected.is_some() || findings.len() > seen.batch_size();
+        plan.steps.extend(new_runs);
+        if tells {
             plan.steps.extend(role_step(seen, resolved, rejected.clone(), &findings, now));
         }
-        plan.steps.extend(new_runs);
         Deployed { findings, is_whole }
     }
 

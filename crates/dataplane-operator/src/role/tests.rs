@@ -605,6 +605,7 @@ fn a_service_or_a_role_that_is_gone_leaves_the_record_of_what_was_deployed() {
     assert_eq!(runs(&world.settle()), [""; 0]);
 }
 
+mod arrivals;
 mod certificates;
 mod crashes;
 mod digests;
