@@ -138,7 +138,7 @@ async fn a_refused_inventory_is_told_on_role_and_node_until_the_quota_goes() -> 
     let ns = World::new("refused").await?;
     ns.forbid("count/configmaps").await?;
     role_and_node(&ns, role(), node()).await?;
-    let words = ["ConfigMap dataplanenode-n0 cannot be written", "quota", "Raise the quota"];
+    let words = ["ConfigMap dataplanerole-compute cannot be written", "quota", "Raise the quota"];
     told(&ns, "Forbidden", &words).await?;
     ns.reports::<Role>("compute", "WritesAccepted", "Forbidden", &words, SOON).await?;
     ns.allow().await?;
