@@ -129,8 +129,7 @@ where
 ///
 /// # Guarantees
 /// A key is processed by one worker at a time, and rests a few times as long as it was evaluated before
-/// it is processed again. A failed reconcile is retried with exponential
-/// backoff per key, and one that wrote to an object that had changed meanwhile after a second.
+/// it is processed again. A failed reconcile is retried with exponential backoff per key, and one that wrote to an object that had changed meanwhile after a second.
 pub async fn run<C, O>(
     controller: Arc<C>,
     api: Arc<Api>,

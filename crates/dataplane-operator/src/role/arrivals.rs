@@ -23,8 +23,9 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// Returns whether nodes of a group still arrive, whose batches have at most so many hosts.
-    pub fn of(seen: &Observed, batch_size: usize, now: Timestamp) -> Self {
+    /// Returns whether nodes of a group still arrive.
+    pub fn of(seen: &Observed, now: Timestamp) -> Self {
+        let batch_size = seen.batch_size();
         // The clock of the API server may be ahead.
         let created = seen.nodes.iter().filter_map(|it| created(it)).filter(|it| *it <= now);
         let youngest = created.max().filter(|_| seen.nodes.len() > batch_size);
@@ -71,6 +72,6 @@ mod tests {
         assert!(waits(until, &[99, 71]));
         assert!(!waits(until, &[99, 70]), "no host waits for longer");
         assert!(!waits(until, &[99, 99, 99]), "the batch is full");
-        assert!(!waits(None, &[99]), "nobody follows");
+        assert!(!waits(None, &[99]), "no node follows");
     }
 }

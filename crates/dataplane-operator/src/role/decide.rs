@@ -118,7 +118,7 @@ impl<'a> Pass<'a> {
         let withdrawn = withdrawn(seen, &runs, &hosts, counts.is_failing());
         let superseded = superseded(seen, &runs);
         let shards = secret_vars::mounted_shards(&present);
-        let arrivals = Arrivals::of(seen, seen.batch_size(), now);
+        let arrivals = Arrivals::of(seen, now);
         let new_runs = self.new_runs(&hosts, &shards, &arrivals);
         if let Some(until) = arrivals.until {
             plan.requeue_at(until, now);
@@ -153,9 +153,10 @@ impl<'a> Pass<'a> {
         }
         // A new run enqueues the group again, and the role then names it: one write instead of two. Where
         // there are several batches, each pass may have another run, and the status would become old.
-        let tells = new_runs.is_empty() || rejected.is_some() || findings.len() > seen.batch_size();
+        let is_status_due =
+            new_runs.is_empty() || rejected.is_some() || findings.len() > seen.batch_size();
         plan.steps.extend(new_runs);
-        if tells {
+        if is_status_due {
             plan.steps.extend(role_step(seen, resolved, rejected.clone(), &findings, now));
         }
         Deployed { findings, is_whole }
@@ -179,14 +180,14 @@ impl<'a> Pass<'a> {
             hosts.insert(name, it.host);
         }
         let template = |batch: &Batch| {
-            let host = hosts.get(batch.attempts.keys().next()?.as_str())?;
-            let members = batch.attempts.keys().filter_map(|it| hosts.get(it.as_str()));
-            if arrivals.are_awaited(members.map(|it| it.node)) {
+            let members = batch.attempts.keys().filter_map(|it| hosts.get(it.as_str()).copied());
+            if arrivals.are_awaited(members.clone().map(|it| it.node)) {
                 return None;
             }
+            let host = members.clone().next()?;
             let service = (batch.service.as_str(), &**seen.services.get(&batch.service)?);
-            let own = batch.attempts.keys().filter_map(|it| hosts.get(it.as_str()));
-            let own = own.filter_map(|it| Some((&*it.effective.name, it.effective.tls.as_ref()?)));
+            let own =
+                members.filter_map(|it| Some((&*it.effective.name, it.effective.tls.as_ref()?)));
             let tls = self.resolved.certificates.mounts(seen, service, &own.collect());
             run_template(seen, &batch.service, host, shards, tls)
         };
