@@ -15,7 +15,7 @@ use crate::{Namespace, cluster, holds, run};
 /// The names of the hosts, which are also those of their nodes and computes.
 pub const HOSTS: [&str; 2] = ["edpm-compute-0", "edpm-compute-1"];
 /// The timeout for a deployment of both hosts.
-pub const DEPLOYMENT: Duration = Duration::from_mins(30);
+pub const DEPLOYMENT: Duration = Duration::from_mins(14);
 
 /// The variable of nova-operator with the runner image that new computes get.
 const RUNNER_IMAGE: &str = "RELATED_IMAGE_NOVA_ANSIBLE_EE_IMAGE_URL_DEFAULT";

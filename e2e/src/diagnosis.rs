@@ -23,7 +23,7 @@ const READ: Duration = Duration::from_mins(1);
 /// The time between two looks at a description that changes with an operator's next poll.
 const POLLED: Duration = Duration::from_secs(1);
 /// The time limit for what is prepared and for a fact; neither is measured.
-pub const PATIENCE: Duration = Duration::from_mins(15);
+pub const PATIENCE: Duration = Duration::from_mins(10);
 /// How many faults all tests together check at once; their pods share one machine.
 const MAX_CONCURRENT: usize = 4;
 

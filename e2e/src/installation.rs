@@ -25,7 +25,7 @@ const NAMESPACE: &str = "edpm-system";
 /// The environment variable with the path of the chart's values for the current images.
 const VALUES: &str = "EDPM_UPGRADE_VALUES";
 /// The timeout from the start of the operators' pods until every object is reconciled.
-const AT_WORK: Duration = Duration::from_mins(15);
+const AT_WORK: Duration = Duration::from_mins(10);
 
 /// Each operator with its controllers that reconcile every object of a kind.
 const OPERATORS: [(&str, &[&str]); 3] = [

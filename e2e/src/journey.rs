@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::{Host, Namespace, holds};
 
 /// The timeout for a run, from its cause until the status is written, on a busy machine.
-pub const RUN: Duration = Duration::from_mins(20);
+pub const RUN: Duration = Duration::from_mins(10);
 /// The Secret with the ssh key.
 pub const SSH_SECRET: &str = "key";
 /// The role.

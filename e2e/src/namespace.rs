@@ -21,8 +21,9 @@ use serde_json::{Value, json};
 use crate::{cluster, holds, says};
 
 /// Time limit for what operators do without a run. It is generous, because other suites keep the
-/// machine busy: only a test that fails waits for so long.
-pub const SOON: Duration = Duration::from_mins(15);
+/// machine busy: only a test that fails waits for so long. It is less than the operators' resync period of
+/// 15 minutes, which would hide a change that no watch has reported.
+pub const SOON: Duration = Duration::from_mins(10);
 
 /// The quota of [`Namespace::forbid`].
 const QUOTA: &str = "no-more";

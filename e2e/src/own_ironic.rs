@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::{Namespace, cells, ironic};
 
 /// The timeout for each wait.
-const PATIENCE: Duration = Duration::from_mins(20);
+const PATIENCE: Duration = Duration::from_mins(10);
 /// The name of all its objects.
 const NAME: &str = "ironic";
 /// The URL of the lab's Keystone.

@@ -24,9 +24,9 @@ const KEY: &str =
 /// The router of the lab's hosts.
 const GATEWAY: &str = "192.168.120.1";
 /// The timeout until a machine is cleaned, deployed and booted.
-const PROVISIONED: Duration = Duration::from_mins(20);
+const PROVISIONED: Duration = Duration::from_mins(10);
 /// The timeout for the clean-up runs, and for Ironic's steps until the machine is returned.
-const RETURNED: Duration = Duration::from_mins(20);
+const RETURNED: Duration = Duration::from_mins(10);
 
 /// Creates the role of the host that the machine becomes.
 async fn role(ns: &Namespace) -> Result<()> {

@@ -17,7 +17,7 @@ use kube::api::DeleteParams;
 use serde_json::json;
 
 /// The timeout for the deletion of a compute whose host answers, on a busy machine.
-const GOES: Duration = Duration::from_mins(20);
+const GOES: Duration = Duration::from_mins(10);
 const UNIT: &str = "edpm_nova_compute.service";
 
 /// A ready node whose host runs something under nova-compute's unit, with a compute that has run.

@@ -9,7 +9,7 @@ use e2e::Namespace;
 use serde_json::{Value, json};
 
 /// The timeout for a run, from its creation to its result, on a busy machine.
-const RUN: Duration = Duration::from_mins(20);
+const RUN: Duration = Duration::from_mins(10);
 
 const INVENTORY: &str =
     "all: {hosts: {a: {ansible_connection: local}, b: {ansible_connection: local}}}";

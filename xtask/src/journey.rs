@@ -31,7 +31,7 @@ const VARIABLE: &str = "DATAPLANE_EXTRA_NOVA_CONFIG_FILE";
 const DEPLOYMENT_READY: &str = "DeploymentReady";
 const BACKOFF_LIMIT_EXCEEDED: &str = "BackoffLimitExceeded";
 /// The timeout for a deployment of everything.
-const DEPLOYMENT: Duration = Duration::from_mins(30);
+const DEPLOYMENT: Duration = Duration::from_mins(14);
 
 /// Show how a snippet of nova's configuration reaches a running nova-compute, step by step.
 ///

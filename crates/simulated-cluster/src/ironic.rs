@@ -34,7 +34,7 @@ pub use state::Trouble;
 /// How long a machine stays in each transitional state, unless a test says otherwise.
 const TAKES: Duration = Duration::from_millis(100);
 /// Time limit of waiting for a machine.
-const PATIENCE: Duration = Duration::from_mins(15);
+const PATIENCE: Duration = Duration::from_mins(10);
 
 /// A fake Ironic with fake hardware on a port of the loopback address; it ends with its last
 /// handle.

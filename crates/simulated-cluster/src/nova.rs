@@ -33,7 +33,7 @@ use crate::ports;
 pub use fault::{NovaFault, NovaRequest};
 
 /// Time limit of waiting for requests.
-const PATIENCE: Duration = Duration::from_mins(15);
+const PATIENCE: Duration = Duration::from_mins(10);
 
 /// A fake nova on a port of the loopback address, which accepts the tokens of one Keystone; it ends
 /// with its last handle.

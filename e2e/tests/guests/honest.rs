@@ -14,7 +14,7 @@ use crate::{Stage, stage};
 /// The guest of the script.
 const GUEST: &str = "t-honest";
 /// The timeout until nova or neutron is as a stage has it.
-const WITHIN: Duration = Duration::from_mins(15);
+const WITHIN: Duration = Duration::from_mins(10);
 
 /// The lab's nova and neutron.
 struct Lab<'a>(&'a Demo);

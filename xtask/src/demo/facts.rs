@@ -12,7 +12,7 @@ use crate::hosts::{Host, ssh};
 use crate::{controlplane, lab, sh};
 
 /// The timeout for a deployment of everything.
-const DEPLOYMENT: Duration = Duration::from_mins(30);
+const DEPLOYMENT: Duration = Duration::from_mins(14);
 /// The option in nova-compute's log that shows the user's configuration.
 const CONFIGURED: &str = "libvirt.cpu_models";
 /// The name of the fact with Ironic's state of a host's machine, if it has one.

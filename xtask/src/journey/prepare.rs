@@ -19,7 +19,7 @@ pub(crate) const HOST: Host = Host { name: "edpm-compute-2", address: "192.168.1
 /// The cell that it registers in.
 const CELL: &str = "nova-cell1";
 /// The timeout for the cell's files.
-const RENDERED: Duration = Duration::from_mins(15);
+const RENDERED: Duration = Duration::from_mins(10);
 /// Options for a host without KVM, and the log level that shows the options of nova-compute.
 const LAB_CONFIG: &str = "[DEFAULT]\ndebug = True\n[libvirt]\nvirt_type = qemu\n";
 

@@ -12,7 +12,7 @@ use simulated_cluster::{Host, Operator, Options, Simulation};
 use crate::journey::deploy_to;
 
 /// Time limit of what operators do that are killed meanwhile, on a busy machine.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(15);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(10);
 
 /// Seconds of the operators' Leases: a busy machine renews no short one in time. Where a test replaces
 /// an operator, its Lease is removed, so that nobody waits for it.

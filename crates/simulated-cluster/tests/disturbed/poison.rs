@@ -48,7 +48,7 @@ async fn patch(own: &Own, kind: &str, name: &str, value: &Value) -> Result<()> {
 async fn told(own: &Own, kind: &str, name: &str, path: &str) -> Result<()> {
     let ready = "{.status.conditions[?(@.type==\"Ready\")].reason}";
     let until = format!("--for=jsonpath={ready}=Unreadable");
-    kubectl(own, &["wait", kind, name, &until, "--timeout=900s"]).await?;
+    kubectl(own, &["wait", kind, name, &until, "--timeout=600s"]).await?;
     let message = "jsonpath={.status.conditions[?(@.type==\"Ready\")].message}";
     let message = kubectl(own, &["get", kind, name, "-o", message]).await?;
     ensure!(message.starts_with(path), "{message}");

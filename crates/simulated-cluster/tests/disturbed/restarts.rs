@@ -25,7 +25,7 @@ const PAUSE: std::ops::Range<u64> = 2_000..8_000;
 /// Seconds of the operators' Leases, after which the next process of a killed one leads.
 const LEASE: u16 = 12;
 /// Time limit of what operators do that are restarted all the time, on a busy machine.
-const LIMIT: Duration = Duration::from_mins(30);
+const LIMIT: Duration = Duration::from_mins(14);
 const N_HOSTS: u8 = 5;
 /// Nova's services that deploy a compute.
 const OF_NOVA: [&str; 3] = ["libvirt", "nova", "nova-registered"];

@@ -46,8 +46,8 @@ const SERVER: &str = "OpenStackBaremetalSetProvServerReady";
 /// The condition that reports the state of the machines.
 const PROVISIONED: &str = "OpenStackBaremetalSetBmhProvisioningReady";
 /// Time limit for cleaning and deploying a machine.
-const DEPLOYED: Duration = Duration::from_mins(15);
-const RETURNED: Duration = Duration::from_mins(15);
+const DEPLOYED: Duration = Duration::from_mins(10);
+const RETURNED: Duration = Duration::from_mins(10);
 
 /// Returns a machine request that only the test's machine matches.
 fn template(ironic: &Ironic) -> Value {

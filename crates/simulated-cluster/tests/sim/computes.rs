@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use simulated_cluster::{Broker, Host, Simulation};
 
 /// Time limit for a deployment of a compute: three runs.
-pub(crate) const DEPLOYED: Duration = Duration::from_mins(15);
+pub(crate) const DEPLOYED: Duration = Duration::from_mins(10);
 /// The cell of these computes.
 pub(crate) const CELL: &str = "nova-cell1";
 /// The password of nova's user in each cell; a fake Keystone refuses it before it is admitted.

@@ -14,7 +14,7 @@ use simulated_cluster::Host;
 use crate::computes::CELL;
 
 /// Time limit for removing a compute whose host answers.
-pub(crate) const GOES: Duration = Duration::from_mins(15);
+pub(crate) const GOES: Duration = Duration::from_mins(10);
 
 /// Returns how often nova-compute was stopped on a host.
 pub(crate) fn cleaned(host: &Host) -> usize {

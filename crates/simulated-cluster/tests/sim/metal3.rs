@@ -19,7 +19,7 @@ const KEY: &str =
 const IMAGE: &str = "https://images.example.org/edpm.qcow2";
 const CHECKSUM: &str = "https://images.example.org/edpm.qcow2.sha256";
 /// The operator looks once a minute for a kind that was missing.
-const FOUND: Duration = Duration::from_mins(15);
+const FOUND: Duration = Duration::from_mins(10);
 /// A foreign finalizer that keeps the set.
 const NEEDED: &str = "example.org/needed";
 const PROVISIONED: &str = "OpenStackBaremetalSetBmhProvisioningReady";

@@ -20,7 +20,7 @@ use crate::world::World;
 
 const SET: &str = "edpm";
 /// The operator looks once a minute for kinds that were missing.
-const FOUND: Duration = Duration::from_mins(15);
+const FOUND: Duration = Duration::from_mins(10);
 /// The Secret with the hosts' certificates.
 const BUNDLE: &str = "edpm-agent-default-certs-0";
 

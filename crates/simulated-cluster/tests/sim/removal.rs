@@ -18,7 +18,7 @@ use crate::ends::{GOES, cleaned, delete, gone, held, leftovers};
 use crate::world::World;
 
 /// Time limit for removing a compute whose host does not answer: three attempts with their pauses.
-const GIVEN_UP: Duration = Duration::from_mins(15);
+const GIVEN_UP: Duration = Duration::from_mins(10);
 
 /// A host with a deployed compute.
 async fn world(test: &str, address: &str) -> Result<(World, Host)> {

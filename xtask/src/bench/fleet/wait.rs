@@ -33,7 +33,7 @@ impl<'a> Wait<'a> {
     pub(super) fn new(env: &'a lab::Env, n_hosts: usize) -> Self {
         let n_hosts = n_hosts as u64;
         // Several times of what hosts of a role need on two busy cores.
-        let within = Duration::from_secs(1200 + n_hosts);
+        let within = Duration::from_secs(600 + n_hosts);
         Self { env, within, pause: Duration::from_millis(100 + 2 * n_hosts) }
     }
 

@@ -35,7 +35,7 @@ const SERVICES: &str = "GET /v2.1/os-services";
 /// The list of hypervisors, which each reading requests page by page.
 const HYPERVISORS: &str = "GET /v2.1/os-hypervisors/detail";
 /// Time limit for what the third reading shows, on a busy machine.
-const READ: Duration = Duration::from_mins(15);
+const READ: Duration = Duration::from_mins(10);
 
 /// The annotation of a node that drains its host.
 const DRAIN: &str = "nova.openstack.org/drain";

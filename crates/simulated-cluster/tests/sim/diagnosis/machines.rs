@@ -40,7 +40,7 @@ const SOUND: [&str; 4] = ["no-machine-fits", TAKEN, "too-few-machines", "machine
 /// Time in which an operator detects a change without notification: Ironic is polled every minute.
 const ASKED: Duration = Duration::from_secs(75);
 /// Time limit for cleaning and deploying a machine.
-const PROVISIONED: Duration = Duration::from_mins(15);
+const PROVISIONED: Duration = Duration::from_mins(10);
 /// The instance UUID of a foreign owner.
 const SOMEBODY: &str = "00000000-0000-4000-8000-00000000000e";
 
