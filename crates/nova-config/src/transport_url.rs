@@ -137,6 +137,14 @@ impl TransportUrl {
         }
         Ok(Self { brokers, virtual_host: virtual_host(path)?, tls: wants_tls(query)? })
     }
+
+    /// Returns whether both are one message bus, with whatever login: a virtual host of the same broker.
+    pub fn is_same_bus(&self, other: &Self) -> bool {
+        let is_here = |it: &Broker| {
+            self.brokers.iter().any(|own| own.address().eq_ignore_ascii_case(&it.address()))
+        };
+        self.virtual_host == other.virtual_host && other.brokers.iter().any(is_here)
+    }
 }
 
 fn broker(netloc: &str) -> Result<Broker, UrlFault> {

@@ -22,6 +22,7 @@ pub mod observed;
 pub mod probe;
 pub mod probes;
 pub mod readings;
+pub mod shared_bus;
 pub mod status;
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use crate::cell::hosts::orders::orders;
 use crate::cell::hosts::release;
 use crate::cell::observed::Observed;
 use crate::cell::{
-    conductor, config, discovery, leftovers, mappings, nova_api, nova_matches, status,
+    conductor, config, discovery, leftovers, mappings, nova_api, nova_matches, shared_bus, status,
 };
 use crate::cell_inputs::{of_cell, view};
 use crate::finalizers;
@@ -34,7 +34,9 @@ pub fn decide(
     let view = view(cell, secret, message_bus);
     let complete = view.as_ref().and_then(|it| it.as_ref().ok());
     let present = of_cell(cell, secret, message_bus);
-    let config = config::render(seen, complete);
+    let shared_bus = shared_bus::condition(seen);
+    // Node sets mount the files: those with a bus of another cell are not written.
+    let config = config::render(seen, complete.filter(|_| shared_bus.is_none()));
     let count = complete.map(|_| RotationProgress::of(&seen.computes, &present));
     let previous = cell.conditions();
     let mut drafts = vec![config.condition, credential_rotation::condition(seen, count.as_ref())];
@@ -50,7 +52,7 @@ pub fn decide(
     }
     // Files that cannot be written do not affect computes, which have their own files.
     drafts.extend(rejected.map(|it| it.condition(WRITES_ACCEPTED, previous)));
-    drafts.extend(status::conditions(seen, view.as_ref(), previous));
+    drafts.extend(status::conditions(seen, view.as_ref(), shared_bus, previous));
     let digests = status::digests(seen, &present, config.hash);
     let up_to_date = count.map(|it| it.up_to_date());
     let mut desired = status::desired(seen, drafts, &digests, up_to_date, now);

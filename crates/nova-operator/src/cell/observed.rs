@@ -1,5 +1,6 @@
 //! What was observed of a cell, as plain data.
 
+pub mod cell_on_bus;
 pub mod discovery;
 pub mod hosts;
 pub mod mappings;
@@ -13,6 +14,7 @@ use operator_runtime::error::Result;
 use operator_runtime::managed_fields::ManagedFields;
 use operator_runtime::source_cache::Content;
 
+use crate::cell::observed::cell_on_bus::CellOnBus;
 use crate::cell::observed::hosts::HostsSeen;
 use crate::cell::probe::amqp::outcome::HostOutcome;
 use crate::cell::probe::keystone_fault::KeystoneFault;
@@ -52,6 +54,8 @@ pub struct Observed {
     pub secret: Option<Content>,
     /// Content of the Secret with the message bus, or `None` when it does not exist.
     pub message_bus: Option<Content>,
+    /// The other cells of the namespace with the same message bus.
+    pub on_same_bus: Vec<CellOnBus>,
     /// Whether its services are probed, because the inputs for that are complete.
     pub is_probed: bool,
     /// The last results of the probes with these inputs, or `None` without any.

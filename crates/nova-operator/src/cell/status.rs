@@ -71,13 +71,16 @@ fn hashes(seen: &Observed, digests: &Inputs) -> BTreeMap<String, String> {
     hashes
 }
 
-/// Returns the conditions that say whether computes can use the cell.
+/// Returns the conditions that say whether computes can use the cell; `shared_bus` is that of a message
+/// bus which is another cell's.
 pub fn conditions(
     seen: &Observed,
     view: Option<&Result<CellView, Vec<CellFault>>>,
+    shared_bus: Option<ConditionDraft>,
     previous: &[Condition],
 ) -> Vec<ConditionDraft> {
     let input = input(&seen.cell, seen.secret.as_ref(), seen.message_bus.as_ref(), view);
+    let input = shared_bus.filter(|_| input.holds()).unwrap_or(input);
     let (message_bus, keystone) = match &seen.answers {
         Some(answers) => (message_bus(seen, answers), keystone(seen, answers)),
         None => (

@@ -31,7 +31,7 @@ use crate::reasons;
 
 const PASSWORD: &str = "bus-password";
 
-fn secret(entries: &[(&str, &str)]) -> Content {
+pub(super) fn secret(entries: &[(&str, &str)]) -> Content {
     let entry = |(key, value): &(&str, &str)| ((*key).to_owned(), value.as_bytes().to_vec());
     let values: BTreeMap<_, _> = entries.iter().map(entry).collect();
     Content::from(Values::new("1", values))
@@ -52,14 +52,14 @@ fn compute(name: &str) -> Arc<ExternalCompute> {
 }
 
 /// A compute that was last deployed with these inputs.
-fn deployed(name: &str, inputs: &Inputs) -> Arc<ExternalCompute> {
+pub(super) fn deployed(name: &str, inputs: &Inputs) -> Arc<ExternalCompute> {
     let mut compute = compute(name);
     Arc::make_mut(&mut compute).status.as_mut().unwrap().deployed_inputs = texts(inputs);
     compute
 }
 
 /// The current inputs that the cell gives to its computes.
-fn present(seen: &Observed) -> Inputs {
+pub(super) fn present(seen: &Observed) -> Inputs {
     of_cell(&seen.cell, seen.secret.as_ref(), seen.message_bus.as_ref())
 }
 
@@ -68,7 +68,7 @@ fn answer(address: &str, login: Login) -> HostOutcome {
 }
 
 /// A cell whose services answer.
-fn seen() -> Observed {
+pub(super) fn seen() -> Observed {
     let cell = json!({
         "metadata": { "uid": "u", "generation": 1, "finalizers": [finalizers::CELL] },
         "spec": {
@@ -83,6 +83,7 @@ fn seen() -> Observed {
         cell: Arc::new(cell),
         secret: Some(secret(&[("ServicePassword", "keystone-password")])),
         message_bus: Some(secret(&[("transport_url", &url)])),
+        on_same_bus: Vec::new(),
         is_probed: true,
         answers: Some(Answers {
             message_bus: vec![
@@ -103,7 +104,7 @@ fn seen() -> Observed {
 }
 
 /// The status that a plan writes, and the object that it applies before, if it applies one.
-fn written(plan: &Plan<OrderOfHost>) -> (CellStatus, Option<&Value>) {
+pub(super) fn written(plan: &Plan<OrderOfHost>) -> (CellStatus, Option<&Value>) {
     let (mut told, mut applied) = (None, None);
     for step in &plan.steps {
         match &step.write {

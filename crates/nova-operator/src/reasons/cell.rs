@@ -18,6 +18,11 @@ api::reasons! {
         heals "When it is corrected." step "Add the key.";
     INPUT_INVALID: warning "InputInvalid" means "A value cannot be used."
         heals "When it is corrected." step "Correct it; the message names Secret and key.";
+    MESSAGE_BUS_SHARED: warning "MessageBusShared"
+        means "The message bus is that of another cell of nova: servers of computes that are deployed \
+            with it could not be reached any more."
+        heals "When it is corrected; until then nothing is deployed."
+        step "Correct `transport_url`, or the name of the Secret; the message names both cells.";
 
     /// The login at the message bus.
     const MESSAGE_BUS;

@@ -115,6 +115,11 @@ fn map_certificates(all: &Caches, computes: &EventMapping<Caches>) {
 
 fn map_cells(all: &Caches, cells: &EventMapping<Caches>) {
     cells.watches_changes(&all.cells, relevant_fields, |_, cell| [Key::of(cell)]);
+    // Two cells of a namespace may not have the same message bus.
+    let of_others = |it: &Cell| (it.spec.clone(), is_terminating(it));
+    cells.watches_changes(&all.cells, of_others, |caches, cell| {
+        caches.cells_of(&cell.namespace().unwrap_or_default())
+    });
     cells.watches(&all.shared.computes, |_, compute| {
         compute.metadata.deletion_timestamp.as_ref().map(|_| cell_key(compute))
     });

@@ -19,6 +19,7 @@ use operator_runtime::error::Result;
 use operator_runtime::source_cache::Content;
 
 use crate::caches::Caches;
+use crate::cell_inputs::line;
 use crate::compute::credentials::observed::{Held, HeldObject};
 use crate::shared_caches::indexes::BY_APPLICATION_CREDENTIAL;
 
@@ -42,7 +43,7 @@ pub async fn present(
     let (Some(secret), Some(message_bus)) = (secret, message_bus) else { return Ok(Vec::new()) };
     let namespace = cell.namespace().unwrap_or_default();
     let mut found = of_message_bus(caches, &namespace, cell, (secret, message_bus)).await?;
-    if let Some(id) = text(secret, AC_ID) {
+    if let Some(id) = line(secret, AC_ID) {
         found.extend(application_credential(caches, &namespace, id).await?);
     }
     Ok(found)
@@ -88,12 +89,12 @@ async fn of_message_bus(
     let name = &cell.spec.cell_message_bus_secret_name;
     let found = caches.secrets.get(&Key::new(namespace, name));
     let is_of_infra = found.is_some_and(|it| is_of_transport_url(&it));
-    let named = text(secret, RABBITMQ_USER_NAME);
+    let named = line(secret, RABBITMQ_USER_NAME);
     // Where nothing speaks of infra-operator, its kinds are not looked for.
     if !is_of_infra && named.is_none() {
         return Ok(Vec::new());
     }
-    let url = text(message_bus, TRANSPORT_URL).and_then(|it| TransportUrl::parse(it).ok());
+    let url = line(message_bus, TRANSPORT_URL).and_then(|it| TransportUrl::parse(it).ok());
     if let Some(url) = url
         && let Some(users) = caches.rabbitmq_users.seen(&caches.api, namespace).await?
     {
@@ -163,8 +164,4 @@ pub fn candidates(mut names: Vec<String>, id: &str) -> Vec<String> {
     names.sort_by_cached_key(|it| (!it.contains(&begin), it.clone()));
     names.truncate(READ);
     names
-}
-
-fn text<'a>(secret: &'a Content, key: &str) -> Option<&'a str> {
-    secret.text(key).map(|it| it.trim_end_matches(['\r', '\n'])).filter(|it| !it.is_empty())
 }

@@ -201,6 +201,7 @@ impl World {
             cell: Arc::new(cell),
             secret: None,
             message_bus: None,
+            on_same_bus: Vec::new(),
             is_probed: false,
             answers: None,
             nova_api: None,
