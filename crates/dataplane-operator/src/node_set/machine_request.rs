@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use crate::finalizers::is_used;
 use crate::host::effective_spec::has_own_options;
 use crate::host::inputs::Inputs;
-use crate::host::machines::machine_names::{MachineNames, renamed};
+use crate::host::machines::machine_names::{MachineNames, is_in_service, machine_of, renamed};
 use crate::host::machines::provisioning_state::{
     self, Known, ProvisioningState, is_awaited, knows,
 };
@@ -183,6 +183,8 @@ fn known<'a>(seen: &'a Observed, host: &Host<'a>) -> Known<'a> {
         key,
         can_be_asked: is_plain && set.spec.network_attachments.is_empty(),
         answers: seen.machines.answering.contains(&host.address()),
+        is_served_by_another: node.is_some_and(|it| is_in_service(it) && machine_of(it).is_none())
+            && !merged(None, host.node.baremetal_host.as_ref()).adopt,
     }
 }
 

@@ -37,6 +37,11 @@ api::reasons! {
         means "The `OpenStackBaremetalSet` has as many hosts as it can have."
         heals "When another host gives up its machine."
         step "Put the host into another role or node set.";
+    HOST_IN_SERVICE: warning "HostInService"
+        means "Services were deployed to the host before a machine was requested for it: a new one would \
+            answer at its address."
+        heals "Within a minute of the correction."
+        step "Set `preProvisioned: true`, or `adopt: true` for the host.";
     HOST_NAME_INVALID: error "HostNameInvalid"
         means "The host's name is one that no machine can have."
         heals "No." step "Correct `spec.hostName`.";
@@ -64,7 +69,8 @@ api::reasons! {
     const ROLE;
 
     PROVISIONED; PROVISIONING; WAITING_FOR_SSH; PROVISIONING_FAILED; TEMPLATE_INVALID;
-    MACHINES_NOT_SERVED; NAME_TAKEN; MACHINE_ELSEWHERE; SET_FULL; HOST_NAME_INVALID; HOST_TWICE;
+    MACHINES_NOT_SERVED; NAME_TAKEN; MACHINE_ELSEWHERE; SET_FULL; HOST_IN_SERVICE; HOST_NAME_INVALID;
+    HOST_TWICE;
     HOST_NAME_CHANGED; crate::reasons::FORBIDDEN; crate::reasons::INVALID;
     crate::reasons::ALREADY_EXISTS;
     DELETION_WAITS: warning "DeletionWaits"
@@ -76,7 +82,7 @@ api::reasons! {
     const NODE_SET;
 
     NOT_REQUIRED; PROVISIONED; PROVISIONING; WAITING_FOR_SSH; PROVISIONING_FAILED;
-    MACHINES_NOT_SERVED; NAME_TAKEN; MACHINE_ELSEWHERE; SET_FULL;
+    MACHINES_NOT_SERVED; NAME_TAKEN; MACHINE_ELSEWHERE; SET_FULL; HOST_IN_SERVICE;
     HOST_TWICE_IN_SET: error "HostTwice"
         means "A host has the name by which the machine of another one is known."
         heals "No." step "Correct `hostName` as the message says.";

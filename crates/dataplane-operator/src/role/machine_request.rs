@@ -19,7 +19,7 @@ use crate::host::effective_spec::{
     EffectiveSpec, has_own_options, machine_template, role_template,
 };
 use crate::host::machines::machine_names::{
-    MachineNames, known_name, machine_name, machine_of, recorded, renamed,
+    MachineNames, is_in_service, known_name, machine_name, machine_of, recorded, renamed,
 };
 use crate::host::machines::provisioning_state::{
     Known, ProvisioningState, is_awaited, is_given_back, knows,
@@ -78,9 +78,13 @@ impl<'a> MachineRequest<'a> {
         effective: &EffectiveSpec,
         now: Timestamp,
     ) -> Result<ProvisioningState, Problem> {
-        self.template.as_ref().map_err(Clone::clone)?;
-        let known = known(node, effective, &self.seen.machines.answering);
+        let template = self.template.as_ref().map_err(Clone::clone)?;
         let name = self.asked(node);
+        let is_adopted = entry(template, &name, node, effective).adopt;
+        let known = Known {
+            is_served_by_another: is_in_service(node) && !is_adopted,
+            ..known(node, effective, &self.seen.machines.answering)
+        };
         if is_terminating(node) {
             // It gets no other one.
             return Ok(self.request.followed(&name, &known, now));
@@ -245,7 +249,8 @@ fn known<'a>(node: &'a Node, effective: &EffectiveSpec, answering: &BTreeSet<Str
         && effective.undecided_address().is_empty()
         && effective.address().is_some();
     let answers = effective.address().is_some_and(|it| answering.contains(&it));
-    Known { node: None, recorded: machine_of(node), key, can_be_asked, answers }
+    let recorded = machine_of(node);
+    Known { recorded, key, can_be_asked, answers, ..Known::default() }
 }
 
 /// Returns the set's entry for one host: the template's fields, overridden by the node's.

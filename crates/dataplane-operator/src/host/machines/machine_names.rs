@@ -70,6 +70,11 @@ pub fn machine_of(node: &Node) -> Option<&HostMachine> {
     node.status.as_ref()?.machine.as_ref()
 }
 
+/// Returns whether services were deployed to a node's host, on whatever machine.
+pub fn is_in_service(node: &Node) -> bool {
+    node.status.iter().flat_map(|it| &it.services).any(|it| it.deployed_hash.is_some())
+}
+
 /// Returns the fault of a host that is called otherwise than its machine; `fix` is what the user
 /// can do.
 pub fn renamed(title: &str, called: &str, known: &str, fix: &str) -> Problem {

@@ -62,6 +62,7 @@ impl<'a> MachineRequest<'a> {
     ) -> Result<ProvisioningState, Problem> {
         let full = || self.without_room.get(host).cloned();
         let fault = self.fault().or_else(full).or_else(|| self.elsewhere(host, title));
+        let fault = fault.or_else(|| self.in_service(host, title, known));
         fault.map_or_else(|| Ok(self.followed(host, known, now)), Err)
     }
 
@@ -172,6 +173,26 @@ impl<'a> MachineRequest<'a> {
              there."
         );
         Some(Problem::new(&reasons::machines::MACHINE_ELSEWHERE, text))
+    }
+
+    /// Returns the fault of a host in service that never had a machine of a set: it runs on one that others
+    /// provisioned.
+    fn in_service(&self, host: &str, title: &str, known: &Known<'_>) -> Option<Problem> {
+        if !known.is_served_by_another || known.recorded.is_some() || self.has(host) {
+            return None;
+        }
+        let Target { kind, name, .. } = &self.owner;
+        let without = match kind.kind.as_str() {
+            "OpenStackDataPlaneNode" => "take spec.baremetalSetTemplate out of",
+            _ => "set spec.preProvisioned: true of",
+        };
+        let text = format!(
+            "Host {host} of {title} is in service on a machine that others provisioned, and a new one would \
+             answer at its address: {without} {} {name}, or have its own machine adopted with \
+             baremetalHost.adopt: true.",
+            kind.kind
+        );
+        Some(Problem::new(&reasons::machines::HOST_IN_SERVICE, text))
     }
 }
 

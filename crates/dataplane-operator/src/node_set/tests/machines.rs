@@ -213,6 +213,23 @@ fn a_set_of_others_and_a_host_of_another_set_are_told_of() {
 }
 
 #[test]
+fn a_host_in_service_on_another_machine_gets_none_unless_its_own_is_adopted() {
+    let mut world = World::bare_metal();
+    world.edit("/nodes/n1/baremetalHost", json!({ "adopt": true }));
+    world.edit("/preProvisioned", json!(true)).settle();
+    let deployed = json!([{ "name": "web", "state": "Succeeded", "hash": "h", "deployedHash": "h",
+        "attempt": 1, "since": "2026-01-01T00:00:00Z" }]);
+    for host in ["n0", "n1"] {
+        let services = serde_json::from_value(deployed.clone()).unwrap();
+        world.with_node(host, |it| it.status.get_or_insert_default().services = services);
+    }
+    world.edit("/preProvisioned", json!(false)).settle();
+    assert_eq!(world.seen.machines.hosts(), ["n1"]);
+    assert_eq!(world.condition(READY), is("False", "HostInService"));
+    world.says(READY, &["spec.preProvisioned: true of OpenStackDataPlaneNodeSet compute"]);
+}
+
+#[test]
 fn machines_are_no_business_of_hosts_that_are_provisioned_by_others() {
     let mut world = World::set_up();
     let conditions = &world.seen.set.status.as_ref().unwrap().conditions;

@@ -273,6 +273,25 @@ fn a_host_that_another_set_has_gets_no_second_machine() {
 }
 
 #[test]
+fn a_host_in_service_on_another_machine_gets_none_unless_its_own_is_adopted() {
+    let template = json!({ "ctlplaneInterface": "eth0", "ironic": { "endpoint": "http://i" } });
+    let mut world = World::deployed();
+    let role = world.role();
+    role.spec.pre_provisioned = false;
+    role.spec.baremetal_set_template = Some(serde_json::from_value(template).unwrap());
+    world.node(1).spec.baremetal_host =
+        Some(serde_json::from_value(json!({ "adopt": true })).unwrap());
+    world.settle();
+    assert_eq!(world.seen.machines.hosts(), ["n1"]);
+    assert_eq!(world.condition(0, "BaremetalReady"), is("False", "HostInService"));
+    world.says(
+        0,
+        "BaremetalReady",
+        &["spec.preProvisioned: true of OpenStackDataPlaneRole compute"],
+    );
+}
+
+#[test]
 fn two_nodes_with_one_host_name_get_one_machine() {
     let mut world = World::bare();
     world.node(1).spec.host_name = Some("n0.example.org".into());
