@@ -272,14 +272,26 @@ has(oldObject.spec) && (oldObject.spec.?customServiceConfig.orValue('') != '' ||
 {{- end }}
 
 {{- define "edpm.annotations.known" -}}
-{"NovaCell":["nova.openstack.org/release","nova.openstack.org/host-discovery","nova.openstack.org/host-discovery-secret","nova.openstack.org/host-discovery-image","nova.openstack.org/release-credentials","nova.openstack.org/accept-nova","nova.openstack.org/skip-cleanup"],"NovaExternalCompute":["nova.openstack.org/redeploy","nova.openstack.org/skip-cleanup"],"OpenStackDataPlane":[],"OpenStackDataPlaneDeployment":["dataplane.openstack.org/confirm-delete"],"OpenStackDataPlaneNode":["nova.openstack.org/cell","nova.openstack.org/default-config","nova.openstack.org/drain-reason","nova.openstack.org/drain-before","nova.openstack.org/max-migrations","nova.openstack.org/audit","nova.openstack.org/audit-repair","nova.openstack.org/skip-cleanup","nova.openstack.org/allow-removal","nova.openstack.org/drain","dataplane.openstack.org/redeploy","dataplane.openstack.org/accept-host-key","dataplane.openstack.org/accept-shared-host-key","dataplane.openstack.org/take-over","dataplane.openstack.org/network-scope","dataplane.openstack.org/adopt","dataplane.openstack.org/skip-cleanup"],"OpenStackDataPlaneNodeSet":["nova.openstack.org/cell","nova.openstack.org/default-config","nova.openstack.org/drain-reason","nova.openstack.org/drain-before","nova.openstack.org/max-migrations","nova.openstack.org/audit","nova.openstack.org/audit-repair","nova.openstack.org/skip-cleanup","dataplane.openstack.org/network-scope","dataplane.openstack.org/skip-cleanup"],"OpenStackDataPlaneRole":["nova.openstack.org/cell","nova.openstack.org/default-config","nova.openstack.org/drain-reason","nova.openstack.org/drain-before","nova.openstack.org/max-migrations","nova.openstack.org/audit","nova.openstack.org/audit-repair","nova.openstack.org/skip-cleanup","dataplane.openstack.org/redeploy","dataplane.openstack.org/adopt","dataplane.openstack.org/network-scope","dataplane.openstack.org/skip-cleanup"],"OpenStackDataPlaneService":[]}
+{"NovaCell":["nova.openstack.org/release","nova.openstack.org/host-discovery","nova.openstack.org/host-discovery-secret","nova.openstack.org/host-discovery-image","nova.openstack.org/release-credentials","nova.openstack.org/accept-nova","nova.openstack.org/skip-cleanup"],"NovaExternalCompute":["nova.openstack.org/redeploy","nova.openstack.org/skip-cleanup"],"OpenStackAnsibleEE":[],"OpenStackBaremetalSet":[],"OpenStackDataPlane":[],"OpenStackDataPlaneDeployment":["dataplane.openstack.org/confirm-delete"],"OpenStackDataPlaneNode":["nova.openstack.org/cell","nova.openstack.org/default-config","nova.openstack.org/drain-reason","nova.openstack.org/drain-before","nova.openstack.org/max-migrations","nova.openstack.org/audit","nova.openstack.org/audit-repair","nova.openstack.org/skip-cleanup","nova.openstack.org/allow-removal","nova.openstack.org/drain","dataplane.openstack.org/redeploy","dataplane.openstack.org/accept-host-key","dataplane.openstack.org/accept-shared-host-key","dataplane.openstack.org/take-over","dataplane.openstack.org/network-scope","dataplane.openstack.org/adopt","dataplane.openstack.org/skip-cleanup"],"OpenStackDataPlaneNodeSet":["nova.openstack.org/cell","nova.openstack.org/default-config","nova.openstack.org/drain-reason","nova.openstack.org/drain-before","nova.openstack.org/max-migrations","nova.openstack.org/audit","nova.openstack.org/audit-repair","nova.openstack.org/skip-cleanup","dataplane.openstack.org/network-scope","dataplane.openstack.org/skip-cleanup"],"OpenStackDataPlaneRole":["nova.openstack.org/cell","nova.openstack.org/default-config","nova.openstack.org/drain-reason","nova.openstack.org/drain-before","nova.openstack.org/max-migrations","nova.openstack.org/audit","nova.openstack.org/audit-repair","nova.openstack.org/skip-cleanup","dataplane.openstack.org/redeploy","dataplane.openstack.org/adopt","dataplane.openstack.org/network-scope","dataplane.openstack.org/skip-cleanup"],"OpenStackDataPlaneService":[]}
+{{- end }}
+
+{{- define "edpm.annotations.names" -}}
+accept-host-key|accept-nova|accept-shared-host-key|adopt|allow-removal|audit|audit-repair|cell|confirm-delete|default-config|drain|drain-before|drain-reason|host-discovery|host-discovery-image|host-discovery-secret|max-migrations|network-scope|redeploy|release|release-credentials|skip-cleanup|take-over
 {{- end }}
 
 {{- define "edpm.annotations.written" -}}
-["dataplane.openstack.org/applied","edpm.openstack.org/content-hash","edpm.openstack.org/restored"]
+["dataplane.openstack.org/applied","edpm.openstack.org/content-hash","edpm.openstack.org/restored","edpm.openstack.org/attempts","edpm.openstack.org/ssh-keys","edpm.openstack.org/host-keys","nova.openstack.org/compute"]
 {{- end }}
 
 {{- define "edpm.annotations.resources" -}}
+- apiGroups: [ansibleee.openstack.org]
+  apiVersions: [v1beta1]
+  operations: [CREATE, UPDATE]
+  resources: [openstackansibleees]
+- apiGroups: [baremetal.openstack.org]
+  apiVersions: [v1beta1]
+  operations: [CREATE, UPDATE]
+  resources: [openstackbaremetalsets]
 - apiGroups: [dataplane.openstack.org]
   apiVersions: [v1beta1]
   operations: [CREATE, UPDATE]

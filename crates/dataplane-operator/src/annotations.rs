@@ -5,6 +5,7 @@ use api::dataplane::node::REDEPLOY;
 use operator_core::applied::APPLIED;
 use operator_core::run_engine::host_key::ACCEPT;
 use operator_core::run_engine::host_owner::TAKE_OVER;
+use operator_core::run_engine::run::{ATTEMPTS, HOST_KEYS, SSH_KEYS};
 
 use crate::default_services::{CONTENT_HASH, RESTORED};
 
@@ -28,7 +29,7 @@ pub const CONFIRM: &str = "dataplane.openstack.org/confirm-delete";
 
 /// Which annotations users set on which kind, for this operator to read; the API server warns of
 /// others.
-pub const OF_KINDS: [(&str, &[&str]); 6] = [
+pub const OF_KINDS: [(&str, &[&str]); 8] = [
     ("OpenStackDataPlane", &[]),
     ("OpenStackDataPlaneRole", &[REDEPLOY, ADOPT, NETWORK_SCOPE, SKIP_CLEANUP]),
     (
@@ -38,7 +39,9 @@ pub const OF_KINDS: [(&str, &[&str]); 6] = [
     ("OpenStackDataPlaneNodeSet", &[NETWORK_SCOPE, SKIP_CLEANUP]),
     ("OpenStackDataPlaneDeployment", &[CONFIRM]),
     ("OpenStackDataPlaneService", &[]),
+    ("OpenStackBaremetalSet", &[]),
+    ("OpenStackAnsibleEE", &[]),
 ];
 
 /// Annotations that the operator writes on these kinds; a backup or an export brings them back.
-pub const WRITTEN: [&str; 3] = [APPLIED, CONTENT_HASH, RESTORED];
+pub const WRITTEN: [&str; 6] = [APPLIED, CONTENT_HASH, RESTORED, ATTEMPTS, SSH_KEYS, HOST_KEYS];

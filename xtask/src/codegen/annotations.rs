@@ -7,6 +7,7 @@ use std::fs;
 
 use api::definitions;
 use dataplane_operator::annotations::WRITTEN;
+use nova_operator::shared_caches::cleanup_runs::COMPUTE_NAME;
 use serde_json::json;
 
 use crate::paths;
@@ -28,11 +29,22 @@ fn known() -> BTreeMap<&'static str, Vec<&'static str>> {
     known
 }
 
+/// Returns the names of all annotations that users set, without their groups, as alternatives of a regular
+/// expression.
+fn names() -> String {
+    let known = known();
+    let keys = known.values().flatten();
+    let names: BTreeSet<&str> = keys.filter_map(|it| it.split_once('/')).map(|it| it.1).collect();
+    names.into_iter().collect::<Vec<_>>().join("|")
+}
+
 /// Returns the named templates of the policy: expressions of CEL, and the kinds as rules.
-pub(super) fn templates() -> [(&'static str, String); 3] {
+pub(super) fn templates() -> [(&'static str, String); 4] {
+    let written = [&WRITTEN[..], &[COMPUTE_NAME]].concat();
     [
         ("edpm.annotations.known", json!(known()).to_string()),
-        ("edpm.annotations.written", json!(WRITTEN).to_string()),
+        ("edpm.annotations.names", names()),
+        ("edpm.annotations.written", json!(written).to_string()),
         ("edpm.annotations.resources", resources()),
     ]
 }
@@ -130,8 +142,16 @@ fn each_command_of_the_docs_sets_an_annotation_that_is_known() {
 }
 
 #[test]
-fn every_kind_with_annotations_is_defined() {
+fn the_policy_is_about_each_kind_that_is_defined() {
     let defined: BTreeSet<String> =
         definitions::all().into_iter().map(|it| it.spec.names.kind).collect();
-    assert!(known().keys().all(|it| defined.contains(*it)), "{:?}", known().keys());
+    let known: BTreeSet<String> = known().into_keys().map(str::to_owned).collect();
+    assert_eq!(known, defined);
+}
+
+#[test]
+fn the_names_of_annotations_are_plain_words_of_a_regular_expression() {
+    let names = names();
+    let is_plain = |it: &str| it.bytes().all(|it| it.is_ascii_lowercase() || it == b'-');
+    assert!(names.split('|').all(|it| !it.is_empty() && is_plain(it)), "{names}");
 }

@@ -32,6 +32,10 @@ fn annotated(ns: &World, kind: &str, key: &str) -> String {
             ("dataplane", json!({ "nodes": {}, "nodeTemplate": template }))
         }
         "OpenStackDataPlaneService" => ("dataplane", json!({ "playbook": "a.b.c" })),
+        "OpenStackBaremetalSet" => {
+            ("baremetal", json!({ "deploymentSSHSecret": "none", "ctlplaneInterface": "eth0" }))
+        }
+        "OpenStackAnsibleEE" => ("ansibleee", json!({ "playbook": "a.b.c" })),
         _ => ("dataplane", json!({})),
     };
     let object = json!({
@@ -78,6 +82,8 @@ async fn kubectl_is_warned_of_an_annotation_that_no_operator_reads_and_of_no_oth
         ),
         ("OpenStackDataPlaneService", "edpm.openstack.org/x", "edpm.openstack.org/content-hash"),
         ("NovaCell", "nova.openstack.org/Release", "nova.openstack.org/release"),
+        ("OpenStackBaremetalSet", "dataplane.openstack.org/skip-cleanup", ""),
+        ("OpenStackAnsibleEE", "nova.openstack.org/redeploy", ""),
     ] {
         let said = warnings(&ns, DRY_RUN, &annotated(&ns, kind, wrong)).await?;
         let words = ["Warning: ", &format!("Annotation {wrong} {IGNORED} {kind}")];
@@ -88,6 +94,56 @@ async fn kubectl_is_warned_of_an_annotation_that_no_operator_reads_and_of_no_oth
             let said = warnings(&ns, DRY_RUN, &annotated(&ns, kind, right)).await?;
             assert!(!said.contains(IGNORED), "{kind}: {said}");
         }
+    }
+    ns.done().await
+}
+
+#[tokio::test]
+async fn kubectl_is_warned_of_a_slip_in_the_prefix_and_of_no_annotation_of_others() -> Result<()> {
+    let ns = World::new("annotations-prefix").await?;
+    evaluated(&ns).await?;
+    let said =
+        async |kind: &str, key: &str| warnings(&ns, DRY_RUN, &annotated(&ns, kind, key)).await;
+    for key in
+        ["nova.openstack.com/drain-before", "novaopenstack.org/cell", "openstack.org/cell", "cell"]
+    {
+        let said = said("OpenStackDataPlaneNode", key).await?;
+        let words = [format!("Annotation {key} {IGNORED}"), "nova.openstack.org/cell, ".into()];
+        ensure!(words.iter().all(|it| said.contains(it)), "{key}: {said}");
+    }
+    for (kind, key) in [
+        ("OpenStackDataPlaneNode", "example.com/audit"),
+        ("OpenStackDataPlaneNode", "core.openstack.org/name"),
+        ("OpenStackDataPlaneNode", "release"),
+        ("OpenStackDataPlane", "cell"),
+        ("OpenStackAnsibleEE", "edpm.openstack.org/attempts"),
+    ] {
+        let said = said(kind, key).await?;
+        ensure!(!said.contains(IGNORED), "{kind} {key}: {said}");
+    }
+    ns.done().await
+}
+
+#[tokio::test]
+async fn kubectl_is_warned_of_an_annotation_that_is_written_as_a_label() -> Result<()> {
+    let ns = World::new("annotations-labels").await?;
+    evaluated(&ns).await?;
+    let said = async |kind: &str, key: &str| {
+        let labelled = annotated(&ns, kind, key).replace("\"annotations\"", "\"labels\"");
+        warnings(&ns, DRY_RUN, &labelled).await
+    };
+    let key = "nova.openstack.org/cell";
+    let told = said("OpenStackDataPlaneNode", key).await?;
+    let command = format!("-n {} openstackdataplanenodes/slip {key}=nova-cell1", ns.name);
+    let words = [format!("Label {key} is ignored"), format!("kubectl annotate {command}")];
+    ensure!(words.iter().all(|it| told.contains(it)), "{told}");
+    for (kind, key) in [
+        ("OpenStackDataPlaneNode", "cell"),
+        ("OpenStackDataPlaneNode", "example.com/cell"),
+        ("OpenStackAnsibleEE", "nova.openstack.org/audit"),
+    ] {
+        let told = said(kind, key).await?;
+        ensure!(!told.contains("is ignored"), "{kind} {key}: {told}");
     }
     ns.done().await
 }
