@@ -747,6 +747,35 @@ fn no_kind_takes_a_path_of_the_kubernetes_node() {
 }
 
 #[test]
+fn a_node_has_no_part_of_the_strategy_that_steers_all_hosts_of_its_role() {
+    let of = |field: &str, value: &Value| json!({"deployStrategy": {field: value}});
+    let found = |strategy: &Value| {
+        [
+            broken::<NodeSpec>(strategy, None),
+            broken::<DataPlaneSpec>(&json!({"nodes": {"n": strategy}}), None),
+        ]
+    };
+    for (field, value) in [
+        ("batchSize", json!(7)),
+        ("maxUnavailable", json!("10%")),
+        ("maxUnavailable", json!(1)),
+        ("pauseOnFailure", json!(true)),
+    ] {
+        for refused in found(&of(field, &value)) {
+            let words = "set it in deployStrategy of the OpenStackDataPlaneRole";
+            assert!(refused.contains(words), "{field}: {refused:?}");
+        }
+    }
+    for (field, value) in [("deploy", json!(false)), ("ansibleLimit", json!("n"))] {
+        assert_eq!(found(&of(field, &value)), [const { String::new() }; 2], "{field}");
+    }
+    let of_role = of("batchSize", &json!(7));
+    check::<RoleSpec>(&of_role, None, "");
+    check::<DataPlaneSpec>(&of_role, None, "");
+    check::<DataPlaneSpec>(&json!({"roles": {"r": of_role}}), None, "");
+}
+
+#[test]
 fn the_task_debugger_is_refused() {
     let env = |name: &str| json!({"env": [{"name": name, "value": "1"}]});
     check::<AnsibleEeSpec>(&env("ANSIBLE_ENABLE_TASK_DEBUGGER"), None, "no terminal");

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::disruption::{Disruption, DisruptionHolder, DisruptionTarget, SeenDeployment};
 use super::host_machine::HostMachine;
-use super::node_section::{DeployStrategy, NodeSection, max_unavailable_schema};
+use super::node_section::{DeployStrategy, NodeSection, max_unavailable_schema, strategy_of_node};
 use super::node_set::HostState;
 use super::role::Role;
 use super::service_run::ServiceRun;
@@ -155,7 +155,8 @@ pub struct NodeSpec {
     #[schemars(length(max = 200))]
     pub env: Vec<EnvVar>,
     /// How deployments to this host are steered; each field wins over the role's.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "strategy_of_node")]
     pub deploy_strategy: Option<DeployStrategy>,
     /// `NetworkAttachmentDefinitions` for the pods of the runs; without any, the role's list holds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

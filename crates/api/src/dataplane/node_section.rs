@@ -6,12 +6,17 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::KubeSchema;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::rollout_limits::Limits;
-use crate::shared::{AnyMap, DataSource, SecretReference, VolMounts, any_map};
+use crate::shared::{AnyMap, DataSource, NEVER, SecretReference, VolMounts, any_map};
 
 /// How many hosts share a run when `batchSize` is absent.
 pub const DEFAULT_BATCH_SIZE: usize = 50;
+
+/// Why a node has no part of the strategy that steers all hosts of a role together.
+const OF_ROLE: &str = "it steers all hosts of a role together, so a node has none: set it in \
+                       deployStrategy of the OpenStackDataPlaneRole or OpenStackDataPlane";
 
 /// How hosts are reached and configured; what a node sets wins over its role.
 #[derive(Clone, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
@@ -122,20 +127,32 @@ pub struct DeployStrategy {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 4096))]
     pub ansible_skip_tags: Option<String>,
-    /// How many hosts of a role share one run at most; 50 when absent. A node's value is not used.
+    /// How many hosts of a role share one run at most; 50 when absent. A node has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 500))]
     pub batch_size: Option<i32>,
     /// How many hosts of a role that were in service may be out of it at once, because they are
     /// deployed again, fail or are down: a number, or a share in percent, rounded down and at least
-    /// one; 20% when absent. A node's value is not used.
+    /// one; 20% when absent. A node has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "max_unavailable_schema")]
     pub max_unavailable: Option<IntOrString>,
-    /// Whether no further host of a role is begun with while one of them fails; a node's value is
-    /// not used.
+    /// Whether no further host of a role is begun with while one of them fails. A node has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pause_on_failure: Option<bool>,
+}
+
+/// The schema of a node's strategy: it refuses what steers all hosts of a role together.
+pub(super) fn strategy_of_node(generator: &mut SchemaGenerator) -> Schema {
+    let mut schema = <Option<DeployStrategy>>::json_schema(generator);
+    for field in ["batchSize", "maxUnavailable", "pauseOnFailure"] {
+        let found = schema.pointer_mut(&format!("/properties/{field}"));
+        if let Some(found) = found.and_then(Value::as_object_mut) {
+            let never = json!([{ "rule": NEVER, "message": OF_ROLE }]);
+            found.insert("x-kubernetes-validations".into(), never);
+        }
+    }
+    schema
 }
 
 /// A positive number, or a share from 1% to 100%.
