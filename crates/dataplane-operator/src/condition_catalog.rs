@@ -21,8 +21,8 @@ use crate::reasons::{
 use crate::role::status::DATA_PLANE_FOUND;
 use crate::service::status::{
     AS_SHIPPED, DATA_SOURCE_KEYS_CLASH, DATA_SOURCES_USED, PLAYBOOK_INCLUDED, SPEC_VALID,
-    SPEC_WARNINGS,
 };
+use crate::spec_warnings::{self, SPEC_WARNINGS};
 
 mod data_plane;
 mod deployment;
@@ -84,6 +84,7 @@ const ROLE: &[ConditionSpec] = &[
         &[role::DATA_PLANE],
     ),
     ignored_annotations::CONDITION,
+    spec_warnings::CONDITION,
     WRITES,
 ];
 
@@ -122,6 +123,7 @@ const NODE: &[ConditionSpec] = &[
     shared_keys::CONDITION,
     host_key_checking::CONDITION,
     ignored_annotations::CONDITION,
+    spec_warnings::CONDITION,
     WRITES,
 ];
 

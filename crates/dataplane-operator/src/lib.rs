@@ -28,3 +28,4 @@ pub mod operator;
 mod reasons;
 pub mod role;
 pub mod service;
+pub mod spec_warnings;

@@ -1,6 +1,7 @@
 //! Pure functions that the operators share: plans, conditions, hashes and the run engine.
 
 pub mod applied;
+pub mod certificate_networks;
 pub mod certificates;
 pub mod condition_catalog;
 pub mod data_sources;

@@ -16,6 +16,7 @@ use crate::node_set::status::SERVICE_ACCOUNT_READY;
 use crate::reasons::{
     inputs::catalog as inputs, node_set::catalog as node_set, service::catalog as service,
 };
+use crate::spec_warnings;
 
 /// The conditions, in the order in which users read them.
 pub(super) const NODE_SET: &[ConditionSpec] = &[
@@ -65,6 +66,7 @@ pub(super) const NODE_SET: &[ConditionSpec] = &[
     shared_keys::CONDITION,
     host_key_checking::CONDITION,
     ignored_annotations::CONDITION,
+    spec_warnings::CONDITION,
     condition(
         NODES_ACCEPTED,
         "Never said: the condition is absent unless the `OpenStackDataPlaneNode` of a host cannot \

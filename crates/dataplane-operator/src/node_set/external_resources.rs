@@ -7,8 +7,10 @@ use api::conditions::ConditionDraft;
 use api::dataplane::condition_types::CERTIFICATES_READY;
 use api::dataplane::node_set::NodeSetCertificates;
 use api::dataplane::{NodeSetStatus, Service};
+use api::fault::Fault;
 use api::problem::Problem;
 use kube::ResourceExt;
+use operator_core::certificate_networks::unknown_networks;
 use operator_core::certificates::{self, CertificateRequest, DesiredCertificates, Hosts};
 use operator_core::finalizers::is_terminating;
 use operator_core::node_set_host;
@@ -59,6 +61,8 @@ pub struct ExternalResources {
     pub lists_certificates: bool,
     /// Variables from each host's reservations, by host name. They override the user's.
     pub vars: BTreeMap<String, BTreeMap<String, Value>>,
+    /// What of the requests for certificates is without effect.
+    pub without_effect: Vec<Fault>,
 }
 
 impl ExternalResources {
@@ -122,6 +126,7 @@ pub fn evaluate(
     };
     let is_on = tls::is_enabled(set, &certified, issued) && !requested.is_empty();
     let granted = if is_on && problems.is_empty() { requested.as_slice() } else { &[] };
+    served.without_effect = unknown_networks(granted, &certified);
     let (certificates, steps, are_bundled) = bundled(seen, granted, &certified, &for_certificates);
     let conditions = [
         ipam::condition(hosts, infra, &for_addresses),

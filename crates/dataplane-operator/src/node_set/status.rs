@@ -39,7 +39,7 @@ use crate::node_set::machine_request::Machines;
 use crate::node_set::observed::{Observed, own_set};
 use crate::node_set::resolve::Resolved;
 use crate::node_set::{inputs, kept_hosts, last_looks, terminating};
-use crate::reasons;
+use crate::{reasons, spec_warnings};
 
 /// Condition type: the ServiceAccount of the runs exists. It does not affect `Ready`.
 pub const SERVICE_ACCOUNT_READY: &str = "ServiceAccountReady";
@@ -67,6 +67,7 @@ pub fn step(
     let mut drafts = conditions(seen, resolved, recorded, rejected);
     drafts.extend(last_looks::condition(seen, now));
     drafts.extend(ignored_annotations::of_group(&**set, seen.nodes.own.keys()));
+    drafts.extend(without_effect(set, resolved));
     drafts.extend(of_nodes);
     let outcome = resolved.outcome.clone();
     let (config_hash, inputs) = published(seen, resolved, recorded);
@@ -98,6 +99,14 @@ pub fn step(
     let way_on = "To bring a change to the hosts, create an OpenStackDataPlaneDeployment.";
     let target = Target::of::<NodeSet>(set);
     renewal.step(target, set.status.as_ref(), (&expected, &renewed), way_on)
+}
+
+/// Returns the condition about what in the specs of the node set and its services is without effect.
+fn without_effect(set: &NodeSet, resolved: &Resolved<'_>) -> Option<ConditionDraft> {
+    let mounts = &set.spec.node_template.extra_mounts;
+    let mut found = spec_warnings::of_mounts("spec.nodeTemplate.extraMounts", mounts);
+    found.extend_from_slice(&resolved.served.without_effect);
+    spec_warnings::condition(&format!("OpenStackDataPlaneNodeSet {}", set.name_any()), &found)
 }
 
 /// Returns the records of the machines of all hosts, also of those that are terminating.

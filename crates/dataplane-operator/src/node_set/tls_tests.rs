@@ -6,6 +6,7 @@ use std::sync::Arc;
 use api::cert_manager::{Certificate, Issuer};
 use api::conditions::ConditionStatus;
 use api::dataplane::Service;
+use operator_core::certificate_networks::unknown_networks;
 use operator_core::certificates::{
     DEFAULT_ISSUER, ISSUES_FOR_HOSTS, certificate_source, label_value, requested, secret_of,
 };
@@ -238,6 +239,34 @@ fn an_issuer_signs_for_hosts_only_where_its_label_or_annotation_says_that_it_is_
         Arc::make_mut(&mut found).annotations_mut().insert(ISSUES_FOR_HOSTS.into(), value.into());
         assert_eq!(of(&found).is_ok(), is_permitted, "{value}");
     }
+}
+
+#[test]
+fn a_network_that_no_host_has_is_named_with_those_that_hosts_have() {
+    let (names, addresses) = (names(), addresses());
+    let said = |hosts: &Hosts<'_>, cert: &Value| {
+        let service = agent(cert);
+        let found = unknown_networks(&requested([("agent", &service)]), hosts);
+        found.iter().map(ToString::to_string).collect::<Vec<String>>()
+    };
+    let known = hosts(&names, &addresses);
+    assert_eq!(said(&known, &both()), [""; 0]);
+    let of =
+        |contents: Value, networks: Value| json!({ "contents": contents, "networks": networks });
+    let wrong = of(json!(["dnsnames", "ips"]), json!(["CtlPlane", "internlapi"]));
+    let path = "spec.tlsCerts.default.networks of OpenStackDataPlaneService agent";
+    let only =
+        "no host has dnsnames or ips on internlapi, only on ctlplane, internalapi: correct the";
+    let found = said(&known, &wrong).remove(0);
+    assert!(found.starts_with(&format!("{path}: {only}")), "{found}");
+    // What the certificate does not carry does not count.
+    let none = HostNetworkValues::new();
+    let unreached = Hosts { addresses: &none, ..known.clone() };
+    let found = said(&unreached, &of(json!(["ips"]), json!(["ctlplane"]))).remove(0);
+    assert!(found.contains("no host has ips on ctlplane: correct"), "{found}");
+    // While names are not known, nothing is said of them.
+    let unnamed = Hosts { names: &none, ..known.clone() };
+    assert_eq!(said(&unnamed, &wrong), [""; 0]);
 }
 
 #[test]

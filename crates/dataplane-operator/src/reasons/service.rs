@@ -54,7 +54,7 @@ api::reasons! {
     WITHOUT_EFFECT: notable "WithoutEffect"
         means "The message has the path of each field, and what to write instead."
         heals "When it is corrected." step "Write it differently, or take it out.";
-    NO_WARNINGS: absent "NoWarnings" means "Everything in the spec has its effect.";
+    NO_WARNINGS: absent "NoWarnings" means "Nothing in the spec is to be corrected.";
 
     /// A default service that others change.
     const SHIPPED;

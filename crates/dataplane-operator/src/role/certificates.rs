@@ -5,8 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use api::dataplane::{HostTls, Node, Role, Service};
+use api::fault::Fault;
 use api::problem::Problem;
 use kube::ResourceExt;
+use operator_core::certificate_networks::unknown_networks;
 use operator_core::certificates::{
     CertificateOwner, CertificateRequest, DesiredCertificates, Hosts, desired, name_of, requested,
     secret_name, secret_of,
@@ -36,6 +38,8 @@ pub struct RoleCertificates<'a> {
     requests: Vec<CertificateRequest<'a>>,
     /// What is written in this pass, and the faults of the requests.
     desired: DesiredCertificates,
+    /// What of the requests is without effect.
+    pub without_effect: Vec<Fault>,
 }
 
 /// Returns whether the hosts of a role get certificates.
@@ -104,13 +108,14 @@ impl<'a> RoleCertificates<'a> {
             let title = format!("OpenStackDataPlaneRole {}", role.name_any());
             let problems = vec![tls::no_cert_manager(&title)];
             let desired = DesiredCertificates { problems, ..DesiredCertificates::default() };
-            return Self { requests, desired };
+            return Self { requests, desired, ..Self::default() };
         }
         // Those of a service that cannot be read are unknown, and runs may still mount others.
         let is_known = |it: &String| seen.services.contains_key(it);
         let may_remove = seen.listed().iter().all(is_known) && !seen.has_open_run();
         let desired = desired(&owner_of(role), &requests, &hosts, &seen.issued, may_remove);
-        Self { requests, desired }
+        let without_effect = unknown_networks(&requests, &hosts);
+        Self { requests, desired, without_effect }
     }
 
     /// Returns the steps that request certificates and remove others, as many as fit into one pass.

@@ -33,6 +33,7 @@ use crate::role::observed::{NodeGroup, Observed};
 use crate::role::redeploy::redeploy_command;
 use crate::role::resolved::{ResolvedHost, may_begin};
 use crate::role::secret_vars;
+use crate::spec_warnings;
 
 /// The maximum number of characters about one host in a message.
 pub(super) const HOST_TEXT: usize = 300;
@@ -89,7 +90,15 @@ pub fn node_findings<'a>(
     let shared = host.shared_key.as_ref();
     all.extend(shared.map(|it| reasons::inputs::HOST_KEY_SHARED.condition(HOST_KEY_UNIQUE, it)));
     all.extend(host_key_checking::condition([&host.effective.vars], "variables of the host"));
+    all.extend(without_effect(host.node));
     NodeFindings { evaluated, ready, up_to_date, machine, is_deployed, all }
+}
+
+/// Returns the condition about what in a node's own spec is without effect.
+fn without_effect(node: &Node) -> Option<ConditionDraft> {
+    let own = node.spec.node.as_ref()?;
+    let found = spec_warnings::of_mounts("spec.node.extraMounts", &own.extra_mounts);
+    spec_warnings::condition(&format!("OpenStackDataPlaneNode {}", node.name_any()), &found)
 }
 
 /// Returns the condition of one host's machine; `rejected` is the condition of a rejected write of

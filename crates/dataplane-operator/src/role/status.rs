@@ -19,6 +19,7 @@ use crate::reasons;
 use crate::role::node_status::{HOST_TEXT, NodeFindings};
 use crate::role::observed::Observed;
 use crate::role::resolve::Resolved;
+use crate::spec_warnings;
 
 /// The condition type for phase -1 of all nodes of a role; absent when it requests no machines.
 pub const PROVISION_READY: &str = "RoleBaremetalProvisionReady";
@@ -71,6 +72,7 @@ pub fn role_step(
     all.extend(data_plane(seen.data_plane.is_some(), role));
     let names = seen.nodes.iter().filter_map(|it| it.metadata.name.as_ref());
     all.extend(ignored_annotations::of_group(role, names));
+    all.extend(without_effect(role, resolved));
     // Each node has a condition of its own; the role's reports how many there are.
     let machines: Vec<(&str, ConditionDraft)> =
         hosts.iter().map(|it| (&*it.evaluated.host.effective.name, it.machine.clone())).collect();
@@ -90,6 +92,15 @@ pub fn role_step(
         provisioned_nodes: asks.then(|| count(|it| it.machine.holds())),
     };
     status_step(Target::of::<Role>(role), observed, &desired)
+}
+
+/// Returns the condition about what in the specs of the role and its services is without effect.
+fn without_effect(role: &Role, resolved: &Resolved<'_>) -> Option<ConditionDraft> {
+    let mounts = role.spec.node_template.as_ref().map(|it| it.extra_mounts.as_slice());
+    let path = "spec.nodeTemplate.extraMounts";
+    let mut found = spec_warnings::of_mounts(path, mounts.unwrap_or_default());
+    found.extend_from_slice(&resolved.certificates.without_effect);
+    spec_warnings::condition(&format!("OpenStackDataPlaneRole {}", role.name_any()), &found)
 }
 
 /// Returns the condition for whether the role's data plane exists; `None` when it names none.

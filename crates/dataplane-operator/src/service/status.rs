@@ -1,7 +1,7 @@
 //! The status of a service: its faults, its playbook, its data sources and its ports.
 
 use api::conditions::{
-    self, Condition, ConditionDraft, ConditionStatus, READY, Severity, first_names, join_with_more,
+    self, Condition, ConditionDraft, ConditionStatus, READY, Severity, first_names,
 };
 use api::dataplane::Service;
 use api::dataplane::service::faults::{faults, warnings};
@@ -12,16 +12,14 @@ use operator_core::rejected_write::{RejectedWrite, WRITES_ACCEPTED};
 use operator_core::run_engine::run_template::{MountedSource, Play};
 use operator_core::run_engine::sources::clashes;
 
-use crate::collection;
 use crate::endpoints::decide;
 use crate::host::services::play;
-use crate::reasons;
 use crate::service::observed::Observed;
+use crate::spec_warnings::{self, SPEC_WARNINGS, message};
+use crate::{collection, default_services, reasons};
 
 /// Condition type: the service can be deployed as written.
 pub const SPEC_VALID: &str = "SpecValid";
-/// Condition type: something in the spec has no effect or is deprecated. Does not affect `Ready`.
-pub const SPEC_WARNINGS: &str = "SpecWarnings";
 /// Condition type: the project's collection contains the playbook. Does not affect `Ready`, because
 /// the runner image may be another one.
 pub const PLAYBOOK_INCLUDED: &str = "PlaybookIncluded";
@@ -59,7 +57,7 @@ pub fn conditions(
     let good = reasons::service::READY.condition(READY, text);
     drafts.push(conditions::ready(&drafts, good));
     drafts.extend(Some(sources).filter(|_| is_unused));
-    drafts.extend([spec_warnings(service), playbook_included(service), keys_clash(seen, service)]);
+    drafts.extend([without_effect(service), playbook_included(service), keys_clash(seen, service)]);
     drafts
 }
 
@@ -82,22 +80,31 @@ fn spec_valid(service: &Service) -> ConditionDraft {
         return reasons::service::VALID
             .condition(SPEC_VALID, "The service can be deployed as it is written.");
     }
-    reasons::service::INVALID_SPEC.condition(SPEC_VALID, message(service, &found))
+    reasons::service::INVALID_SPEC.condition(SPEC_VALID, message(&title(service), &found))
 }
 
-fn spec_warnings(service: &Service) -> ConditionDraft {
-    let found = warnings(service);
-    if found.is_empty() {
-        let text = "Everything in the spec has its effect.";
-        return reasons::service::NO_WARNINGS.condition(SPEC_WARNINGS, text);
-    }
-    reasons::service::WITHOUT_EFFECT.condition(SPEC_WARNINGS, message(service, &found))
+fn without_effect(service: &Service) -> ConditionDraft {
+    let mut found = warnings(service);
+    found.extend(unread_images(service));
+    spec_warnings::condition(&title(service), &found).unwrap_or_else(|| {
+        let text = "Nothing in the spec is to be corrected.";
+        reasons::service::NO_WARNINGS.condition(SPEC_WARNINGS, text)
+    })
 }
 
-fn message(service: &Service, found: &[Fault]) -> String {
-    let texts: Vec<String> = found.iter().take(NAMED).map(ToString::to_string).collect();
-    let texts = join_with_more(texts, "; ", found.len().saturating_sub(NAMED));
-    format!("OpenStackDataPlaneService {}: {texts}.", service.name_any())
+/// Returns that the service names images that are read from nowhere; a default service is as upstream
+/// has it, and not its user's.
+fn unread_images(service: &Service) -> Option<Fault> {
+    let is_own = !default_services::is_default(&service.name_any());
+    (is_own && !service.spec.container_image_fields.is_empty()).then(|| {
+        let message = "no OpenStackVersion is read, so no image follows from it: set the images as \
+                       variables of the hosts, and take it out";
+        Fault::new("spec.containerImageFields", message)
+    })
+}
+
+fn title(service: &Service) -> String {
+    format!("OpenStackDataPlaneService {}", service.name_any())
 }
 
 fn playbook_included(service: &Service) -> ConditionDraft {

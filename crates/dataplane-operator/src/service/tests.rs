@@ -295,6 +295,22 @@ fn what_the_definition_let_pass_is_told_with_field_and_legal_way() {
 }
 
 #[test]
+fn images_that_are_read_from_nowhere_are_named_on_a_service_of_a_users_own() {
+    let mut spec = json!({ "playbook": "a.b.c", "containerImageFields": ["NovaComputeImage"] });
+    let (status, reason, message) = World::of(&spec).told("SpecWarnings");
+    assert_eq!((status, reason.as_str()), (ConditionStatus::True, "WithoutEffect"));
+    let words = "spec.containerImageFields: no OpenStackVersion is read";
+    assert!(message.contains(words), "{message}");
+    spec["containerImageFields"] = json!([]);
+    let (status, _, message) = World::of(&spec).told("SpecWarnings");
+    let good = "Nothing in the spec is to be corrected.";
+    assert_eq!((status, message.as_str()), (ConditionStatus::False, good));
+    let mut shipped = World::without("run-os");
+    shipped.settle();
+    assert_eq!(shipped.condition("SpecWarnings").reason, "NoWarnings");
+}
+
+#[test]
 fn a_refused_restoration_is_told_on_the_service() {
     let mut world = World::without("run-os");
     world.settle();

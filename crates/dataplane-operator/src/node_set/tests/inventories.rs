@@ -240,6 +240,18 @@ fn a_node_set_tells_that_its_variables_turn_the_check_of_host_keys_off() {
 }
 
 #[test]
+fn a_node_set_names_mounts_that_reach_no_run() {
+    let mut world = World::set_up();
+    let mounts = json!([{ "propagation": ["web", "compute"], "volumes": [], "mounts": [] }]);
+    world.edit("/nodeTemplate/extraMounts", mounts);
+    assert_eq!(world.settled("SpecWarnings"), is("True", "WithoutEffect"));
+    let path = "OpenStackDataPlaneNodeSet compute: spec.nodeTemplate.extraMounts[0].propagation";
+    world.says("SpecWarnings", &[path, "because web, compute is neither All nor Compute"]);
+    world.edit("/nodeTemplate/extraMounts/0/propagation", json!(["All"])).settle();
+    assert_eq!(find(world.seen.set.conditions(), "SpecWarnings"), None);
+}
+
+#[test]
 fn an_owner_that_is_accepted_while_a_deployment_runs_counts_for_its_next_attempts() {
     let mut world = World::set_up();
     world.deploy("d", &json!({}), &[("n0", 0, "Running"), ("n1", 0, "Running")]).settle();

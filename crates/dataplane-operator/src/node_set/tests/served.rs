@@ -456,6 +456,21 @@ fn what_is_wrong_with_one_certificate_keeps_no_other_from_being_asked_for() {
 }
 
 #[test]
+fn a_network_of_a_certificate_that_no_host_has_is_named_and_nothing_waits_for_it() {
+    let mut world = World::issued();
+    let web = Arc::make_mut(world.seen.services.get_mut("web").unwrap());
+    let networks = ["CtlPlane", "internlapi"].map(str::to_owned);
+    web.spec.tls_certs.get_mut("default").unwrap().networks = networks.into();
+    world.settle();
+    world.issue("2").settle();
+    assert_eq!(world.condition("NodeSetCertificatesReady"), is("True", "Issued"));
+    assert_eq!(world.condition("SpecWarnings"), is("True", "WithoutEffect"));
+    let words =
+        "Service web: no host has dnsnames or ips on internlapi, only on ctlplane, internalapi";
+    world.says("SpecWarnings", &[words]);
+}
+
+#[test]
 fn a_refused_write_does_not_tell_of_an_inventory_that_may_not_be_written() {
     let mut world = World::certified().at_rest();
     let before = world.status()["configHash"].clone();

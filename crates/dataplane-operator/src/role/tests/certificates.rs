@@ -259,6 +259,25 @@ fn an_address_that_plays_take_for_the_hosts_own_is_the_certificates_and_so_are_f
 }
 
 #[test]
+fn a_network_of_a_certificate_that_no_host_has_is_a_warning_of_the_role_and_stops_nothing() {
+    let mut world = certified();
+    let agent = Arc::make_mut(world.seen.services.get_mut("agent").unwrap());
+    agent.spec.tls_certs.get_mut("default").unwrap().networks.push("internlapi".into());
+    world.ask();
+    world.issue();
+    world.deploy();
+    assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
+    assert_eq!(world.role_condition("SpecWarnings"), is("True", "WithoutEffect"));
+    let words =
+        "Service agent: no host has dnsnames or ips on internlapi, only on ctlplane: correct";
+    conditions::says(world.role_conditions(), "SpecWarnings", &[words]);
+    let agent = Arc::make_mut(world.seen.services.get_mut("agent").unwrap());
+    agent.spec.tls_certs.get_mut("default").unwrap().networks.pop();
+    world.settle();
+    assert_eq!(world.role_reason("SpecWarnings"), None);
+}
+
+#[test]
 fn without_tls_a_role_asks_for_nothing_mounts_nothing_and_waits_for_nothing() {
     for tls_enabled in [None, Some(false)] {
         let mut world = certified();

@@ -25,6 +25,26 @@ fn a_service_that_cannot_be_deployed_is_told_and_nothing_runs() {
 }
 
 #[test]
+fn mounts_that_reach_no_run_are_a_warning_of_the_role_or_node_that_lists_them() {
+    let mut world = World::new();
+    let mounts = json!([{ "propagation": ["compute"], "volumes": [], "mounts": [] }]);
+    let section: NodeSection = serde_json::from_value(json!({ "extraMounts": mounts })).unwrap();
+    let template = world.role().spec.node_template.as_mut().unwrap();
+    template.extra_mounts.clone_from(&section.extra_mounts);
+    world.node(1).spec.node = Some(section);
+    world.settle();
+    let words = "extraMounts[0].propagation: no run gets these volumes, because compute is neither";
+    let of_role = format!("OpenStackDataPlaneRole compute: spec.nodeTemplate.{words}");
+    conditions::says(world.role_conditions(), "SpecWarnings", &[&of_role]);
+    world.says(1, "SpecWarnings", &[&format!("OpenStackDataPlaneNode n1: spec.node.{words}")]);
+    assert_eq!(find(world.seen.nodes[0].conditions(), "SpecWarnings"), None);
+    let template = world.role().spec.node_template.as_mut().unwrap();
+    template.extra_mounts[0].propagation = vec!["Compute".into()];
+    world.settle();
+    assert_eq!(world.role_reason("SpecWarnings"), None);
+}
+
+#[test]
 fn of_two_sources_with_one_key_the_last_one_is_mounted_alone() {
     let mut world = with(&json!({
         "playbook": "a.b.c",
