@@ -1,4 +1,4 @@
-//! The services of a compute, in the order in which they run, and nova's service type.
+//! The services of a compute, in the order in which they run, and the types of services of phase 0 that concern them.
 
 /// Runs libvirt on the host.
 pub const LIBVIRT: &str = "libvirt";
@@ -13,3 +13,5 @@ pub const NOVA_CLEANUP: &str = "nova-cleanup";
 
 /// The service type of the compute's files, which names their folder in the pods of runs.
 pub const NOVA_TYPE: &str = "nova";
+/// The type of the service by which hosts know each other's ssh keys.
+pub const SSH_KNOWN_HOSTS_TYPE: &str = "ssh-known-hosts";

@@ -23,7 +23,7 @@ use operator_runtime::source_cache::SourceCache;
 
 use crate::audit_limits::AuditLimits;
 use crate::group::Group;
-use crate::group::conflicting_service::listed;
+use crate::group::conflicting_service::{is_of_type, listed};
 use crate::nova::metrics::NovaMetrics;
 use crate::nova::monitor::objects::MonitoredObjects;
 use crate::nova::monitor::{ClientSettings, NovaMonitor};
@@ -155,6 +155,13 @@ impl Caches {
             .filter_map(|it| Some((it.as_str(), known(it)?)))
             .collect();
         mounted_cell::of_node(group, node, &known, &self.cells_of(&namespace))
+    }
+
+    /// Whether a node lists a service of a type; `group` is as above.
+    pub fn lists(&self, group: Option<&Group>, node: &Node, type_: &str) -> bool {
+        let namespace = node.namespace().unwrap_or_default();
+        let known = |it: &String| self.services.get(&Key::new(&namespace, it));
+        listed(group, node).iter().any(|it| is_of_type(it, known(it).as_deref(), type_))
     }
 
     /// Returns the nodes that list a service, or on whose hosts it was run.

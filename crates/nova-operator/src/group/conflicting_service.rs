@@ -24,10 +24,23 @@ pub fn listed<'a>(group: Option<&'a Group>, node: &'a Node) -> &'a [String] {
     }
 }
 
-/// Whether a service is of type nova; one that does not exist yet, or names no type, is assumed to
-/// have the type of its name.
+/// Returns what lists the services of a node, as in `OpenStackDataPlaneRole x`.
+pub fn lister(group: Option<&Group>, node: &Node) -> String {
+    match group.filter(|_| group_key(node).is_some()) {
+        Some(group) => group.title(),
+        None => format!("OpenStackDataPlaneNode {}", node.name_any()),
+    }
+}
+
+/// Whether a service is of a type; one that does not exist yet, or names no type, is assumed to have the
+/// type of its name.
+pub fn is_of_type(name: &str, service: Option<&Service>, type_: &str) -> bool {
+    service.and_then(|it| it.spec.edpm_service_type.as_deref()).unwrap_or(name) == type_
+}
+
+/// Whether a service is of type nova.
 pub fn is_nova(name: &str, service: Option<&Service>) -> bool {
-    service.and_then(|it| it.spec.edpm_service_type.as_deref()).unwrap_or(name) == NOVA_TYPE
+    is_of_type(name, service, NOVA_TYPE)
 }
 
 /// Returns the first service of type nova of a node; `find` looks up the services that exist.
@@ -37,11 +50,7 @@ pub fn conflicting_service<'a>(
     find: impl Fn(&str) -> Option<&'a Service>,
 ) -> Option<ConflictingService> {
     let service = listed(group, node).iter().find(|it| is_nova(it, find(it)))?.clone();
-    let lister = match group.filter(|_| group_key(node).is_some()) {
-        Some(group) => group.title(),
-        None => format!("OpenStackDataPlaneNode {}", node.name_any()),
-    };
-    Some(ConflictingService { lister, service })
+    Some(ConflictingService { lister: lister(group, node), service })
 }
 
 impl ConflictingService {

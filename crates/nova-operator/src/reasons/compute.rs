@@ -134,10 +134,11 @@ api::reasons! {
             options are not known here, so options are not judged."
         heals "" step "Name one that the message lists, or none.";
     GUESTS_CANNOT_MOVE: notable "GuestsCannotMove"
-        means "The host has neither a certificate for libvirt nor the key for migrations, so nova \
-            can move no guest to or from it, as a drain or a resize does."
-        heals "When the role has `tlsEnabled`, or the Secret is there."
-        step "Enable TLS or make the key; the message has the commands.";
+        means "The host has neither a certificate for libvirt nor the key for migrations, or with the \
+            key no service `ssh-known-hosts`, so nova can move no guest to or from it, as a drain or \
+            a resize does."
+        heals "When the role has `tlsEnabled`, or Secret and service are there."
+        step "Enable TLS, or make the key and list the service; the message has what is missing.";
     REPAIR_NOT_POSSIBLE: notable "RepairNotPossible"
         means "`nova.openstack.org/audit-repair` is true, and a service of type nova deploys the compute, \
             so the operator repairs nothing there."

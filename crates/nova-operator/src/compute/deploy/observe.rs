@@ -10,6 +10,7 @@ use nova_config::annotations::DEFAULT_CONFIG;
 use nova_config::oslo::Release;
 use nova_config::release;
 use nova_config::rendered_secret::{CONFIG_FILES, CONFIG_HASH, CONFIG_INPUTS, compute_secret_name};
+use nova_config::services::SSH_KNOWN_HOSTS_TYPE;
 use operator_core::data_sources::SourceRef;
 use operator_core::object_key::Key;
 use operator_core::run_engine::inventory::INVENTORY_KEY;
@@ -104,6 +105,7 @@ pub async fn observe(
         nova,
         release: release::release_of_cell(cell.as_deref(), default),
         health: health(caches, &compute, registered_host(&compute)),
+        has_known_hosts: has_known_hosts(caches, group.as_ref(), node.as_deref()),
         compute,
         node,
         group,
@@ -136,6 +138,10 @@ pub fn read_since_deployment(
 ) -> Option<bool> {
     let deployed = last_deployed(node.filter(|_| compute.is_observed())?, nova)?;
     Some(caches.nova.as_ref()?.has_read_twice_since(&Key::of(compute), &deployed))
+}
+
+fn has_known_hosts(caches: &Caches, group: Option<&Group>, node: Option<&Node>) -> bool {
+    node.is_some_and(|it| caches.lists(group, it, SSH_KNOWN_HOSTS_TYPE))
 }
 
 /// Returns what a node belongs to, or `None` when it names nothing or that does not exist.

@@ -99,6 +99,8 @@ pub struct Observed {
     pub ssh: Option<Digests>,
     /// The digests of the Secret with the key for migrations, or `None` when it does not exist.
     pub migration_key: Option<Digests>,
+    /// Whether the node lists a service of type ssh-known-hosts.
+    pub has_known_hosts: bool,
     /// libvirt's certificate.
     pub certificate: SeenCertificate,
     /// The state of the ConfigMap with the inventory.

@@ -201,6 +201,7 @@ impl World {
                 ..Digests::default()
             }),
             migration_key: None,
+            has_known_hosts: true,
             certificate: SeenCertificate::default(),
             inventory: Inventory::Found,
             rendered: None,

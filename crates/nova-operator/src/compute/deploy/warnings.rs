@@ -1,16 +1,19 @@
 //! Warnings about what the user wrote, or has not: a condition that does not affect `Ready`.
 
 use api::conditions::ConditionDraft;
+use api::dataplane::Node;
 use kube::ResourceExt;
 use nova_config::conditions::CONFIG_WARNINGS;
 use nova_config::conf::{fixed_options, is_read};
 use nova_config::oslo::{self, LIST_LIMIT, Text};
 use nova_config::release::{Chosen, not_judged};
+use nova_config::services::SSH_KNOWN_HOSTS_TYPE;
 
 use crate::compute::deploy::config_inputs::default_text;
 use crate::compute::deploy::migration_key::{KEYS, SECRET};
 use crate::compute::deploy::observed::Observed;
-use crate::group::Group;
+use crate::group::conflicting_service::lister;
+use crate::group::{Group, group_key};
 use crate::reasons;
 
 /// Returns the warnings about `spec.customServiceConfig` and the role's default configuration, and about
@@ -65,23 +68,46 @@ fn cannot_move(seen: &Observed) -> Option<String> {
         .as_ref()
         .and_then(Group::role)
         .is_some_and(|it| it.spec.tls_enabled == Some(true));
-    if has_tls || seen.migration_key.is_some() {
+    if has_tls {
         return None;
     }
-    let role = node.spec.role.as_deref();
-    let tls =
-        role.map(|it| format!("set spec.tlsEnabled of OpenStackDataPlaneRole {it} to true, or "));
+    if seen.migration_key.is_some() {
+        return trusts_none(seen, node);
+    }
     Some(format!(
         "No guest can be moved live to or from this host, which has neither a certificate for libvirt \
          nor the key for migrations: {}make that key with `ssh-keygen -q -t ed25519 -N '' -f migration` \
          and `kubectl create secret generic -n {} {SECRET} --from-file={}=migration \
-         --from-file={}=migration.pub`, list the service ssh-known-hosts, by which hosts trust each other, \
-         and deploy again",
-        tls.unwrap_or_default(),
+         --from-file={}=migration.pub`, list the service {SSH_KNOWN_HOSTS_TYPE}, by which hosts trust \
+         each other, and deploy again",
+        or_tls(node),
         node.namespace().unwrap_or_default(),
         KEYS[0],
         KEYS[1],
     ))
+}
+
+/// Returns the same of a host that has the key, and that no service tells the ssh keys of other hosts. What
+/// a role lists that does not exist is not known.
+fn trusts_none(seen: &Observed, node: &Node) -> Option<String> {
+    let is_known = seen.group.is_some() || group_key(node).is_none();
+    (is_known && !seen.has_known_hosts).then(|| {
+        format!(
+            "No guest can be moved live to or from this host, which has the key for migrations and trusts \
+             no other host, for no service of type {SSH_KNOWN_HOSTS_TYPE} is in spec.services of {}: \
+             {}list that service there, and deploy it",
+            lister(seen.group.as_ref(), node),
+            or_tls(node),
+        )
+    })
+}
+
+/// Returns the other way for guests to move, before the one that follows; empty for a node without a role.
+fn or_tls(node: &Node) -> String {
+    let role = node.spec.role.as_deref();
+    let tls =
+        role.map(|it| format!("set spec.tlsEnabled of OpenStackDataPlaneRole {it} to true, or "));
+    tls.unwrap_or_default()
 }
 
 /// Joins sentences; adds a period to those without a question mark.

@@ -112,3 +112,29 @@ fn a_host_without_a_certificate_and_a_key_says_that_no_guest_can_move_and_is_rea
     }
     assert_eq!(world.n_runs(), 0);
 }
+
+#[test]
+fn a_host_with_the_key_that_is_told_no_other_hosts_says_so_unless_it_has_a_certificate() {
+    let mut world = World::new();
+    world.compute().spec.custom_service_config = None;
+    world.seen.migration_key = Some(key("1"));
+    world.seen.has_known_hosts = false;
+    let mut world = world.deploy();
+    let words = [
+        "no service of type ssh-known-hosts is in spec.services of OpenStackDataPlaneRole compute",
+        "spec.tlsEnabled of OpenStackDataPlaneRole compute to true, or list that service there",
+    ];
+    world.says("ConfigWarnings", "GuestsCannotMove", &words);
+    world.seen.has_known_hosts = true;
+    world.settle();
+    assert_eq!(world.reason("ConfigWarnings"), "NoWarnings");
+    world.seen.has_known_hosts = false;
+    world.seen.group.as_mut().unwrap().role_mut().spec.tls_enabled = Some(true);
+    world.settle();
+    assert_eq!(world.reason("ConfigWarnings"), "NoWarnings");
+    // What a role lists that is gone is not known.
+    world.seen.group = None;
+    world.settle();
+    assert_eq!(world.reason("ConfigWarnings"), "NoWarnings");
+    assert_eq!(world.n_runs(), 0);
+}
