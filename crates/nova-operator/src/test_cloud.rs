@@ -131,7 +131,7 @@ pub(crate) fn servers(ids: &[&str], query: &str) -> Answer {
     let server = |id: &&str| {
         json!({
             "id": id, "name": id, "status": "ACTIVE", "OS-EXT-STS:task_state": null,
-            "OS-EXT-STS:vm_state": "active",
+            "OS-EXT-STS:vm_state": "active", "config_drive": "",
         })
     };
     let page = ids.iter().filter(|_| !query.contains("marker=")).map(server);

@@ -1,8 +1,8 @@
 //! Servers on a host.
 
 use hyper::body::Bytes;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
 
 use super::pages::{Entry, Page};
 use crate::error::Error;
@@ -29,6 +29,15 @@ pub struct Server {
     /// What it is at rest: `active`, `stopped`, `paused`, `error`.
     #[serde(rename = "OS-EXT-STS:vm_state", deserialize_with = "text::word")]
     pub vm_state: String,
+    /// Whether it has a config drive.
+    #[serde(default, rename = "config_drive", deserialize_with = "is_said")]
+    pub has_config_drive: bool,
+}
+
+/// Deserializes whether a word is there: of a config drive nova says `True` or nothing, and takes any
+/// word for true itself.
+fn is_said<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
+    Ok(!text::word_or_empty(from)?.is_empty())
 }
 
 /// A server of which only the id is read.

@@ -85,10 +85,12 @@ async fn servers_are_read_until_no_page_is_linked() {
     let (compute, asked) = cloud(|text| {
         nova(if text.contains("marker=c0") {
             r#"{"servers": [{"id": "c1", "name": "two\r\n\u001b[2Jx", "status": "ERROR",
-                "OS-EXT-STS:task_state": null, "OS-EXT-STS:vm_state": "error"}]}"#
+                "OS-EXT-STS:task_state": null, "OS-EXT-STS:vm_state": "error",
+                "config_drive": ""}]}"#
         } else {
             r#"{"servers": [{"id": "c0", "name": "one", "status": "MIGRATING",
-                "OS-EXT-STS:task_state": "migrating", "OS-EXT-STS:vm_state": "active"}],
+                "OS-EXT-STS:task_state": "migrating", "OS-EXT-STS:vm_state": "active",
+                "config_drive": "True"}],
                 "servers_links": [{"rel": "next", "href": "http://elsewhere/?marker=x"}]}"#
         })
     })
@@ -99,6 +101,7 @@ async fn servers_are_read_until_no_page_is_linked() {
         status: status.into(),
         task_state: task.map(Into::into),
         vm_state: vm.into(),
+        has_config_drive: id == "c0",
     };
     assert_eq!(
         compute.server_states_on("one.example").await.unwrap(),
@@ -110,6 +113,27 @@ async fn servers_are_read_until_no_page_is_linked() {
     let first = "get /v2.1/servers/detail?all_tenants=1&host=one.example&limit=1000\
                  &soft_deleted=true";
     assert_eq!(after_negotiation(&asked), [first.to_owned(), format!("{first}&marker=c0")]);
+}
+
+#[tokio::test]
+async fn a_config_drive_is_any_word_and_nothing_is_none() {
+    for (said, expected) in [
+        (r#", "config_drive": "True""#, Some(true)),
+        (r#", "config_drive": """#, Some(false)),
+        (r#", "config_drive": null"#, Some(false)),
+        ("", Some(false)),
+        (r#", "config_drive": 1"#, None),
+    ] {
+        let (compute, _) = cloud(move |_| {
+            nova(&format!(
+                r#"{{"servers": [{{"id": "c0", "name": "one", "status": "ACTIVE",
+                    "OS-EXT-STS:vm_state": "active"{said}}}]}}"#
+            ))
+        })
+        .await;
+        let found = compute.server_states_on("one").await.ok();
+        assert_eq!(found.map(|it| it[0].has_config_drive), expected, "{said}");
+    }
 }
 
 #[tokio::test]

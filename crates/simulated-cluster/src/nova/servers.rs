@@ -53,7 +53,7 @@ impl State {
         json!({
             "id": id, "name": server.name, "status": status, "tenant_id": OWNER, "user_id": OWNER,
             "OS-EXT-STS:vm_state": server.vm_state, "OS-EXT-STS:task_state": server.task_state,
-            "OS-EXT-SRV-ATTR:host": server.host,
+            "OS-EXT-SRV-ATTR:host": server.host, "config_drive": "",
             "OS-EXT-SRV-ATTR:hypervisor_hostname": server.host,
             "links": [{ "rel": "self", "href": format!("{}/v2.1/servers/{id}", self.endpoint) }],
         })

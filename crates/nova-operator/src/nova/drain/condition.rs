@@ -130,11 +130,12 @@ fn occupied(host: &str, mode: DrainMode, found: &Occupied) -> ConditionDraft {
     let list = format!("`openstack server list --all-projects --host {host}` lists them.");
     let next = match mode {
         DrainMode::Migrate(_) if !found.stuck.is_empty() => format!(
-            " Not migrated live: {}. Start, confirm, migrate or delete them; {list}",
+            "{} Not migrated live: {}. Start, confirm, migrate or delete them; {list}",
+            config_drives(found),
             found.stuck.named(NAMED, named)
         ),
         DrainMode::Migrate(most) if !found.servers.is_empty() => {
-            format!(" They are migrated live, at most {most} at a time.")
+            format!(" They are migrated live, at most {most} at a time.{}", config_drives(found))
         }
         DrainMode::Wait if n_all > 0 => format!(" Migrate or delete them; {list}"),
         DrainMode::Migrate(_) | DrainMode::Wait => unnamed_migrations(host, found),
@@ -147,6 +148,19 @@ fn occupied(host: &str, mode: DrainMode, found: &Occupied) -> ConditionDraft {
         DrainMode::Migrate(_) => reasons::drain::MIGRATING,
     };
     reason.condition(DRAINED, text + &next)
+}
+
+/// Returns how many of the servers that move have a config drive, in a sentence after a blank; empty
+/// where none has.
+fn config_drives(found: &Occupied) -> String {
+    if found.config_drives == 0 {
+        return String::new();
+    }
+    format!(
+        " Servers with a config drive among those that move: {}; nova 2025.1 or later leaves it empty \
+         on a host without shared storage, see docs/guests.md.",
+        found.config_drives
+    )
 }
 
 /// Returns whose resizes or migrations a user has to end, in a sentence after a blank; empty where

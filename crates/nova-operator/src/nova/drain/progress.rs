@@ -123,6 +123,8 @@ pub enum IdentityUse {
 pub struct Occupied {
     /// The UUIDs of the servers that can leave the host.
     pub servers: Few<String>,
+    /// How many of those have a config drive; not counted where the operator does not migrate them.
+    pub config_drives: usize,
     /// The servers that cannot be migrated live as they are.
     pub stuck: Few<Stuck>,
     /// How many migrations from or to the host are open.
@@ -169,22 +171,22 @@ impl Occupied {
         migrations: &[Migration],
         cause: impl Fn(&Server) -> Option<StuckCause>,
     ) -> Self {
-        let (mut free, mut stuck) = (Vec::new(), Vec::new());
+        let (mut free, mut stuck, mut config_drives) = (Vec::new(), Vec::new(), 0);
         let mut unconfirmed = unconfirmed(migrations);
         for server in servers {
             let id = server.id.clone();
             let is_moving = migrations.iter().any(|it| it.server_id == id && is_moving(it));
-            match cause(server).filter(|_| !is_moving) {
-                Some(cause) => {
-                    unconfirmed.remove(&id);
-                    stuck.push(Stuck { server: id, cause });
-                }
-                None => free.push(id),
+            if let Some(cause) = cause(server).filter(|_| !is_moving) {
+                unconfirmed.remove(&id);
+                stuck.push(Stuck { server: id, cause });
+            } else {
+                config_drives += usize::from(server.has_config_drive);
+                free.push(id);
             }
         }
         let unconfirmed = unconfirmed.into_iter().collect();
         let (servers, stuck) = (free.into(), stuck.into());
-        Self { servers, stuck, migrations: migrations.len(), unconfirmed }
+        Self { servers, config_drives, stuck, migrations: migrations.len(), unconfirmed }
     }
 
     /// Returns the UUIDs of all servers on the host.

@@ -89,6 +89,25 @@ fn a_drain_is_reported_from_its_request_to_its_end() {
 }
 
 #[test]
+fn the_servers_that_move_and_may_lose_their_config_drive_are_counted() {
+    let servers = vec!["b0".to_owned(), "b1".to_owned()];
+    let mut occupied =
+        Occupied { servers: servers.into(), config_drives: 1, ..Occupied::default() };
+    let part = "Servers with a config drive among those that move: 1; nova 2025.1 or later leaves \
+                it empty on a host without shared storage, see docs/guests.md.";
+    let mut world = world(Some("migrate"), Some(HostProgress::Occupied(occupied.clone())));
+    check(&world, ConditionStatus::False, "Migrating", &format!("at most 2 at a time. {part}"));
+    let cause = StuckCause::Status("SHUTOFF".to_owned());
+    occupied.stuck = vec![Stuck { server: "b2".to_owned(), cause }].into();
+    found(&mut world, Some(HostProgress::Occupied(occupied.clone())));
+    let expected = format!("{part} Not migrated live: b2");
+    check(&world, ConditionStatus::False, "ServersStuck", &expected);
+    occupied.config_drives = 0;
+    found(&mut world, Some(HostProgress::Occupied(occupied)));
+    assert!(!world.condition("Drained").message.contains("config drive"));
+}
+
+#[test]
 fn only_a_service_that_the_operator_disabled_is_enabled() {
     let mut world = world(None, Some(HostProgress::Pending));
     let disable = |world: &mut World, reason: Option<&str>| {

@@ -28,6 +28,8 @@ struct State {
     is_silent: bool,
     /// Id, status and task of each server.
     servers: Vec<(String, &'static str, Option<&'static str>)>,
+    /// Those that have a config drive.
+    drives: Vec<&'static str>,
     /// The UUIDs of services of the host's name in other cells.
     others: Vec<&'static str>,
     /// The server of each open migration.
@@ -141,6 +143,7 @@ fn of_nova(state: &mut State, line: &str, body: &str) -> Answer {
                 json!({
                     "id": id, "name": id, "status": status, "OS-EXT-STS:task_state": task,
                     "OS-EXT-STS:vm_state": if *status == "ACTIVE" { "active" } else { "stopped" },
+                    "config_drive": if state.drives.contains(&id.as_str()) { "True" } else { "" },
                 })
             })
             .collect();
@@ -469,6 +472,19 @@ async fn what_cannot_move_is_named_and_refused_servers_are_not_asked_for_at_once
         assert_eq!(cloud.pass(&migrate(5), &mut memory).await, found);
     }
     assert_eq!(cloud.writes(), ["disabled", "move b0", "move b1"]);
+}
+
+#[tokio::test]
+async fn config_drives_are_counted_of_the_servers_that_move() {
+    let mut state = running(&["b0", "b1", "b2"]);
+    state.servers.push(("b3".to_owned(), "SHUTOFF", None));
+    state.drives = vec!["b0", "b2", "b3"];
+    let (cloud, mut memory) = (Cloud::new(state).await, PassMemory::default());
+    for (order, expected) in [(drain(DrainMode::Wait), 0), (migrate(1), 2)] {
+        let found = cloud.pass(&order, &mut memory).await;
+        let HostProgress::Occupied(found) = found else { panic!("{found:?}") };
+        assert_eq!(found.config_drives, expected, "{order:?}");
+    }
 }
 
 #[tokio::test]
