@@ -6,14 +6,17 @@ use std::sync::Arc;
 
 use api::conditions::{ConditionDraft, first_names, join_with_more};
 use api::dataplane::Node;
+use api::nova::ExternalCompute;
 use kube::{Resource, ResourceExt};
-use nova_config::annotations::{DRAIN, DRAIN_BEFORE, OF_KINDS, REDEPLOY};
+use nova_config::annotations::{
+    AUDIT, AUDIT_REPAIR, DEFAULT_CONFIG, DRAIN, DRAIN_BEFORE, OF_KINDS, REDEPLOY,
+};
 use nova_config::conditions::ANNOTATIONS_IGNORED;
 use operator_core::plan::Target;
 
 use crate::compute::lifecycle::observed::Observed;
 use crate::group::Group;
-use crate::group::inherited_annotation::repeated;
+use crate::group::inherited_annotation::{annotation, repeated};
 use crate::nova::drain::before::{DrainBefore, drain_before};
 use crate::nova::drain::request::DRAIN_HOSTS;
 use crate::reasons;
@@ -41,6 +44,8 @@ pub fn of_node(seen: &Observed) -> Option<ConditionDraft> {
     let mut texts = uncounted(&Node::kind(&()), &title, node.annotations(), &[]);
     texts.extend(drain_without_effect(seen));
     texts.extend(redeploy_without_effect(seen));
+    texts.extend(default_config_without_effect(seen));
+    texts.extend(repair_without_audit(seen));
     condition(&texts)
 }
 
@@ -150,6 +155,31 @@ fn redeploy_without_effect(seen: &Observed) -> Option<String> {
          nova deploys it: {way}.",
         compute.name_any()
     ))
+}
+
+/// Returns that a default configuration is named for a compute that a service deploys with its own files.
+fn default_config_without_effect(seen: &Observed) -> Option<String> {
+    let is_of_service = seen.nova.listed.is_some()
+        || seen.compute.as_deref().is_some_and(ExternalCompute::is_observed);
+    let found = annotation(seen.group.as_ref(), &seen.node, DEFAULT_CONFIG);
+    let (_, origin) = found.filter(|(it, _)| is_of_service && !it.is_empty())?;
+    Some(format!(
+        "Annotation {DEFAULT_CONFIG} of {origin} counts for nothing on this host, because a service of \
+         type nova deploys nova-compute to it: put its options under a key such as 25-nova-default.conf \
+         into a ConfigMap that the service mounts, which is nova-extra-config of the default one."
+    ))
+}
+
+/// Returns that a repair is asked for where nothing is audited; an empty interval is a choice.
+fn repair_without_audit(seen: &Observed) -> Option<String> {
+    let value = |name: &str| annotation(seen.group.as_ref(), &seen.node, name);
+    let (_, origin) = value(AUDIT_REPAIR).filter(|(it, _)| *it == "true")?;
+    value(AUDIT).is_none().then(|| {
+        format!(
+            "Annotation {AUDIT_REPAIR} of {origin} counts for nothing without {AUDIT}: set that to an \
+             interval too, such as 6h."
+        )
+    })
 }
 
 #[cfg(test)]

@@ -292,3 +292,37 @@ fn annotations_that_count_for_nothing_on_a_host_are_in_a_condition_of_its_node()
     let text = said(&without_api);
     assert!(text.contains("nova.api.enabled"), "{text}");
 }
+
+#[test]
+fn a_default_configuration_beside_a_service_and_a_repair_without_an_audit_count_for_nothing() {
+    let said = |seen: &Observed| {
+        let status = status_of(seen).unwrap_or_default();
+        let all: Vec<Condition> =
+            serde_json::from_value(status["conditions"].clone()).unwrap_or_default();
+        find(&all, ANNOTATIONS_IGNORED).map(|it| it.message.clone()).unwrap_or_default()
+    };
+    let of_set = |annotations: Value| {
+        let seen = looked_after(&["nova-cell1"], Some("nova-cell1"));
+        said(&Observed { group: Some(node_set(&annotations)), ..seen })
+    };
+    let defaults = "nova.openstack.org/default-config";
+    let text = of_set(json!({ defaults: "defaults" }));
+    for words in ["config of OpenStackDataPlaneNodeSet edpm counts", "which is nova-extra-config"] {
+        assert!(text.contains(words), "{text}");
+    }
+    assert_eq!(of_set(json!({ defaults: "" })), "");
+    // Where the operator deploys the compute, it counts.
+    let mut of_role = super::seen(Some("nova-cell1"));
+    let role = of_role.group.as_mut().unwrap().role_mut();
+    role.annotations_mut().insert(defaults.into(), "defaults".into());
+    assert_eq!(said(&of_role), "");
+
+    let repair = "nova.openstack.org/audit-repair";
+    let text = of_set(json!({ repair: "true" }));
+    let words = "counts for nothing without nova.openstack.org/audit: set that";
+    assert!(text.contains(words), "{text}");
+    for interval in ["6h", ""] {
+        assert_eq!(of_set(json!({ repair: "true", "nova.openstack.org/audit": interval })), "");
+    }
+    assert_eq!(of_set(json!({ repair: "false" })), "");
+}
