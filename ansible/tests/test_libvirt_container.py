@@ -139,7 +139,7 @@ class LibvirtContainer(TemporaryDirectoryTest):
         code, said, lines = self.run_role(**tls)
         self.assertNotEqual(code, 0, said)
         self.assertIn("given lacks migration_port_min: guests would move to ports that the firewall does not let in. "
-                      "Add migration_port_min = 61152 and migration_port_max = 61215", said)
+                      "Add migration_port_min = 61152 and migration_port_max = 61215, or other ports.", said)
         self.assertEqual(lines, [])
         self.deploy()
         self.write("given/qemu.conf", "migration_port_min = 61152\nmigration_port_max=61215\n")

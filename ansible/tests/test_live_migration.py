@@ -157,6 +157,21 @@ class NotAtAll(Host):
             "007": [f"{qemu['migration_port_min']}-{qemu['migration_port_max']}"],
         })
 
+    def test_the_firewall_lets_in_the_ports_that_the_user_gives_qemu(self):
+        options = {"migration_port_min": 50000, "migration_port_max": 50063, "remote_display_port_max": 7923}
+        given = {"edpm_libvirt_qemu_options": options, "edpm_libvirt_config_src": f"{self.directory}/given"}
+        self.deploy("libvirt", **given)
+        self.assertEqual(self.open_ports(), {"005": ["5900-7923"], "007": ["50000-50063"]})
+        # A file of the user's is stronger than the options.
+        self.write("given/qemu.conf", "# migration_port_min = 1\nmigration_port_min = 49152\n migration_port_max=49215\n")
+        self.deploy("libvirt", **given)
+        self.assertEqual(self.open_ports(), {"005": ["5900-7923"], "007": ["49152-49215"]})
+        # Rules of the user's own stand as they are.
+        own = {"rule_name": "007 one network", "rule": {"proto": "tcp", "dport": "49152-49215", "source": "192.0.2.0/24"}}
+        self.deploy("libvirt", edpm_libvirt_firewall_rules=[own], **given)
+        self.assertEqual(yaml.safe_load(self.text("/var/lib/edpm-config/firewall/libvirt.yaml")), [own])
+
+
 class OverTls(Host):
     """The playbooks deploy the host once; each test has a copy of it."""
 
