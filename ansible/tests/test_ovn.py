@@ -1,7 +1,9 @@
 """The role of OVN, with a real Open vSwitch, ovn-controller and southbound database: what it promises, and how it fails."""
 
+import re
 import unittest
 
+import yaml
 from certificates import Authority
 from ovn import ADDRESS, OvnHost
 from support import ANSIBLE, COLLECTION, with_look_for_guests
@@ -169,6 +171,30 @@ class Ovn(OvnHost):
         for name, (_, words) in cases.items():
             with self.subTest(name):
                 self.assertIn(words, said[name])
+
+
+class Causes(unittest.TestCase):
+    def test_a_condition_shows_each_cause_with_its_whole_next_step(self):
+        [limit] = re.findall(r"GIST_LIMIT: usize = (\d+);", (ANSIBLE.parent / "crates" / "api" / "src" / "ansibleee.rs").read_text())
+        role = COLLECTION / "roles" / "edpm_ovn" / "tasks" / "southbound.yml"
+        [task] = [task for task in yaml.safe_load(role.read_text()) if "vars" in task]
+        begin = task["ansible.builtin.fail"]["msg"].split("{{ edpm_ovn_causes")[0]
+        lacks = {
+            CERTIFICATES: "ovn-controller is not connected to",
+            CERTIFICATES.replace("ovn", "neutron-metadata"): "neutron's metadata agent does not serve guests, which needs",
+        }
+        for certificates, lack in lacks.items():
+            words = {
+                **{name: text for name, text in task["vars"].items() if isinstance(text, str)},
+                "edpm_ovn_southbound_lack": lack, "edpm_ovn_southbound_certs": certificates,
+                # As upstream's control plane names it.
+                "edpm_ovn_southbound_remote": "ssl:ovsdbserver-sb.openstack.svc:6642",
+                "edpm_ovn_southbound_log": "podman logs ovn_metadata_agent",
+            }
+            for name, cause in task["vars"]["edpm_ovn_causes"].items():
+                with self.subTest(lack=lack, name=name):
+                    said = re.sub(r"{{ (\w+) }}", lambda it: words[it[1]], begin + cause)
+                    self.assertLessEqual(len(said.rstrip(".").encode()), int(limit), said)
 
 
 if __name__ == "__main__":
