@@ -25,6 +25,8 @@ use tokio::sync::{Mutex, MutexGuard};
 const ROLE: &str = "edpm-compute";
 const DRAIN: &str = "nova.openstack.org/drain";
 const DRAINED: &str = "nova.openstack.org/Drained";
+/// The condition of a node that says how far the removal of its host is.
+const COMPUTE: &str = "nova.openstack.org/Compute";
 
 /// Guests go to and fro between the same two hosts: one test at a time.
 static ALONE: Mutex<()> = Mutex::const_new(());

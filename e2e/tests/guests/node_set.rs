@@ -11,11 +11,11 @@ use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use serde_json::{Value, json};
 
-use crate::{DRAIN, DRAINED, ROLE, Stage, stage};
+use crate::outlives::new_containers;
+use crate::removal::is_seen_on_host;
+use crate::{COMPUTE, DRAIN, DRAINED, ROLE, Stage, stage};
 
 const SET: &str = "guests";
-/// The condition of a node that says how far the removal of its host is.
-const COMPUTE: &str = "nova.openstack.org/Compute";
 /// Where its hosts find OVN's southbound database without a certificate.
 const SOUTHBOUND: &str = "tcp:10.96.10.17:6643";
 const SERVICES: [&str; 11] = [
@@ -123,7 +123,16 @@ async fn reserve(demo: &Demo, drain: Option<&str>) -> Result<()> {
     Ok(())
 }
 
-/// Drains the first host, and takes it out of the node set while its guest has come back.
+/// Deploys again what guests are served by.
+async fn deployed_again(ns: &Namespace) -> Result<()> {
+    let services = ["ovn", "neutron-metadata", "libvirt", "nova"];
+    let spec = json!({ "nodeSets": [SET], "servicesOverride": services });
+    ns.create::<Deployment>("second", spec).await?;
+    ns.good::<Deployment>("second", &["Ready"], DEPLOYMENT).await.map(drop)
+}
+
+/// Drains the first host, makes its containers anew beneath the guest that has come back, and takes it out
+/// of the node set.
 async fn lived(demo: &Demo, ns: &Namespace, [first, second]: [&Host; 2]) -> Result<()> {
     let mut guest = Guest::on(demo, "t-set", &first.name).await?;
     ns.annotate::<Node>(&first.name, DRAIN, "migrate").await?;
@@ -136,9 +145,12 @@ async fn lived(demo: &Demo, ns: &Namespace, [first, second]: [&Host; 2]) -> Resu
 
     guest.migrate(demo, &first.name).await?;
     guest.lives(demo).await?;
+    new_containers(demo, &first.name, &mut guest, async || deployed_again(ns).await).await?;
     let leaves = json!({ "spec": { "nodes": { &first.name: null } } });
     ns.merge::<NodeSet>(SET, leaves).await?;
     let (held, words) = ("ServersOnHost", ["1 server and"]);
+    ns.reports::<Node>(&first.name, COMPUTE, held, &words, DEPLOYMENT).await?;
+    is_seen_on_host(demo, ns, &guest, &first.name).await?;
     ns.reports::<Node>(&first.name, COMPUTE, held, &words, DEPLOYMENT).await?;
     guest.migrate(demo, &second.name).await?;
     ns.gone::<Node>(&first.name, DEPLOYMENT).await?;
@@ -150,7 +162,7 @@ async fn lived(demo: &Demo, ns: &Namespace, [first, second]: [&Host; 2]) -> Resu
 }
 
 #[tokio::test]
-async fn guests_of_a_node_set_leave_a_host_that_is_drained_or_taken_out() -> Result<()> {
+async fn guests_of_a_node_set_outlive_new_containers_and_leave_a_host_that_goes() -> Result<()> {
     let Stage { demo, _lock } = stage().await?;
     let ns = Namespace::new("guests").await?;
     let first = Host::start(&ns.client, "e2e-guests-a", "192.168.122.120").await?;

@@ -25,6 +25,29 @@ async fn process(demo: &Demo, host: &str, guest: &Guest) -> Result<String> {
     demo.on(host, &format!("cut -d' ' -f1,22 /proc/{pid}/stat")).await
 }
 
+/// Removes the containers of a host, has `deploy` make them anew, and asserts that the guest on it has
+/// gone on meanwhile.
+pub(crate) async fn new_containers(
+    demo: &Demo,
+    host: &str,
+    guest: &mut Guest,
+    deploy: impl AsyncFnOnce() -> Result<()>,
+) -> Result<()> {
+    let begun = process(demo, host, guest).await?;
+    let before = demo.containers(host).await?;
+    demo.on(host, &format!("podman rm --force {}", CONTAINERS.join(" "))).await?;
+    deploy().await?;
+    let after = demo.containers(host).await?;
+    let is_of = |name: &str, it: &str| it.starts_with(&format!("{name} "));
+    for name in CONTAINERS {
+        let [old, new] = [&before, &after].map(|it| it.lines().find(|it| is_of(name, it)));
+        ensure!(old.is_some() && new.is_some() && old != new, "{name}: {before} {after}");
+    }
+    guest.lives(demo).await?;
+    ensure!(process(demo, host, guest).await? == begun, "another process");
+    Ok(())
+}
+
 #[tokio::test]
 async fn a_guest_outlives_each_restart_of_libvirts_container() -> Result<()> {
     let Stage { demo, _lock } = stage().await?;
@@ -50,18 +73,7 @@ async fn a_guest_outlives_new_containers_of_all_services() -> Result<()> {
     let Stage { demo, _lock } = stage().await?;
     let host = HOSTS[0];
     let mut guest = Guest::on(&demo, "t-a", host).await?;
-    let begun = process(&demo, host, &guest).await?;
-    let before = demo.containers(host).await?;
-    demo.on(host, &format!("podman rm --force {}", CONTAINERS.join(" "))).await?;
-    redeploy_all(&demo, host).await?;
-    let after = demo.containers(host).await?;
-    let is_of = |name: &str, it: &str| it.starts_with(&format!("{name} "));
-    for name in CONTAINERS {
-        let [old, new] = [&before, &after].map(|it| it.lines().find(|it| is_of(name, it)));
-        ensure!(old.is_some() && new.is_some() && old != new, "{name}: {before} {after}");
-    }
-    guest.lives(&demo).await?;
-    ensure!(process(&demo, host, &guest).await? == begun, "another process");
+    new_containers(&demo, host, &mut guest, async || redeploy_all(&demo, host).await).await?;
     // It is still connected: the other host's guest reaches it through the tunnel.
     let address = demo.guest(&["show", &guest.name]).await?["address"].clone();
     let address = address.as_str().context("it has an address")?;
@@ -114,7 +126,7 @@ async fn a_host_that_is_stopped_by_hand_keeps_its_guests() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_guest_and_its_hosts_notice_no_restart_and_no_upgrade_of_the_operators() -> Result<()> {
+async fn a_guest_and_its_hosts_notice_no_restart_and_no_rollout_of_the_operators() -> Result<()> {
     let Stage { demo, _lock } = stage().await?;
     let mut guest = Guest::on(&demo, "t-a", HOSTS[0]).await?;
     let release = Installation::existing(&demo.ns.client)?;
@@ -126,7 +138,7 @@ async fn a_guest_and_its_hosts_notice_no_restart_and_no_upgrade_of_the_operators
     run("kubectl", &delete).await?;
     release.at_work().await?;
     guest.lives(&demo).await?;
-    // Another pod template, as each upgrade has.
+    // Another pod template of the same release: the test `upgrade` goes from one release to another.
     release.upgrade(&["logLevel=debug"]).await?;
     release.at_work().await?;
     guest.lives(&demo).await?;
