@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use api::nova::{Cell, ExternalCompute};
+use api::nova::Cell;
 use kube::ResourceExt;
 use nova_config::conf::{
     AC_ID, AC_SECRET, CA_BUNDLE, CellFault, CellInput, CellView, NO_VNC_PROXY_URL,
@@ -81,22 +81,6 @@ pub fn of_cell(cell: &Cell, secret: Option<&Content>, message_bus: Option<&Conte
 /// Returns the text of a key without the line breaks at its end; `None` where nothing is left.
 pub fn line<'a>(secret: &'a Content, key: &str) -> Option<&'a str> {
     secret.text(key).map(|it| it.trim_end_matches(['\r', '\n'])).filter(|it| !it.is_empty())
-}
-
-/// Returns whether a compute of a cell was last deployed with a message bus, the content of its Secret.
-pub fn is_deployed_with(compute: &ExternalCompute, cell: &Cell, message_bus: &Content) -> bool {
-    let mut inputs = Inputs::new();
-    add_keys(
-        &mut inputs,
-        &cell.spec.cell_message_bus_secret_name,
-        Some(message_bus),
-        &[TRANSPORT_URL],
-    );
-    let recorded = compute.status.as_ref().map(|it| &it.deployed_inputs);
-    let is_recorded = |recorded: &BTreeMap<String, String>| {
-        inputs.iter().all(|(name, it)| recorded.get(name).is_some_and(|text| it.is(text)))
-    };
-    !inputs.is_empty() && recorded.is_some_and(is_recorded)
 }
 
 /// Returns those of the recorded inputs that came from a cell.

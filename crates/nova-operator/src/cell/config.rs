@@ -53,7 +53,7 @@ pub fn render(seen: &Observed, view: Option<&CellView>) -> Config {
         return Config::without(reasons::cell::NOT_NEEDED.condition(SERVICE_CONFIG_READY, text));
     }
     let Some(view) = view else {
-        let text = "The files are rendered once every input is there.";
+        let text = "The files are rendered once InputReady holds.";
         return Config::without(reasons::NOT_RENDERED.condition(SERVICE_CONFIG_READY, text));
     };
     let cell = &*seen.cell;

@@ -104,7 +104,7 @@ async fn on_same_bus(
         let bus = caches.sources.content(&caches.api, &bus_of(other)).await?;
         let computes = || caches.shared.computes.indexed(BY_CELL, &Key::of(&**other));
         let same = bus.filter(|it| is_same(own, it));
-        found.extend(same.map(|it| CellOnBus::of(Arc::clone(other), &it, &computes())));
+        found.extend(same.map(|_| CellOnBus::of(Arc::clone(other), &computes())));
     }
     Ok(found)
 }

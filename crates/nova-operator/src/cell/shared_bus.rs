@@ -20,11 +20,12 @@ use crate::cell::observed::cell_on_bus::CellOnBus;
 use crate::cell_inputs::line;
 use crate::reasons;
 
-/// Returns whether cells may not have the same message bus: they are different cells of nova. The
-/// one of a cell0 is that of nova's API.
-pub fn may_not_share(one: &Cell, other: &Cell) -> bool {
-    one.spec.cell_name != other.spec.cell_name
-        && ![one, other].iter().any(|it| is_cell_zero(it) || is_terminating(*it))
+/// Returns whether a cell may not have the message bus of another one: they are different cells of nova.
+/// That of a cell0 is nova's API's, and a cell that goes deploys nothing more.
+pub fn may_not_share(own: &Cell, other: &Cell) -> bool {
+    own.spec.cell_name != other.spec.cell_name
+        && !is_terminating(own)
+        && ![own, other].into_iter().any(is_cell_zero)
 }
 
 /// Returns whether two Secrets have the same message bus.
@@ -33,28 +34,32 @@ pub fn is_same(one: &Content, other: &Content) -> bool {
     url(one).zip(url(other)).is_some_and(|(one, other)| one.is_same_bus(&other))
 }
 
-/// Returns the condition of a cell whose message bus belongs to another one; `None` for all others.
+/// Returns the condition of a cell with the message bus of another one, unless the bus is certainly its
+/// own.
 pub fn condition(seen: &Observed) -> Option<ConditionDraft> {
-    let bus = seen.message_bus.as_ref()?;
-    let own = CellOnBus::of(Arc::clone(&seen.cell), bus, &seen.computes);
+    if seen.on_same_bus.is_empty() {
+        return None;
+    }
+    let own = CellOnBus::of(Arc::clone(&seen.cell), &seen.computes);
     let text = fault(&own, &seen.on_same_bus)?;
     Some(reasons::cell::MESSAGE_BUS_SHARED.condition(INPUT_READY, text))
 }
 
-/// Returns the message about a bus that belongs to one of the `others`; `None` where it is the cell's
-/// own.
+/// Returns the message about a bus that may belong to one of the `others`.
+///
+/// It is certainly the cell's own where that alone has computes in service, or is the oldest of those
+/// without any. Of two with computes each may have got the wrong Secret.
 fn fault(own: &CellOnBus, others: &[CellOnBus]) -> Option<String> {
-    let first = others.iter().min_by_key(|it| it.precedence())?;
-    if own.precedence() < first.precedence() {
-        return None;
-    }
-    let (name, bus) = (own.cell.name_any(), &own.cell.spec.cell_message_bus_secret_name);
-    let other = first.cell.name_any();
+    let age = |it: &CellOnBus| (it.cell.metadata.creation_timestamp.clone(), it.cell.name_any());
+    let owns = |it: &&CellOnBus| it.has_computes || (!own.has_computes && age(it) < age(own));
+    let first = others.iter().filter(owns).min_by_key(|it| age(it))?;
+    let [(name, bus), (other, others_bus)] =
+        [own, first].map(|it| (it.cell.name_any(), &it.cell.spec.cell_message_bus_secret_name));
     Some(format!(
-        "Secret {bus}, named in spec.cellMessageBusSecretName of NovaCell {name}, has the message bus \
-         of NovaCell {other}: servers of computes that are deployed with it could not be reached any \
-         more, so nothing is deployed. Correct brokers or virtual host of {TRANSPORT_URL} in that \
-         Secret, or name the Secret of {name}."
+        "NovaCell {name} and NovaCell {other} have one message bus, by Secrets {bus} and {others_bus}: \
+         servers of computes that are deployed with the bus of another cell cannot be reached any more, so \
+         nothing is deployed to those of {name}. Correct {TRANSPORT_URL} in the Secret of the cell whose bus \
+         it is not, or spec.cellMessageBusSecretName there."
     ))
 }
 

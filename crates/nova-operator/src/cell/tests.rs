@@ -38,7 +38,7 @@ pub(super) fn secret(entries: &[(&str, &str)]) -> Content {
 }
 
 /// A deployed compute of the cell, without recorded inputs.
-fn compute(name: &str) -> Arc<ExternalCompute> {
+pub(super) fn compute(name: &str) -> Arc<ExternalCompute> {
     let compute = json!({
         "metadata": { "uid": format!("uid-{name}") },
         "spec": { "dataplaneNodeName": name, "cellName": "nova-cell1" },

@@ -19,8 +19,8 @@ api::reasons! {
     INPUT_INVALID: warning "InputInvalid" means "A value cannot be used."
         heals "When it is corrected." step "Correct it; the message names Secret and key.";
     MESSAGE_BUS_SHARED: warning "MessageBusShared"
-        means "The message bus is that of another cell of nova: servers of computes that are deployed \
-            with it could not be reached any more."
+        means "Another cell of nova has the same message bus: servers of computes that are deployed with \
+            the bus of another cell cannot be reached any more."
         heals "When it is corrected; until then nothing is deployed."
         step "Correct `transport_url`, or the name of the Secret; the message names both cells.";
 
