@@ -41,7 +41,7 @@ api::reasons! {
         means "Services were deployed to the host before a machine was requested for it: a new one would \
             answer at its address."
         heals "Within a minute of the correction."
-        step "Set `preProvisioned: true`, or `adopt: true` for the host.";
+        step "Set `preProvisioned: true`, or adopt the machine; the message says how.";
     HOST_NAME_INVALID: error "HostNameInvalid"
         means "The host's name is one that no machine can have."
         heals "No." step "Correct `spec.hostName`.";

@@ -178,7 +178,9 @@ impl<'a> MachineRequest<'a> {
     /// Returns the fault of a host in service that never had a machine of a set: it runs on one that others
     /// provisioned.
     fn in_service(&self, host: &str, title: &str, known: &Known<'_>) -> Option<Problem> {
-        if !known.is_served_by_another || known.recorded.is_some() || self.has(host) {
+        // One that was asked for and never came says nothing of the machine on which the host runs.
+        let had_one = known.recorded.is_some_and(|it| it.installation.is_some());
+        if !known.is_served_by_another || had_one || self.has(host) {
             return None;
         }
         let Target { kind, name, .. } = &self.owner;
@@ -188,8 +190,8 @@ impl<'a> MachineRequest<'a> {
         };
         let text = format!(
             "Host {host} of {title} is in service on a machine that others provisioned, and a new one would \
-             answer at its address: {without} {} {name}, or have its own machine adopted with \
-             baremetalHost.adopt: true.",
+             answer at its address: {without} {} {name}; with Ironic, its own may be adopted \
+             (baremetalHost.adopt and machine.node). To have another one, delete its node and make it anew.",
             kind.kind
         );
         Some(Problem::new(&reasons::machines::HOST_IN_SERVICE, text))
