@@ -41,6 +41,9 @@ impl<'a> Found<'a> {
     }
 }
 
+/// The fields of `deployStrategy` that steer all hosts of a role together.
+const OF_ROLES: [&str; 3] = ["batchSize", "maxUnavailable", "pauseOnFailure"];
+
 /// The desired labels and spec of an entry's object.
 pub struct DesiredChild {
     spec: Value,
@@ -66,6 +69,10 @@ impl DesiredChild {
             Map::Nodes => {
                 if !spec.contains_key("hostName") && !spec.contains_key("ansibleHost") {
                     spec.insert("hostName".into(), json!(name));
+                }
+                if let Some(Value::Object(strategy)) = spec.get_mut("deployStrategy") {
+                    // One of before may state them, and no node may have them any more.
+                    strategy.retain(|it, _| !OF_ROLES.contains(&it.as_str()));
                 }
                 let role = spec.get("role").and_then(Value::as_str).unwrap_or_default();
                 label(&mut labels, ROLE_LABEL, role);
@@ -118,6 +125,19 @@ fn label(labels: &mut AnyMap, key: &str, value: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_node_gets_no_part_of_the_strategy_that_steers_all_hosts_of_a_role() {
+        let all =
+            json!({ "deploy": true, "batchSize": 3, "maxUnavailable": 1, "pauseOnFailure": true });
+        let stated = AnyMap::from_iter([("deployStrategy".to_owned(), all.clone())]);
+        let of = |map| {
+            DesiredChild::of(&DataPlane::default(), map, "a", &stated).spec["deployStrategy"]
+                .clone()
+        };
+        assert_eq!(of(Map::Nodes), json!({ "deploy": true }));
+        assert_eq!(of(Map::Roles), all);
+    }
 
     #[test]
     fn an_object_says_what_is_wanted_whatever_else_it_says() {
