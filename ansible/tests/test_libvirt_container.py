@@ -133,17 +133,31 @@ class LibvirtContainer(TemporaryDirectoryTest):
         # libvirt takes the first of two lines.
         self.assertEqual(re.findall("migration_port_min = (.*)", self.qemu_conf()), ["50000"])
 
-    def test_an_own_file_of_qemu_without_the_ports_of_migrations_is_refused_where_guests_move_over_tls(self):
+    def test_an_own_file_of_qemu_has_both_ports_of_migrations_or_with_ssh_none(self):
         tls = {"edpm_tls_certs_enabled": True}
-        self.write("given/qemu.conf", '# migration_port_min = 1\nuser = "qemu"\nmigration_port_max = 61215\n')
-        code, said, lines = self.run_role(**tls)
-        self.assertNotEqual(code, 0, said)
-        self.assertIn("given lacks migration_port_min: guests would move to ports that the firewall does not let in. "
-                      "Add migration_port_min = 61152 and migration_port_max = 61215, or other ports.", said)
-        self.assertEqual(lines, [])
+        without = '# migration_port_min = 1\nuser = "qemu"\n'
+        for text, variables, lacks in (
+            (without + "migration_port_max = 61215\n", tls, "migration_port_min"),
+            (without + "migration_port_max = 61215\n", {}, "migration_port_min"),
+            (without, tls, "migration_port_min and migration_port_max"),
+        ):
+            with self.subTest(text=text, variables=variables):
+                self.write("given/qemu.conf", text)
+                code, said, lines = self.run_role(**variables)
+                self.assertNotEqual(code, 0, said)
+                self.assertIn(f"given lacks {lacks}: guests would move to ports that the firewall does not let in. "
+                              "Add migration_port_min = 61152 and migration_port_max = 61215, or other ports.", said)
+                self.assertEqual(lines, [])
+        self.write("given/qemu.conf", without)
         self.deploy()
         self.write("given/qemu.conf", "migration_port_min = 61152\nmigration_port_max=61215\n")
         self.deploy(**tls)
+
+    def test_ports_of_qemu_that_end_before_they_begin_are_refused(self):
+        code, said, lines = self.run_role(edpm_libvirt_qemu_options={"migration_port_min": 62000})
+        self.assertNotEqual(code, 0, said)
+        self.assertIn("migration_port_min is 62000 and migration_port_max is 61215: set both", said)
+        self.assertEqual(lines, [])
 
     def test_each_host_has_a_uuid_of_its_own_that_stays_unless_the_firmwares_is_wanted(self):
         found = []

@@ -163,9 +163,9 @@ class NotAtAll(Host):
         self.deploy("libvirt", **given)
         self.assertEqual(self.open_ports(), {"005": ["5900-7923"], "007": ["50000-50063"]})
         # A file of the user's is stronger than the options.
-        self.write("given/qemu.conf", "# migration_port_min = 1\nmigration_port_min = 49152\n migration_port_max=49215\n")
+        self.write("given/qemu.conf", "# migration_port_min = 1\nmigration_port_min = 49152\n migration_port_max=49215\nremote_display_port_max = 65535\n")
         self.deploy("libvirt", **given)
-        self.assertEqual(self.open_ports(), {"005": ["5900-7923"], "007": ["49152-49215"]})
+        self.assertEqual(self.open_ports(), {"005": ["5900-6923"], "007": ["49152-49215"]})
         # Rules of the user's own stand as they are.
         own = {"rule_name": "007 one network", "rule": {"proto": "tcp", "dport": "49152-49215", "source": "192.0.2.0/24"}}
         self.deploy("libvirt", edpm_libvirt_firewall_rules=[own], **given)
