@@ -36,7 +36,8 @@ fn unknown_networks_of(request: &CertificateRequest<'_>, hosts: &Hosts<'_>) -> O
         known => format!(", only on {}", first_names(known, NAMED)),
     };
     let message = format!(
-        "no host has {} on {}{only}: correct the name of the network, or take it out",
+        "no host here has {} on {}{only}: correct the name of the network, or leave it where other hosts \
+         have it",
         cert.contents.join(" or "),
         first_names(&unknown, NAMED)
     );

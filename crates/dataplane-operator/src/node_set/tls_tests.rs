@@ -255,15 +255,14 @@ fn a_network_that_no_host_has_is_named_with_those_that_hosts_have() {
         |contents: Value, networks: Value| json!({ "contents": contents, "networks": networks });
     let wrong = of(json!(["dnsnames", "ips"]), json!(["CtlPlane", "internlapi"]));
     let path = "spec.tlsCerts.default.networks of OpenStackDataPlaneService agent";
-    let only =
-        "no host has dnsnames or ips on internlapi, only on ctlplane, internalapi: correct the";
+    let only = "no host here has dnsnames or ips on internlapi, only on ctlplane, internalapi: correct the";
     let found = said(&known, &wrong).remove(0);
     assert!(found.starts_with(&format!("{path}: {only}")), "{found}");
     // What the certificate does not carry does not count.
     let none = HostNetworkValues::new();
     let unreached = Hosts { addresses: &none, ..known.clone() };
     let found = said(&unreached, &of(json!(["ips"]), json!(["ctlplane"]))).remove(0);
-    assert!(found.contains("no host has ips on ctlplane: correct"), "{found}");
+    assert!(found.contains("no host here has ips on ctlplane: correct"), "{found}");
     // While names are not known, nothing is said of them.
     let unnamed = Hosts { names: &none, ..known.clone() };
     assert_eq!(said(&unnamed, &wrong), [""; 0]);

@@ -296,7 +296,7 @@ fn what_the_definition_let_pass_is_told_with_field_and_legal_way() {
 
 #[test]
 fn images_that_are_read_from_nowhere_are_named_on_a_service_of_a_users_own() {
-    let mut spec = json!({ "playbook": "a.b.c", "containerImageFields": ["NovaComputeImage"] });
+    let mut spec = json!({ "playbook": "a.b.c", "containerImageFields": ["WebImage"] });
     let (status, reason, message) = World::of(&spec).told("SpecWarnings");
     assert_eq!((status, reason.as_str()), (ConditionStatus::True, "WithoutEffect"));
     let words = "spec.containerImageFields: no OpenStackVersion is read";

@@ -465,8 +465,7 @@ fn a_network_of_a_certificate_that_no_host_has_is_named_and_nothing_waits_for_it
     world.issue("2").settle();
     assert_eq!(world.condition("NodeSetCertificatesReady"), is("True", "Issued"));
     assert_eq!(world.condition("SpecWarnings"), is("True", "WithoutEffect"));
-    let words =
-        "Service web: no host has dnsnames or ips on internlapi, only on ctlplane, internalapi";
+    let words = "Service web: no host here has dnsnames or ips on internlapi, only on ctlplane, internalapi";
     world.says("SpecWarnings", &[words]);
 }
 

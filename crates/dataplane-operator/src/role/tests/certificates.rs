@@ -269,7 +269,7 @@ fn a_network_of_a_certificate_that_no_host_has_is_a_warning_of_the_role_and_stop
     assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
     assert_eq!(world.role_condition("SpecWarnings"), is("True", "WithoutEffect"));
     let words =
-        "Service agent: no host has dnsnames or ips on internlapi, only on ctlplane: correct";
+        "Service agent: no host here has dnsnames or ips on internlapi, only on ctlplane: correct";
     conditions::says(world.role_conditions(), "SpecWarnings", &[words]);
     let agent = Arc::make_mut(world.seen.services.get_mut("agent").unwrap());
     agent.spec.tls_certs.get_mut("default").unwrap().networks.pop();
