@@ -32,7 +32,8 @@ PLAY = """
   tasks:
     - ansible.builtin.include_role:
         name: osp.edpm.edpm_libvirt
-        tasks_from: configure.yml
+        tasks_from: "{{ item }}"
+      loop: [ports.yml, configure.yml]
     - ansible.builtin.set_fact:
         edpm_libvirt_optional: {stdout_lines: []}
     - ansible.builtin.include_role:
