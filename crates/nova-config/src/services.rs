@@ -1,4 +1,4 @@
-//! The services of a compute, in the order in which they run, and the types of services of phase 0 that concern them.
+//! The services of a compute, in the order in which they run, and the types of services that concern it.
 
 /// Runs libvirt on the host.
 pub const LIBVIRT: &str = "libvirt";

@@ -52,6 +52,7 @@ api::reasons! {
         means "A Secret of the name exists that the operator has not made; it is left alone."
         heals "When it is deleted."
         step "Delete it if it is not needed; the message has the command.";
-    NOT_RENDERED: unknown "InputMissing" means "The files are rendered once every input is there and can be used."
+    NOT_RENDERED: unknown "InputMissing"
+        means "The files are rendered once every input is there and can be used."
         heals "Yes." step "See `InputReady`.";
 }

@@ -14,8 +14,11 @@ use crate::shared::{AnyMap, DataSource, NEVER, SecretReference, VolMounts, any_m
 /// How many hosts share a run when `batchSize` is absent.
 pub const DEFAULT_BATCH_SIZE: usize = 50;
 
-/// Why a node has no part of the strategy that steers all hosts of a role together.
-const OF_ROLE: &str = "it steers all hosts of a role together, so a node has none: set it in \
+/// The fields of `deployStrategy` that steer all hosts of a role together; a node has none of them.
+pub const STRATEGY_OF_ROLES: [&str; 3] = ["batchSize", "maxUnavailable", "pauseOnFailure"];
+
+/// Why a node is refused with one of [`STRATEGY_OF_ROLES`].
+const NOT_OF_NODES: &str = "it steers all hosts of a role together, so a node has none: set it in \
                        deployStrategy of the OpenStackDataPlaneRole or OpenStackDataPlane";
 
 /// How hosts are reached and configured; what a node sets wins over its role.
@@ -145,10 +148,10 @@ pub struct DeployStrategy {
 /// The schema of a node's strategy: it refuses what steers all hosts of a role together.
 pub(super) fn strategy_of_node(generator: &mut SchemaGenerator) -> Schema {
     let mut schema = <Option<DeployStrategy>>::json_schema(generator);
-    for field in ["batchSize", "maxUnavailable", "pauseOnFailure"] {
+    for field in STRATEGY_OF_ROLES {
         let found = schema.pointer_mut(&format!("/properties/{field}"));
         if let Some(found) = found.and_then(Value::as_object_mut) {
-            let never = json!([{ "rule": NEVER, "message": OF_ROLE }]);
+            let never = json!([{ "rule": NEVER, "message": NOT_OF_NODES }]);
             found.insert("x-kubernetes-validations".into(), never);
         }
     }

@@ -1,6 +1,7 @@
 //! The desired object of an entry, and whether an object has these fields.
 
 use api::dataplane::DataPlane;
+use api::dataplane::node_section::STRATEGY_OF_ROLES;
 use api::names;
 use api::shared::AnyMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -41,9 +42,6 @@ impl<'a> Found<'a> {
     }
 }
 
-/// The fields of `deployStrategy` that steer all hosts of a role together.
-const OF_ROLES: [&str; 3] = ["batchSize", "maxUnavailable", "pauseOnFailure"];
-
 /// The desired labels and spec of an entry's object.
 pub struct DesiredChild {
     spec: Value,
@@ -71,8 +69,8 @@ impl DesiredChild {
                     spec.insert("hostName".into(), json!(name));
                 }
                 if let Some(Value::Object(strategy)) = spec.get_mut("deployStrategy") {
-                    // One of before may state them, and no node may have them any more.
-                    strategy.retain(|it, _| !OF_ROLES.contains(&it.as_str()));
+                    // A data plane stored by an earlier release may state them.
+                    strategy.retain(|it, _| !STRATEGY_OF_ROLES.contains(&it.as_str()));
                 }
                 let role = spec.get("role").and_then(Value::as_str).unwrap_or_default();
                 label(&mut labels, ROLE_LABEL, role);

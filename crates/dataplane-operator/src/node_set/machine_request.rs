@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use api::baremetal::BaremetalHost;
 use api::conditions::ConditionDraft;
 use api::dataplane::condition_types::NODE_SET_PROVISION_READY;
-use api::dataplane::{HostMachine, Node, NodeSet, NodeSetMachines};
+use api::dataplane::{HostMachine, NodeSet, NodeSetMachines};
 use api::problem::Problem;
 use api::shared::AnyMap;
 use jiff::Timestamp;
@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use crate::finalizers::is_used;
 use crate::host::effective_spec::has_own_options;
 use crate::host::inputs::Inputs;
-use crate::host::machines::machine_names::{MachineNames, is_in_service, machine_of, renamed};
+use crate::host::machines::machine_names::{MachineNames, is_on_unmanaged_machine, renamed};
 use crate::host::machines::provisioning_state::{
     self, Known, ProvisioningState, is_awaited, knows,
 };
@@ -183,13 +183,9 @@ fn known<'a>(seen: &'a Observed, host: &Host<'a>) -> Known<'a> {
         key,
         can_be_asked: is_plain && set.spec.network_attachments.is_empty(),
         answers: seen.machines.answering.contains(&host.address()),
-        is_served_by_another: node.is_some_and(|it| is_in_service(it) && !had_machine(it))
+        keeps_unmanaged_machine: node.is_some_and(|it| is_on_unmanaged_machine(it))
             && !merged(None, host.node.baremetal_host.as_ref()).adopt,
     }
-}
-
-fn had_machine(node: &Node) -> bool {
-    machine_of(node).is_some_and(|it| it.installation.is_some())
 }
 
 /// Returns the addresses of hosts that have their machine, but whose ssh server has not answered

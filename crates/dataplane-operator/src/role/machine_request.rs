@@ -19,7 +19,7 @@ use crate::host::effective_spec::{
     EffectiveSpec, has_own_options, machine_template, role_template,
 };
 use crate::host::machines::machine_names::{
-    MachineNames, is_in_service, known_name, machine_name, machine_of, recorded, renamed,
+    MachineNames, is_on_unmanaged_machine, known_name, machine_name, machine_of, recorded, renamed,
 };
 use crate::host::machines::provisioning_state::{
     Known, ProvisioningState, is_awaited, is_given_back, knows,
@@ -80,9 +80,9 @@ impl<'a> MachineRequest<'a> {
     ) -> Result<ProvisioningState, Problem> {
         let template = self.template.as_ref().map_err(Clone::clone)?;
         let name = self.asked(node);
-        let is_adopted = entry(template, &name, node, effective).adopt;
+        let is_adopted = || merged(template.host(&name), node.spec.baremetal_host.as_ref()).adopt;
         let known = Known {
-            is_served_by_another: is_in_service(node) && !is_adopted,
+            keeps_unmanaged_machine: is_on_unmanaged_machine(node) && !is_adopted(),
             ..known(node, effective, &self.seen.machines.answering)
         };
         if is_terminating(node) {

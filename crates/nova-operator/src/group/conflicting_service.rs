@@ -4,6 +4,7 @@ use api::dataplane::{Node, Service};
 use kube::ResourceExt;
 use nova_config::annotations::CELL;
 use nova_config::services::NOVA_TYPE;
+use operator_core::data_sources::service_type;
 
 use crate::group::{Group, group_key};
 
@@ -35,7 +36,7 @@ pub fn lister(group: Option<&Group>, node: &Node) -> String {
 /// Whether a service is of a type; one that does not exist yet, or names no type, is assumed to have the
 /// type of its name.
 pub fn is_of_type(name: &str, service: Option<&Service>, type_: &str) -> bool {
-    service.and_then(|it| it.spec.edpm_service_type.as_deref()).unwrap_or(name) == type_
+    service.map_or_else(|| name.to_owned(), |it| service_type(&it.spec, name)) == type_
 }
 
 /// Whether a service is of type nova.

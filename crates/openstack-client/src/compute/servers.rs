@@ -30,13 +30,13 @@ pub struct Server {
     #[serde(rename = "OS-EXT-STS:vm_state", deserialize_with = "text::word")]
     pub vm_state: String,
     /// Whether it has a config drive.
-    #[serde(default, rename = "config_drive", deserialize_with = "is_said")]
+    #[serde(default, rename = "config_drive", deserialize_with = "has_word")]
     pub has_config_drive: bool,
 }
 
 /// Deserializes whether a word is there: of a config drive nova says `True` or nothing, and takes any
 /// word for true itself.
-fn is_said<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
+fn has_word<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
     Ok(!text::word_or_empty(from)?.is_empty())
 }
 

@@ -70,9 +70,12 @@ pub fn machine_of(node: &Node) -> Option<&HostMachine> {
     node.status.as_ref()?.machine.as_ref()
 }
 
-/// Returns whether services were deployed to a node's host, on whatever machine.
-pub fn is_in_service(node: &Node) -> bool {
-    node.status.iter().flat_map(|it| &it.services).any(|it| it.deployed_hash.is_some())
+/// Returns whether services were deployed to a node's host, and no machine was installed for it.
+pub fn is_on_unmanaged_machine(node: &Node) -> bool {
+    let mut services = node.status.iter().flat_map(|it| &it.services);
+    // A machine that was asked for and never came is not the one on which the host runs.
+    services.any(|it| it.deployed_hash.is_some())
+        && machine_of(node).is_none_or(|it| it.installation.is_none())
 }
 
 /// Returns the fault of a host that is called otherwise than its machine; `fix` is what the user

@@ -78,8 +78,8 @@ pub struct Known<'a> {
     pub can_be_asked: bool,
     /// Whether its ssh server has just answered.
     pub answers: bool,
-    /// Whether services were deployed to it, and its own machine is not to be adopted.
-    pub is_served_by_another: bool,
+    /// Whether it is in service on a machine of no set, which is not to be adopted.
+    pub keeps_unmanaged_machine: bool,
 }
 
 impl ProvisioningState {

@@ -175,12 +175,11 @@ impl<'a> MachineRequest<'a> {
         Some(Problem::new(&reasons::machines::MACHINE_ELSEWHERE, text))
     }
 
-    /// Returns the fault of a host in service that never had a machine of a set: it runs on one that others
-    /// provisioned.
+    /// Returns the fault of a host in service on a machine that others provisioned.
     fn in_service(&self, host: &str, title: &str, known: &Known<'_>) -> Option<Problem> {
-        // One that was asked for and never came says nothing of the machine on which the host runs.
+        // The record of a node set may be ahead of its node's.
         let had_one = known.recorded.is_some_and(|it| it.installation.is_some());
-        if !known.is_served_by_another || had_one || self.has(host) {
+        if !known.keeps_unmanaged_machine || had_one || self.has(host) {
             return None;
         }
         let Target { kind, name, .. } = &self.owner;

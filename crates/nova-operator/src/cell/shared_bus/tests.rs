@@ -34,7 +34,7 @@ fn bus(url: &str) -> Content {
 }
 
 #[test]
-fn a_bus_is_a_virtual_host_of_a_broker_whoever_logs_in() {
+fn a_bus_is_a_virtual_host_of_a_broker_with_whatever_login() {
     let own = bus("rabbit://a:p@192.0.2.2:5672,a:p@RABBIT:5672/v");
     for (url, expected) in [
         ("rabbit://b:q@192.0.2.2/v\n", true),
