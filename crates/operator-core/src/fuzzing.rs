@@ -99,7 +99,7 @@ pub fn inventories(data: &[u8]) {
         elsewhere: BTreeSet::from([text("elsewhere")]),
     };
     let group = text("group");
-    let written = inventory(&group, std::slice::from_ref(&host));
+    let written = inventory(&group, [host.lines().as_str()]);
     let read = read(&untagged(&written));
     let hosts = read.as_object().and_then(|it| it.get(&group)?.get("hosts")?.as_object());
     let of_host = hosts.and_then(|it| it.get(&host.name)?.as_object());

@@ -33,6 +33,8 @@ pub enum Tree {
     Seq(Vec<Self>),
     /// A value; it may be a whole structure of its own.
     Scalar(Var),
+    /// A mapping that was [written before](Tree::written_at) for this place.
+    Written(String),
 }
 
 impl Tree {
@@ -55,6 +57,13 @@ impl Tree {
     pub fn render(&self) -> String {
         let mut out = String::new();
         self.write(&mut out, 0, false);
+        out
+    }
+
+    /// The structure as text that begins `indent` spaces in, for [`Tree::Written`].
+    pub fn written_at(&self, indent: usize) -> String {
+        let mut out = String::new();
+        self.write(&mut out, indent, false);
         out
     }
 
@@ -82,6 +91,12 @@ impl Tree {
             Self::Map(_) => leaf(out, inline, "{}"),
             Self::Seq(_) => leaf(out, inline, "[]"),
             Self::Scalar(var) => var.write(out, indent, inline),
+            Self::Written(text) => {
+                if inline {
+                    out.push('\n');
+                }
+                out.push_str(text);
+            }
         }
     }
 }
@@ -220,6 +235,9 @@ mod tests {
     "off": false
 "#;
         assert_eq!(tree.render(), expected);
+        let Tree::Map(hosts) = &tree else { unreachable!() };
+        let written = Tree::Written(hosts["edpm-compute-0"].written_at(2));
+        assert_eq!(Tree::map([("edpm-compute-0", written)]).render(), expected);
     }
 
     #[test]

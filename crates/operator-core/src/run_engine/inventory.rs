@@ -68,11 +68,21 @@ pub struct HostEntry {
     pub elsewhere: BTreeSet<String>,
 }
 
-/// Renders an inventory with one group of hosts.
-pub fn inventory(group: &str, hosts: &[HostEntry]) -> String {
-    let entries = hosts.iter().map(|it| (it.name.clone(), host_vars(it)));
-    let group_body = Tree::map([("hosts", Tree::map(entries))]);
-    Tree::map([(group, group_body)]).render()
+impl HostEntry {
+    /// Returns the host's lines in an inventory.
+    pub fn lines(&self) -> String {
+        Tree::map([(self.name.clone(), host_vars(self))]).written_at(HOSTS_INDENT)
+    }
+}
+
+/// How far in the hosts of a group stand.
+const HOSTS_INDENT: usize = 4;
+
+/// Renders an inventory with one group of hosts, given the lines of each, sorted by name.
+pub fn inventory<'a>(group: &str, lines: impl IntoIterator<Item = &'a str>) -> String {
+    let lines: String = lines.into_iter().collect();
+    let hosts = if lines.is_empty() { Tree::Map(BTreeMap::new()) } else { Tree::Written(lines) };
+    Tree::map([(group, Tree::map([("hosts", hosts)]))]).render()
 }
 
 /// Renders the inventory that a run adds to its parent's: the group of only its hosts.
@@ -180,19 +190,23 @@ mod tests {
         }
     }
 
+    fn of_one(host: &HostEntry) -> String {
+        inventory("compute", [host.lines().as_str()])
+    }
+
     #[test]
     fn what_is_derived_is_unsafe_and_what_the_human_wrote_stays_a_template() {
-        let text = inventory("compute", &[host()]);
+        let text = of_one(&host());
         assert!(text.contains(r#"canonical_hostname: !unsafe "n0.example.org""#), "{text}");
         assert!(text.contains(r#"greeting: "{{ name }}""#), "{text}");
     }
 
     #[test]
     fn a_learned_key_is_looked_for_where_the_object_and_the_run_itself_put_it() {
-        let given = inventory("compute", &[host()]);
+        let given = of_one(&host());
         let option = "-o UserKnownHostsFile=/runner/env/known_hosts/key -o Global";
         assert!(given.contains(option), "{given}");
-        let learned = inventory("compute", &[HostEntry { is_learned: true, ..host() }]);
+        let learned = of_one(&HostEntry { is_learned: true, ..host() });
         let option = "-o 'UserKnownHostsFile=/runner/env/known_hosts/key \
                       /runner/network/known_hosts /runner/host_keys/known_hosts' -o Global";
         assert!(learned.contains(option), "{learned}");
@@ -204,7 +218,7 @@ mod tests {
         host.vars.insert("edpm_owner".into(), Value::from("openstack/OpenStackDataPlaneNode/n1"));
         host.vars.insert("edpm_owner_accepted".into(), serde_json::json!(["u-1"]));
         host.elsewhere.insert("edpm_owner_uid".into());
-        let text = inventory("compute", &[host]);
+        let text = of_one(&host);
         assert!(
             text.contains(r#"edpm_owner: !unsafe "openstack/OpenStackDataPlaneNode/n0""#),
             "{text}"
@@ -217,21 +231,21 @@ mod tests {
     fn what_is_derived_gives_way_to_a_secret() {
         let mut host = host();
         host.elsewhere.insert("ctlplane_ip".into());
-        let text = inventory("compute", &[host]);
+        let text = of_one(&host);
         assert!(!text.contains("ctlplane_ip"), "{text}");
     }
 
     #[test]
     fn an_inventory_names_the_user_even_where_nobody_does() {
-        let text = inventory("compute", &[host()]);
+        let text = of_one(&host());
         assert!(text.contains(r#"ansible_user: !unsafe "cloud-admin""#), "{text}");
         let no_user = HostEntry { ansible_user: None, ..host() };
-        let text = inventory("compute", std::slice::from_ref(&no_user));
+        let text = of_one(&no_user);
         let expected = "ansible_user: \"{{ lookup('ansible.builtin.env', 'ANSIBLE_REMOTE_USER') or \
                         lookup('ansible.builtin.pipe', 'id -un') }}\"";
         assert!(text.contains(expected), "{text}");
         let secret = HostEntry { elsewhere: BTreeSet::from(["ansible_user".into()]), ..no_user };
-        assert!(!inventory("compute", &[secret]).contains("ansible_user"));
+        assert!(!of_one(&secret).contains("ansible_user"));
     }
 
     #[test]
@@ -239,7 +253,7 @@ mod tests {
         let proxy = r#"-o ProxyCommand="ssh {{ edpm_ssh_args }} -W [%h]:%p jump@bastion""#;
         let mut host = host();
         host.vars.insert(SSH_ARGS_VAR.into(), Value::from(proxy));
-        let text = inventory("compute", &[host.clone()]);
+        let text = of_one(&host);
         let ours = "-o UserKnownHostsFile=/runner/env/known_hosts/key -o \
                     GlobalKnownHostsFile=/dev/null -o StrictHostKeyChecking=yes";
         let parsed: Value = api::yaml::from_str(&text).unwrap();
@@ -250,14 +264,14 @@ mod tests {
         assert!(text.contains("edpm_ssh_args: !unsafe"), "{text}");
         // Ansible itself says what is wrong with anything but a text.
         host.vars.insert(SSH_ARGS_VAR.into(), serde_json::json!(["-v"]));
-        assert!(inventory("compute", &[host]).contains("\"-v\""));
+        assert!(of_one(&host).contains("\"-v\""));
     }
 
     #[test]
     fn the_humans_variables_win() {
         let mut host = host();
         host.vars.insert("ctlplane_ip".into(), Value::from("198.51.100.1"));
-        let text = inventory("compute", &[host]);
+        let text = of_one(&host);
         assert!(text.contains(r#"ctlplane_ip: "198.51.100.1""#), "{text}");
     }
 }
