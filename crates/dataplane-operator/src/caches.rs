@@ -24,6 +24,7 @@ use crate::collection::RunnerImage;
 use crate::default_services::DefaultServices;
 use crate::external_apis::ExternalApis;
 use crate::host::attachments::Attachments;
+use crate::host::changed_hosts::ChangedHosts;
 use crate::host::conflicts::ClaimCaches;
 use crate::host::machines::observe::Machines;
 use crate::indexes::{
@@ -76,6 +77,8 @@ pub struct Caches {
     pub external_apis: ExternalApis,
     /// The networks whose addresses may become endpoints; empty allows all.
     pub service_networks: Vec<IpNet>,
+    /// The hosts of roles about which something else than their nodes has changed.
+    pub changed_hosts: ChangedHosts,
     /// The content of the default services.
     pub defaults: DefaultServices,
     /// What is known of the runner image.
@@ -137,6 +140,7 @@ impl Caches {
             metal3,
             external_apis,
             service_networks,
+            changed_hosts: ChangedHosts::default(),
             defaults,
             runner,
             api: builder.api(registry),

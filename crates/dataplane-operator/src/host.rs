@@ -1,6 +1,7 @@
 //! What roles and node sets share about the hosts that they bring into service.
 
 pub mod attachments;
+pub mod changed_hosts;
 pub mod conflicts;
 pub mod effective_spec;
 pub mod gates;

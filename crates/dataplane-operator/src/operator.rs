@@ -116,7 +116,7 @@ async fn work(
         manager.run(DataPlanes { caches: all() }, api(), queues.data_planes).await;
     }
     if builder.drives::<Role>().await? && builder.drives::<Node>().await? {
-        manager.run(NodeGroups { caches: all() }, api(), queues.roles).await;
+        manager.run(NodeGroups::new(all()), api(), queues.roles).await;
     }
     if builder.drives::<NodeSet>().await? {
         let makes_nodes =

@@ -8,23 +8,28 @@
 pub mod arrivals;
 pub mod build;
 pub mod certificates;
+pub mod common;
 pub mod decide;
 pub mod deletion;
 pub mod evaluate;
 pub mod event_mapping;
 pub mod faults;
 pub mod finalizer;
+pub mod inventory_part;
 pub mod inventory_shards;
 pub mod last_looks;
 pub mod machine_request;
+pub mod memory;
 pub mod node_status;
 pub mod observe;
 pub mod observed;
 pub mod redeploy;
 pub mod resolve;
 pub mod resolved;
+pub mod rollout;
 pub mod secret_vars;
 pub mod status;
+pub mod summary;
 
 #[cfg(test)]
 mod tests;

@@ -88,6 +88,13 @@ impl SourceCache {
         });
     }
 
+    /// Calls `enqueue` with the key of each ConfigMap and Secret that changes.
+    pub fn on_each(&self, enqueue: impl Fn(Key) + Clone + Send + Sync + 'static) {
+        let enqueue_secret = enqueue.clone();
+        self.secrets.on_change(move |it| enqueue_secret(Key::of(it)));
+        self.config_maps.on_change(move |it| enqueue(Key::of(it)));
+    }
+
     /// Records the sources that an object of a controller depends on, existing or not; replaces its
     /// previous set.
     pub fn depends(&self, controller: &'static str, object: &Key, on: BTreeSet<SourceRef>) {

@@ -178,7 +178,7 @@ impl Reader<'_> {
         let leaving = nodes.leaving.values().map(|it| &**it);
         let addresses = node_set_host::addresses(self.set, leaving);
         let runs = caches.runs_with_keys(namespace, addresses.into_iter());
-        let reported = reported_keys(namespace, runs.iter());
+        let reported = reported_keys(namespace, runs.iter(), |_| true);
         let neighbours = caches.hosts.overlapping(&[caches.hosts.of_node_set(self.set)], reported);
         (runs, neighbours)
     }

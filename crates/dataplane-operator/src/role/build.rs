@@ -1,18 +1,13 @@
 //! The objects of a group: its inventories and the run templates of its services.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use api::dataplane::Role;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::ResourceExt;
 use operator_core::data_sources::service_type;
-use operator_core::hash;
 use operator_core::plan::{Step, Target};
-use operator_core::run_engine::host_owner::HostOwner;
-use operator_core::run_engine::inventory::{
-    HostEntry, INVENTORY_KEY, KNOWN_HOSTS_KEY, NETWORK_DIR, NETWORK_KEY, inventory,
-};
-use operator_core::run_engine::known_hosts::line;
 use operator_core::run_engine::layout::{Layout, Tls};
 use operator_core::run_engine::run_template::{HostConnection, RunTemplate};
 use operator_runtime::source_cache::Digests;
@@ -22,37 +17,63 @@ use crate::host::effective_spec::EffectiveSpec;
 use crate::host::inventory_metadata::{INVENTORY_HASH, Inventory};
 use crate::host::services::{play, sources};
 use crate::role::evaluate::EvaluatedHost;
+use crate::role::inventory_part::{ContentMark, InventoryPart, node_content, role_content};
 use crate::role::inventory_shards::node_inventory_name;
 use crate::role::observed::{NodeGroup, Observed};
 use crate::role::resolved::{ResolvedHost, is_first_deployment};
+use crate::role::summary::HostSummary;
 use crate::role::{inventory_shards, secret_vars};
 
-/// Returns the steps that write those inventory objects that differ from the desired ones.
-pub fn inventories(seen: &Observed, hosts: &[&ResolvedHost<'_>]) -> Vec<Step> {
+/// Returns the steps that write those inventory objects that differ from the desired ones; `evaluated` are
+/// the hosts that were evaluated in this pass, and `hosts` all of them.
+pub fn inventories(
+    seen: &Observed,
+    evaluated: &[&ResolvedHost<'_>],
+    hosts: &[Arc<HostSummary>],
+) -> Vec<Step> {
     // The object of a host whose variables are unknown at present stays as it was written.
     let reachable: Vec<&ResolvedHost<'_>> =
-        hosts.iter().copied().filter(|it| it.is_set_up()).collect();
+        evaluated.iter().copied().filter(|it| it.is_set_up()).collect();
     let mut steps = Vec::new();
     for host in reachable.iter().filter(|it| !awaits_key(seen, it)) {
         let name = node_inventory_name(&host.effective.name);
         let content = node_content(host);
-        steps.extend(config_map(seen, &name, &content));
+        steps.extend(config_map(seen, &name, &ContentMark::of(&content), || content));
         steps.extend(secret_vars::secret(seen, &name, &[&host.effective]));
     }
-    let has_inventory = !reachable.is_empty() || hosts.iter().all(|it| !it.has_unknown_vars);
-    if let Some(role) = seen.role.as_ref().filter(|_| has_inventory) {
-        let n_shards = inventory_shards::count(seen);
-        let mut members: Vec<Vec<&ResolvedHost<'_>>> = vec![Vec::new(); n_shards];
-        for host in reachable {
-            members[host.shard].push(host);
-        }
-        for (shard, hosts) in members.iter().enumerate() {
-            let name = inventory_shards::name(&role.name_any(), shard, n_shards);
-            let effective: Vec<&EffectiveSpec> = hosts.iter().map(|it| &it.effective).collect();
-            steps.extend(secret_vars::secret(seen, &name, &effective));
-            steps.extend(config_map(seen, &name, &role_content(role, hosts)));
-        }
+    let has_inventory =
+        hosts.iter().any(|it| it.is_set_up()) || hosts.iter().all(|it| !it.has_unknown_vars);
+    if let Some(role) = seen.role.as_deref().filter(|_| has_inventory) {
+        steps.extend(shared_inventories(seen, role, &reachable, hosts));
         steps.extend(inventory_shards::left_over(seen).iter().flat_map(|it| removal(seen, it)));
+    }
+    steps
+}
+
+/// Returns the steps that write the inventory objects of a role; `reachable` are its evaluated hosts.
+fn shared_inventories(
+    seen: &Observed,
+    role: &Role,
+    reachable: &[&ResolvedHost<'_>],
+    hosts: &[Arc<HostSummary>],
+) -> Vec<Step> {
+    let n_shards = inventory_shards::count(seen);
+    let mut members: Vec<Vec<&Arc<InventoryPart>>> = vec![Vec::new(); n_shards];
+    for host in hosts {
+        members[host.shard].extend(&host.part);
+    }
+    // A known host has no variables from Secrets.
+    let mut effective: Vec<Vec<&EffectiveSpec>> = vec![Vec::new(); n_shards];
+    for host in reachable {
+        effective[host.shard].push(&host.effective);
+    }
+    let mut steps = Vec::new();
+    for (shard, (parts, effective)) in members.iter().zip(&effective).enumerate() {
+        let name = inventory_shards::name(&role.name_any(), shard, n_shards);
+        let content = || role_content(role, parts.iter().map(|it| &***it));
+        let mark = seen.recalled.content(shard, parts, || ContentMark::of(&content()));
+        steps.extend(secret_vars::secret(seen, &name, effective));
+        steps.extend(config_map(seen, &name, &mark, content));
     }
     steps
 }
@@ -67,78 +88,20 @@ fn awaits_key(seen: &Observed, host: &ResolvedHost<'_>) -> bool {
     seen.role.is_some() && is_unknown && is_run && !is_written()
 }
 
-fn node_content(host: &ResolvedHost<'_>) -> BTreeMap<String, String> {
-    let template = host.effective.nic_template.clone().unwrap_or_default();
-    let mut content = BTreeMap::from([
-        (INVENTORY_KEY.to_owned(), inventory("all", &[entry(host, NETWORK_KEY)])),
-        (NETWORK_KEY.to_owned(), template),
-    ]);
-    content.extend(known_hosts(&[host]));
-    content
-}
-
-/// Returns the key and the lines of the learned host keys; `None` when no host's key is learned.
-///
-/// The key is written even without lines, so that no other writer can own it.
-fn known_hosts(hosts: &[&ResolvedHost<'_>]) -> Option<(String, String)> {
-    let of_host = |it: &&ResolvedHost<'_>| {
-        line(&it.effective.ansible_host, it.effective.ansible_port, it.trust.key.as_ref()?)
-    };
-    let lines = hosts.iter().filter_map(of_host).collect();
-    hosts.iter().any(|it| it.trust.is_learned).then(|| (KNOWN_HOSTS_KEY.to_owned(), lines))
-}
-
-/// Returns the content of a role's inventory object.
-///
-/// A host whose template differs from the role's has its own file, so that the node's template also
-/// applies in a shared run.
-fn role_content(role: &Role, hosts: &[&ResolvedHost<'_>]) -> BTreeMap<String, String> {
-    let mut content: BTreeMap<String, String> = known_hosts(hosts).into_iter().collect();
-    let of_role = role.spec.node_template.as_ref();
-    let of_role = of_role.and_then(|it| it.network_config.as_ref()?.template.clone());
-    content.insert(NETWORK_KEY.to_owned(), of_role.clone().unwrap_or_default());
-    let mut entries = Vec::new();
-    for host in hosts {
-        let EffectiveSpec { name, nic_template, .. } = &host.effective;
-        let is_own = nic_template.is_some() && *nic_template != of_role;
-        let key = if is_own { format!("{NETWORK_KEY}-{name}") } else { NETWORK_KEY.to_owned() };
-        entries.push(entry(host, &key));
-        if let Some(template) = nic_template.clone().filter(|_| is_own) {
-            content.insert(key, template);
-        }
-    }
-    content.insert(INVENTORY_KEY.to_owned(), inventory(&role.name_any(), &entries));
-    content
-}
-
-fn entry(resolved: &ResolvedHost<'_>, template_key: &str) -> HostEntry {
-    let host = &resolved.effective;
-    HostEntry {
-        name: host.name.clone(),
-        ansible_host: host.ansible_host.clone(),
-        ansible_port: host.ansible_port,
-        ansible_user: host.ansible_user.clone(),
-        host_name: host.host_name.clone(),
-        ssh_secret: host.ssh_secret.clone().unwrap_or_default(),
-        is_learned: resolved.trust.is_learned,
-        nic_template: host.nic_template.as_ref().map(|_| format!("{NETWORK_DIR}/{template_key}")),
-        management_network: host.management_network.clone(),
-        vars: host.vars.clone(),
-        owner: HostOwner::of(resolved.node),
-        elsewhere: host.secret_names(),
-    }
-}
-
 /// Returns the step that writes an inventory object; `None` when it is intact.
 ///
 /// It has no ownerReference: the last work of phase 1 on a host needs the inventory while the node
 /// is being deleted.
-fn config_map(seen: &Observed, name: &str, content: &BTreeMap<String, String>) -> Option<Step> {
-    let hash = hash::short(content);
+fn config_map(
+    seen: &Observed,
+    name: &str,
+    ContentMark { hash, keys }: &ContentMark,
+    content: impl FnOnce() -> BTreeMap<String, String>,
+) -> Option<Step> {
     let is_intact = |it: &Inventory| {
-        it.hash == hash
+        it.hash == *hash
             && !it.has_owner
-            && it.managed_fields.has([INVENTORY_HASH], content.keys().map(String::as_str))
+            && it.managed_fields.has([INVENTORY_HASH], keys.iter().map(String::as_str))
     };
     if seen.inventories.get(name).is_some_and(is_intact) {
         return None;
@@ -149,7 +112,7 @@ fn config_map(seen: &Observed, name: &str, content: &BTreeMap<String, String>) -
             "annotations": { INVENTORY_HASH: hash },
             "labels": { "edpm.openstack.org/inventory": "true" },
         },
-        "data": content,
+        "data": content(),
     });
     Some(Step::apply(target, object, "the inventory differs from what holds for its hosts"))
 }

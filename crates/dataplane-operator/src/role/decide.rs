@@ -1,6 +1,8 @@
 //! The evaluation of a group: its inventories, attempts, runs and statuses.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
 
 use api::conditions::{Condition, ConditionDraft};
 use api::dataplane::Role;
@@ -9,7 +11,6 @@ use operator_core::finalizers::is_terminating;
 use operator_core::plan::{Plan, REST_OF_WRITES, Step, WRITES_PER_PASS};
 use operator_core::rejected_write::{self, RejectedWrite};
 use operator_core::run_engine::batches::Batch;
-use operator_core::run_engine::rollout::{DisruptionBudget, RolloutCounts};
 use operator_core::run_engine::runs_by_host::RunsByHost;
 use operator_core::run_engine::{Run, run_gc};
 
@@ -17,14 +18,18 @@ use crate::host::machines::request;
 use crate::host::{networks, runs};
 use crate::role::arrivals::Arrivals;
 use crate::role::build::{connection, inventories, run_template};
-use crate::role::evaluate::{BlockedRollout, EvaluatedHost, counts, evaluate, failing};
+use crate::role::evaluate::{EvaluatedHost, evaluate};
+use crate::role::inventory_shards::node_inventory_name;
 use crate::role::machine_request::MachineRequest;
+use crate::role::memory::Next;
 use crate::role::node_status::{NodeFindings, node_findings, node_step};
 use crate::role::observed::Observed;
 use crate::role::resolve::{Resolved, resolve};
 use crate::role::resolved::{ResolvedHost, recorded_services};
+use crate::role::rollout::GroupHost;
 use crate::role::status::role_step;
-use crate::role::{deletion, finalizer, last_looks, secret_vars};
+use crate::role::summary::HostSummary;
+use crate::role::{deletion, finalizer, last_looks, rollout, secret_vars};
 
 /// Evaluates a group.
 ///
@@ -44,7 +49,12 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
         plan.steps.extend(pass.given_back(pass.rejection(false).as_ref()));
         Deployed { findings: Vec::new(), is_whole: true }
     } else if missing.is_empty() || rejected.is_some() {
-        pass.deploy(&mut plan)
+        let Some(deployed) = pass.deploy(&mut plan) else {
+            let mut again = Plan::with_resync();
+            again.requeue_in(Duration::ZERO);
+            return again;
+        };
+        deployed
     } else {
         plan.steps.extend(missing);
         // Their creation enqueues this group again; until then its services are incomplete.
@@ -82,7 +92,7 @@ struct Pass<'a> {
 
 /// What a pass does about the hosts of a group.
 struct Deployed<'a> {
-    /// What was found of each of them.
+    /// What was found of those that were evaluated in this pass.
     findings: Vec<NodeFindings<'a>>,
     /// Whether all writes about them are made; nothing else may begin before that.
     is_whole: bool,
@@ -104,18 +114,18 @@ impl<'a> Pass<'a> {
         request.map(steps).unwrap_or_default()
     }
 
-    /// Plans the deployment of the hosts.
-    fn deploy(&self, plan: &mut Plan) -> Deployed<'a> {
+    /// Plans the deployment of the hosts; `None` where hosts that are known from earlier passes are to be
+    /// evaluated first.
+    fn deploy(&self, plan: &mut Plan) -> Option<Deployed<'a>> {
         let Self { seen, resolved, now, .. } = *self;
         let runs: Vec<Run<'_>> = seen.runs.iter().filter_map(|it| Run::of(it)).collect();
+        let of_hosts = RunsByHost::of(&runs);
+        let hosts = self.hosts(&of_hosts);
+        let counts = rollout::counts(&hosts);
+        let hosts = rollout::admitted(seen, hosts, &counts);
+        let hosts = hosts.map_err(|outdated| seen.recalled.forget(outdated)).ok()?;
         let present: Vec<&ResolvedHost<'_>> =
             resolved.hosts.iter().filter(|it| !is_terminating(it.node)).collect();
-        let of_hosts = RunsByHost::of(&runs);
-        let evaluate = |it: &&'a ResolvedHost<'a>| evaluate(it, &resolved.problems, &of_hosts, now);
-        let hosts: Vec<EvaluatedHost<'_>> = present.iter().map(evaluate).collect();
-        let counts = counts(&hosts);
-        let hosts = admitted(seen, hosts, &counts);
-        let withdrawn = withdrawn(seen, &runs, &hosts, counts.is_failing());
         let superseded = superseded(seen, &runs);
         let shards = secret_vars::mounted_shards(&present);
         let arrivals = Arrivals::of(seen, now);
@@ -128,25 +138,26 @@ impl<'a> Pass<'a> {
         let request = resolved.machine_request.as_ref();
         let is_reportable = seen.parent().is_some() || request.is_some();
         let rejected = rejected.filter(|_| is_reportable);
-        let role = seen.role.as_deref();
-        let findings = |it| node_findings(it, role, request, rejected.as_ref());
-        let findings: Vec<NodeFindings<'_>> = hosts.into_iter().map(findings).collect();
+        let (hosts, findings) = self.findings(hosts, &of_hosts, rejected.as_ref());
         plan.independent.extend(resolved.certificates.steps());
-        let in_order = [
-            withdrawn,
+        let of_hosts: Vec<Step> = [
+            withdrawn(seen, &runs, &hosts, counts.is_failing()),
             // An object that a finalizer keeps is written after the finalizer.
             finalizer::additions(seen, &present),
-            inventories(seen, &present),
+            inventories(seen, &present, &hosts),
             self.given_back(rejected.as_ref()),
             // What is recorded of a run is written before it is deleted, and before it is created.
             findings.iter().filter_map(|it| node_step(seen, it, &shards, now)).collect(),
             superseded,
-        ];
-        let mut of_hosts = in_order.into_iter().flatten();
+        ]
+        .concat();
         // A report of a rejected write makes the statuses alone, and those of all hosts.
         let most = if self.rejected.is_some() { usize::MAX } else { WRITES_PER_PASS };
-        plan.steps.extend(of_hosts.by_ref().take(most));
-        let is_whole = of_hosts.next().is_none();
+        let is_whole = of_hosts.len() <= most && !seen.recalled.is_partial();
+        if self.rejected.is_none() {
+            keep(seen, &hosts, &findings, of_hosts.split_at(most.min(of_hosts.len())), is_whole);
+        }
+        plan.steps.extend(of_hosts.into_iter().take(most));
         let new_runs = if is_whole { new_runs } else { Vec::new() };
         if !is_whole {
             plan.requeue_in(REST_OF_WRITES);
@@ -154,33 +165,73 @@ impl<'a> Pass<'a> {
         // A new run enqueues the group again, and the role then names it: one write instead of two. Where
         // there are several batches, each pass may have another run, and the status would become old.
         let is_status_due =
-            new_runs.is_empty() || rejected.is_some() || findings.len() > seen.batch_size();
+            new_runs.is_empty() || rejected.is_some() || hosts.len() > seen.batch_size();
         plan.steps.extend(new_runs);
         if is_status_due {
-            plan.steps.extend(role_step(seen, resolved, rejected.clone(), &findings, now));
+            plan.steps.extend(role_step(seen, resolved, rejected.clone(), &hosts, now));
         }
-        Deployed { findings, is_whole }
+        Some(Deployed { findings, is_whole })
+    }
+
+    /// Returns the hosts of the nodes that stay, in their order.
+    fn hosts(&self, runs: &RunsByHost<'_>) -> Vec<GroupHost<'a>> {
+        let Self { seen, resolved, now, .. } = *self;
+        let mut evaluated = resolved.hosts.iter();
+        let host = |place| {
+            if let Some(known) = seen.recalled.host(place) {
+                return Some(GroupHost::Known(known));
+            }
+            let host = evaluated.next()?;
+            let evaluate = || evaluate(host, &resolved.problems, runs, now);
+            (!is_terminating(host.node)).then(|| GroupHost::evaluated(evaluate()))
+        };
+        (0..seen.nodes.len()).filter_map(host).collect()
+    }
+
+    /// Returns the summaries of the hosts, and what was found of those that were evaluated in this pass.
+    fn findings(
+        &self,
+        hosts: Vec<GroupHost<'a>>,
+        runs: &RunsByHost<'_>,
+        rejected: Option<&ConditionDraft>,
+    ) -> (Vec<Arc<HostSummary>>, Vec<NodeFindings<'a>>) {
+        let (role, request) = (self.seen.role.as_deref(), self.resolved.machine_request.as_ref());
+        let mut findings = Vec::new();
+        let summary = |host| match host {
+            GroupHost::Known(known) => Arc::clone(known),
+            GroupHost::Evaluated(host, turn) => {
+                let found = node_findings(host, role, request, rejected);
+                let runs = runs.of_host(&found.evaluated.host.effective.name);
+                let summary = found.summary(role, turn, runs);
+                findings.push(found);
+                Arc::new(summary)
+            }
+        };
+        let summaries = hosts.into_iter().map(summary).collect();
+        (summaries, findings)
     }
 
     /// Returns the creations of the runs that are due; `shards` are the parts of the role's inventory
     /// with variables from Secrets.
     fn new_runs(
         &self,
-        evaluated: &[EvaluatedHost<'_>],
+        hosts: &[GroupHost<'_>],
         shards: &BTreeSet<usize>,
         arrivals: &Arrivals,
     ) -> Vec<Step> {
         let seen = self.seen;
         let (mut needs, mut connections) = (BTreeMap::new(), BTreeMap::new());
-        let mut hosts: BTreeMap<&str, &ResolvedHost<'_>> = BTreeMap::new();
-        for it in evaluated {
+        let mut by_name: BTreeMap<&str, &ResolvedHost<'_>> = BTreeMap::new();
+        for host in hosts {
+            // A known host needs no run.
+            let GroupHost::Evaluated(it, _) = host else { continue };
             let name = &it.host.effective.name;
             needs.extend(it.sequence.needed_run().map(|run| (name.clone(), run.clone())));
             connections.insert(name.clone(), connection(it));
-            hosts.insert(name, it.host);
+            by_name.insert(name, it.host);
         }
         let template = |batch: &Batch| {
-            let members = batch.attempts.keys().filter_map(|it| hosts.get(it.as_str()).copied());
+            let members = batch.attempts.keys().filter_map(|it| by_name.get(it.as_str()).copied());
             if arrivals.are_awaited(members.clone().map(|it| it.node)) {
                 return None;
             }
@@ -221,10 +272,13 @@ fn superseded(seen: &Observed, runs: &[Run<'_>]) -> Vec<Step> {
     if seen.parent().is_none() {
         return Vec::new();
     }
+    let finished = runs.iter().filter(|it| it.is_finished());
+    let carried: BTreeSet<&str> =
+        finished.flat_map(|it| it.attempts.keys()).map(String::as_str).collect();
     let nodes = seen.nodes.iter();
     let recorded =
         nodes.filter_map(|it| Some((it.metadata.name.as_deref()?, recorded_services(it))));
-    run_gc::superseded(runs, &recorded.collect())
+    run_gc::superseded(runs, &recorded.filter(|it| carried.contains(it.0)).collect())
 }
 
 /// Returns the present conditions of the object that reports a rejected write: the role, or a node
@@ -234,21 +288,39 @@ fn previous(seen: &Observed) -> &[Condition] {
     seen.role.as_deref().map(Role::conditions).or_else(of_node).unwrap_or_default()
 }
 
-/// Holds the hosts that the role's disruption budget does not admit.
-fn admitted<'a>(
+/// Keeps what was found of hosts about which nothing is written in this pass; `steps` are those of this
+/// pass and those of later ones, and `is_whole` says whether runs are created.
+fn keep(
     seen: &Observed,
-    hosts: Vec<EvaluatedHost<'a>>,
-    counts: &RolloutCounts,
-) -> Vec<EvaluatedHost<'a>> {
-    let mut budget = DisruptionBudget::of(&seen.limits(), counts);
-    let failing = failing(&hosts);
-    let admitted = hosts.into_iter().map(|it| {
-        let begins = it.sequence.needed_run().is_some() && !it.is_at_work();
-        let admission = if begins { budget.admit(it.rollout_state()) } else { Ok(()) };
-        let Err(blocked) = admission else { return it };
-        it.held(BlockedRollout { blocked, failing: failing.clone() })
-    });
-    admitted.collect()
+    hosts: &[Arc<HostSummary>],
+    findings: &[NodeFindings<'_>],
+    steps: (&[Step], &[Step]),
+    is_whole: bool,
+) {
+    let targets = |steps: &[Step]| -> BTreeSet<String> {
+        steps.iter().map(|it| it.target.name.clone()).collect()
+    };
+    let (written, open) = (targets(steps.0), targets(steps.1));
+    let mut found = findings.iter().map(|it| &it.evaluated);
+    let of_nodes = seen.nodes.iter().enumerate().filter(|(_, it)| !is_terminating(&***it));
+    let evaluated = of_nodes.zip(hosts).filter(|it| seen.recalled.host(it.0.0).is_none());
+    let keep = |((place, _), summary): ((usize, _), &Arc<HostSummary>)| {
+        let host = found.next()?;
+        let inventory = node_inventory_name(&summary.name);
+        let is_among =
+            |them: &BTreeSet<String>| them.contains(&summary.name) || them.contains(&inventory);
+        let next = if is_among(&open) {
+            Next::Write
+        } else if host.sequence.needed_run().is_some() {
+            Next::Run
+        } else {
+            Next::Nothing
+        };
+        let is_kept = !is_among(&written) && host.stays() && !(is_whole && next == Next::Run);
+        is_kept.then(|| (place, Arc::clone(summary), next))
+    };
+    let kept = evaluated.filter_map(keep).collect();
+    seen.recalled.keep(&seen.nodes, &seen.runs, kept);
 }
 
 /// Returns the steps that withdraw waiting runs that none of their hosts needs any more.
@@ -258,19 +330,18 @@ fn admitted<'a>(
 fn withdrawn(
     seen: &Observed,
     runs: &[Run<'_>],
-    hosts: &[EvaluatedHost<'_>],
+    hosts: &[Arc<HostSummary>],
     is_failing: bool,
 ) -> Vec<Step> {
-    if seen.parent().is_none() {
+    if seen.parent().is_none() || runs.iter().all(Run::has_begun) {
         return Vec::new();
     }
     let is_paused = seen.limits().pause_on_failure && is_failing;
-    let by_name: BTreeMap<&str, &EvaluatedHost<'_>> =
-        hosts.iter().map(|it| (it.host.effective.name.as_str(), it)).collect();
+    let by_name: BTreeMap<&str, &HostSummary> =
+        hosts.iter().map(|it| (it.name.as_str(), &**it)).collect();
     let needs = |run: &Run<'_>, name: &str| {
         by_name.get(name).is_some_and(|it| {
-            let is_wanted = it.sequence.wants(run, name);
-            is_wanted && it.host.effective.deploy && !(is_paused && it.may_be_paused())
+            it.wanted_runs.contains(&run.name()) && !(is_paused && it.may_be_paused)
         })
     };
     run_gc::withdrawn(runs, needs)

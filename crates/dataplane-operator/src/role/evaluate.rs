@@ -1,14 +1,15 @@
-//! The evaluation of the hosts of a group: the next step of each, from its runs and the disruption budget.
+//! The evaluation of a host of a group: its next step, from its runs.
 
 use api::dataplane::{Node, RunState, ServiceRun};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::run_engine::retry::Retries;
-use operator_core::run_engine::rollout::{BlockReason, RolloutCounts, RolloutState, named};
+use operator_core::run_engine::rollout::{BlockReason, RolloutState};
 use operator_core::run_engine::runs_by_host::RunsByHost;
 use operator_core::run_engine::service_sequence::{self, NeededRun, ServiceSequence, has_begun};
 use operator_core::run_engine::{DesiredService, Host, SequenceState};
 
+use crate::host::networks;
 use crate::host::services::ServiceFaults;
 use crate::role::redeploy;
 use crate::role::resolved::{ResolvedHost, is_first_deployment, recorded_services};
@@ -49,6 +50,19 @@ impl BlockedRollout {
             self.failing
         )
     }
+}
+
+/// Where a host stands in the rollout of its group before any host is admitted.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Turn {
+    /// Its state with respect to the disruption budget.
+    pub state: RolloutState,
+    /// Whether a run would begin on it now.
+    pub begins: bool,
+    /// Whether its present attempt has begun or waits in a run.
+    pub is_at_work: bool,
+    /// Whether it counts: its own `deploy` is not false.
+    pub is_counted: bool,
 }
 
 /// The result of evaluating one host.
@@ -136,6 +150,25 @@ impl<'a> EvaluatedHost<'a> {
         self.sequence.is_due() && self.is_under_way()
     }
 
+    /// Returns where it stands in the rollout of its group.
+    pub fn turn(&self) -> Turn {
+        let own = self.host.node.spec.deploy_strategy.as_ref();
+        Turn {
+            state: self.rollout_state(),
+            begins: self.sequence.needed_run().is_some(),
+            is_at_work: self.is_at_work(),
+            is_counted: own.and_then(|it| it.deploy) != Some(false),
+        }
+    }
+
+    /// Returns whether it is evaluated alike for as long as it, its runs and its group stay as they are: no
+    /// time is awaited, and no other object describes it.
+    pub fn stays(&self) -> bool {
+        let ResolvedHost { problems, is_taken, shared_key, .. } = self.host;
+        let waits = self.sequence.retry_at().is_some() || networks::are_unserved(problems);
+        !waits && !is_taken && shared_key.is_none()
+    }
+
     fn is_under_way(&self) -> bool {
         matches!(self.sequence.state, SequenceState::InRun { .. }) || has_begun(self.recorded())
     }
@@ -143,29 +176,6 @@ impl<'a> EvaluatedHost<'a> {
     fn recorded(&self) -> &[ServiceRun] {
         recorded_services(self.host.node)
     }
-}
-
-/// Returns the hosts that count: those whose own `deploy` is not false.
-fn counted<'a>(hosts: &'a [EvaluatedHost<'a>]) -> impl Iterator<Item = &'a EvaluatedHost<'a>> {
-    let own = |it: &&EvaluatedHost<'_>| it.host.node.spec.deploy_strategy.as_ref()?.deploy;
-    hosts.iter().filter(move |it| own(it) != Some(false))
-}
-
-/// Counts the hosts of a group by their rollout state.
-pub fn counts(hosts: &[EvaluatedHost<'_>]) -> RolloutCounts {
-    let is_trying = |it: &&EvaluatedHost<'_>| it.is_at_work() && it.rollout_state().is_retry();
-    let trying = counted(hosts).filter(is_trying).count();
-    RolloutCounts::of(counted(hosts).map(EvaluatedHost::rollout_state)).with_trying(trying)
-}
-
-/// Returns the names of the first failed hosts that use up the disruption budget.
-pub fn failing(hosts: &[EvaluatedHost<'_>]) -> String {
-    let fails = |it: &&EvaluatedHost<'_>| {
-        it.rollout_state().counts_as_unavailable() && it.rollout_state().fails()
-    };
-    let names: Vec<String> =
-        counted(hosts).filter(fails).map(|it| it.host.node.name_any()).collect();
-    named(&names)
 }
 
 /// Evaluates one host with the faults and the runs of its group, whatever the other hosts do.

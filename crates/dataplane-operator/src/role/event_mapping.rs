@@ -16,6 +16,7 @@ use crate::host::conflicts::Claim;
 use crate::host::conflicts::host_claim::keys_of_node;
 use crate::indexes::{BY_HOST, namespace};
 use crate::role::NodeGroup;
+use crate::role::inventory_shards;
 
 /// Registers the event handlers that enqueue node groups in `queue`.
 pub(crate) fn map_events(queue: &Arc<WorkQueue>, caches: &Arc<Caches>) {
@@ -55,6 +56,7 @@ pub(crate) fn map_events(queue: &Arc<WorkQueue>, caches: &Arc<Caches>) {
     });
     debounced.watches(cert_manager.certificates.cache(), |_, certificate| owners(certificate));
     caches.sources.on_change(GROUP, groups.handler(|_, reader| [reader]));
+    caches.sources.on_each(groups.handler(|caches, object| owner_of_inventory(caches, &object)));
 }
 
 fn key_of_role(role: &Role) -> Key {
@@ -65,10 +67,23 @@ fn key_of_node(node: &Node) -> Option<Key> {
     NodeGroup::of(node).map(|it| it.key(&namespace(node)))
 }
 
+/// Returns the group of a node, with the note that something about its host has changed.
+fn changed(caches: &Caches, node: &Node) -> Option<Key> {
+    let group = key_of_node(node)?;
+    caches.changed_hosts.note(&group, &node.name_any());
+    Some(group)
+}
+
 /// Returns the groups of the nodes that have one of these keys of the index [`BY_HOST`].
 fn described(caches: &Caches, keys: impl IntoIterator<Item = Key>) -> Vec<Key> {
     let nodes = keys.into_iter().flat_map(|it| caches.hosts.nodes.indexed(BY_HOST, &it));
-    nodes.filter_map(|it| key_of_node(&it)).collect()
+    nodes.filter_map(|it| changed(caches, &it)).collect()
+}
+
+/// Returns the group of the node whose inventory object, or the Secret beside it, this is.
+fn owner_of_inventory(caches: &Caches, object: &Key) -> Option<Key> {
+    let node = inventory_shards::node_of_inventory(&object.name)?;
+    changed(caches, &*caches.hosts.nodes.get(&Key::new(&object.namespace, node))?)
 }
 
 /// Returns the groups of a namespace whose role or node is concerned.
@@ -105,5 +120,6 @@ fn reported_and_owners(caches: &Caches, run: &AnsibleEe) -> Vec<Key> {
         }
         _ => None,
     });
-    nodes.filter_map(|it| key_of_node(&it)).chain(owners.map(|it| it.key(&namespace))).collect()
+    let nodes = nodes.filter_map(|it| changed(caches, &it));
+    nodes.chain(owners.map(|it| it.key(&namespace))).collect()
 }

@@ -41,12 +41,13 @@ pub fn of_group(seen: &Observed, certificates: &RoleCertificates<'_>) -> Service
     problems
 }
 
-/// Returns the faults of the Secrets with the ssh keys of these hosts, each Secret once; without
-/// hosts, of the one that the role names.
+/// Returns the faults of the Secrets with the ssh keys of these hosts and the known ones, each Secret once;
+/// without hosts, of the one that the role names.
 pub fn of_ssh_keys(seen: &Observed, hosts: &[ResolvedHost<'_>]) -> Vec<Problem> {
-    let of_role = seen.role.as_deref().filter(|_| hosts.is_empty()).and_then(own_ssh_secret);
+    let of_role = seen.role.as_deref().filter(|_| seen.nodes.is_empty()).and_then(own_ssh_secret);
     let of_hosts = hosts.iter().filter_map(|it| it.effective.ssh_secret.as_deref());
-    let names: BTreeSet<&str> = of_hosts.chain(of_role).collect();
+    let of_known = seen.recalled.hosts().filter_map(|it| it.ssh_secret.as_deref());
+    let names: BTreeSet<&str> = of_hosts.chain(of_known).chain(of_role).collect();
     let fault = |name: &str| {
         let digests = seen.sources.get(&SourceRef::secret(&seen.namespace, name));
         secret_fault(&seen.namespace, name, digests)

@@ -46,9 +46,17 @@ pub fn shard_index(host: &str, count: usize) -> usize {
     number % count
 }
 
+/// What the names of nodes' inventory objects begin with.
+const OF_NODE: &str = "dataplanenode-";
+
 /// Returns the name of a node's inventory object.
 pub fn node_inventory_name(node: &str) -> String {
-    format!("dataplanenode-{node}")
+    format!("{OF_NODE}{node}")
+}
+
+/// Returns the name of the node with this inventory object; `None` if the object is of another kind.
+pub fn node_of_inventory(name: &str) -> Option<&str> {
+    name.strip_prefix(OF_NODE)
 }
 
 /// Returns the name of a role's inventory object, when it has only one.

@@ -1,6 +1,7 @@
 //! The conditions and the status of a node, from the evaluation of its host.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use api::conditions::{self, ConditionDraft, ConditionStatus, READY, merge_conditions};
 use api::dataplane::condition_types::{
@@ -15,7 +16,7 @@ use operator_core::keyed::{Renewal, kept};
 use operator_core::plan::{Step, Target};
 use operator_core::run_engine::outcome::last_failure;
 use operator_core::run_engine::service_sequence::{is_as_deployed, renew};
-use operator_core::run_engine::{SequenceState, changed_text};
+use operator_core::run_engine::{Run, SequenceState, changed_text};
 
 use crate::conditions::input;
 use crate::host::conflicts::shared_keys::HOST_KEY_UNIQUE;
@@ -26,13 +27,15 @@ use crate::host::services::lack_services;
 use crate::host::status::own;
 use crate::reasons;
 use crate::role::build::inventory_name;
-use crate::role::evaluate::EvaluatedHost;
+use crate::role::evaluate::{EvaluatedHost, Turn};
+use crate::role::inventory_part::InventoryPart;
 use crate::role::inventory_shards::node_inventory_name;
 use crate::role::machine_request::MachineRequest;
 use crate::role::observed::{NodeGroup, Observed};
 use crate::role::redeploy::redeploy_command;
 use crate::role::resolved::{ResolvedHost, may_begin};
 use crate::role::secret_vars;
+use crate::role::summary::HostSummary;
 use crate::spec_warnings;
 
 /// The maximum number of characters about one host in a message.
@@ -50,6 +53,37 @@ pub struct NodeFindings<'a> {
     pub machine: ConditionDraft,
     is_deployed: bool,
     all: Vec<ConditionDraft>,
+}
+
+impl NodeFindings<'_> {
+    /// Sums up the host; `runs` are those that carry an attempt of it, and `turn` is from before its group
+    /// admitted hosts.
+    pub fn summary(&self, role: Option<&Role>, turn: Turn, runs: &[&Run<'_>]) -> HostSummary {
+        let EvaluatedHost { host, sequence, blocked, .. } = &self.evaluated;
+        let name = host.effective.name.clone();
+        let wanted = runs.iter().filter(|it| host.effective.deploy && sequence.wants(it, &name));
+        HostSummary {
+            turn,
+            blocked: blocked.clone(),
+            ready: self.ready.clone(),
+            is_up_to_date: self.up_to_date.holds(),
+            machine: host.machine.as_ref().map(|_| self.machine.clone()),
+            run: match &sequence.state {
+                SequenceState::InRun { run, .. } => Some(run.clone()),
+                SequenceState::Done
+                | SequenceState::OutOfDate
+                | SequenceState::NeedsRun(_)
+                | SequenceState::Failed { .. } => None,
+            },
+            wanted_runs: wanted.map(|it| it.name()).collect(),
+            may_be_paused: self.evaluated.may_be_paused(),
+            ssh_secret: host.effective.ssh_secret.clone(),
+            part: host.is_set_up().then(|| Arc::new(InventoryPart::of(role, host))),
+            has_unknown_vars: host.has_unknown_vars,
+            shard: host.shard,
+            name,
+        }
+    }
 }
 
 /// Returns the conditions of a host; `rejection` is the condition of a rejected write of its group.

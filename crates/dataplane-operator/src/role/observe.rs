@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use api::ansibleee::AnsibleEe;
 use api::dataplane::{DataPlane, Node, Role, Service};
@@ -13,6 +14,7 @@ use operator_core::finalizers::is_terminating;
 use operator_core::object_key::Key;
 use operator_runtime::controller::{Controller, Decide};
 use operator_runtime::error::Result;
+use parking_lot::Mutex;
 
 use crate::caches::Caches;
 use crate::controller_names::GROUP;
@@ -25,20 +27,46 @@ use crate::host::inventory_metadata::Inventory;
 use crate::host::machines::Seen;
 use crate::host::machines::machine_names::known_name;
 use crate::host::services::sources_and_bundles;
-use crate::host::vars::{Objects, named};
+use crate::host::vars::Objects;
 use crate::indexes::{BY_OWNER, BY_ROLE, BY_ROLE_LABEL, data_plane_of, role_label_key};
 use crate::labels::LAST_LOOK;
 use crate::role::certificates::{is_enabled, requests};
 use crate::role::decide::decide;
-use crate::role::inventory_shards;
 use crate::role::inventory_shards::node_inventory_name;
 use crate::role::machine_request::{MachineRequest, names_of};
-use crate::role::observed::{NodeGroup, Observed, listed, own_ssh_secret};
+use crate::role::memory::{GroupMemory, Recalled};
+use crate::role::observed::{NodeGroup, Observed, listed, own_ssh_secret, sources_of_vars};
+use crate::role::{common, inventory_shards};
+
+/// How long at most what earlier passes found is relied on, as a resync is to see anew what no informer
+/// reports.
+const LONGEST_MEMORY: Duration = Duration::from_mins(14);
 
 /// The controller of roles and nodes.
 pub struct NodeGroups {
-    /// The caches that it reads.
-    pub caches: Arc<Caches>,
+    caches: Arc<Caches>,
+    memories: Mutex<BTreeMap<Key, (Instant, Arc<GroupMemory>)>>,
+}
+
+impl NodeGroups {
+    /// Creates the controller with the caches that it reads.
+    pub fn new(caches: Arc<Caches>) -> Self {
+        Self { caches, memories: Mutex::default() }
+    }
+
+    /// Returns what is remembered of a group, without the hosts about which something has changed.
+    fn memory(&self, key: &Key) -> Arc<GroupMemory> {
+        // Before anything is read: what changes after that is noted for the next pass.
+        let changed = self.caches.changed_hosts.take(key);
+        let mut memories = self.memories.lock();
+        let fresh = || (Instant::now(), Arc::default());
+        let kept = memories.entry(key.clone()).or_insert_with(fresh);
+        if kept.0.elapsed() > LONGEST_MEMORY {
+            *kept = fresh();
+        }
+        kept.1.forget(changed);
+        Arc::clone(&kept.1)
+    }
 }
 
 impl Controller for NodeGroups {
@@ -51,26 +79,30 @@ impl Controller for NodeGroups {
     async fn observe(&self, key: &Key) -> Result<Option<Observed>> {
         let caches = &self.caches;
         let Some(group) = NodeGroup::parse(key) else { return Ok(None) };
+        let memory = self.memory(key);
         let (role, nodes) = members(caches, &key.namespace, &group)?;
         if role.is_none() && nodes.is_empty() {
             caches.sources.depends(GROUP, key, BTreeSet::new());
+            self.memories.lock().remove(key);
             return Ok(None);
         }
+        let (owner, runs) = own_runs(caches, (&key.namespace, &group), role.as_deref(), &nodes);
         let members = Members {
             caches,
             namespace: &key.namespace,
             group: &group,
-            role: role.as_deref(),
+            role: role.as_ref(),
             nodes: &nodes,
+            owner,
+            runs,
         };
-        let mut seen = members.read(key).await?;
+        let mut seen = members.recall(key, &memory).await?;
         let machines = members.machines().await?;
         let movers = members.migrating(&machines);
         let leaving = nodes.iter().filter(|it| is_terminating(&***it)).chain(&movers);
         (seen.looks, seen.is_namespace_terminating) =
             looks(caches, &key.namespace, leaving, &machines).await?;
         (seen.machines, seen.migrating_nodes) = (machines, movers);
-        (seen.role, seen.nodes) = (role, nodes);
         seen.machines.answering = caches.machines.answering(&awaited(&seen)).await;
         with_certificates(caches, key, &mut seen).await?;
         Ok(Some(seen))
@@ -82,52 +114,73 @@ struct Members<'a> {
     caches: &'a Caches,
     namespace: &'a str,
     group: &'a NodeGroup,
-    role: Option<&'a Role>,
+    role: Option<&'a Arc<Role>>,
     nodes: &'a [Arc<Node>],
+    /// The UID of the role, or of the node without one.
+    owner: String,
+    /// The runs of that owner that deploy services.
+    runs: Vec<Arc<AnsibleEe>>,
 }
 
-impl Members<'_> {
-    /// Reads what concerns a group, except for its machines; the role and the nodes are the caller's.
-    async fn read(&self, key: &Key) -> Result<Observed> {
-        let Self { caches, namespace, role, nodes, .. } = *self;
+impl<'a> Members<'a> {
+    fn role(&self) -> Option<&'a Role> {
+        self.role.map(|it| &**it)
+    }
+
+    /// Reads what concerns a group, with as much of it from memory as still holds.
+    async fn recall(&self, key: &Key, memory: &Arc<GroupMemory>) -> Result<Observed> {
+        if !common::may_remember(self.role(), self.nodes) {
+            return self.read(key, Recalled::default()).await;
+        }
+        let seen = self.read(key, memory.recall(self.nodes, &self.runs)).await?;
+        if memory.fits(common::of(&seen)) {
+            return Ok(seen);
+        }
+        // Nothing is known now, but what this pass finds is kept.
+        self.read(key, memory.recall(self.nodes, &self.runs)).await
+    }
+
+    /// Reads what concerns a group, except for its machines, and except for what concerns a known host
+    /// alone.
+    async fn read(&self, key: &Key, recalled: Recalled) -> Result<Observed> {
+        let Self { caches, namespace, nodes, .. } = *self;
+        let role = self.role();
         let listed = listed(self.group, role, nodes);
         let (Found { services, unreadable }, certificate_sources) = self.known_services(listed);
         // A data plane does not affect a host's connection.
         let effective = |it: &Arc<Node>| EffectiveSpec::of(None, role, it, &Objects::new());
-        let (ssh_secrets, addresses): (Vec<_>, Vec<_>) =
-            nodes.iter().map(effective).map(|it| (it.ssh_secret.clone(), it.address())).unzip();
+        let open: Vec<&Arc<Node>> = recalled.open(nodes).collect();
+        let (own, addresses): (Vec<_>, Vec<_>) = open
+            .iter()
+            .copied()
+            .map(effective)
+            .map(|it| (it.ssh_secret.clone(), it.address()))
+            .unzip();
+        let known = recalled.hosts().map(|it| it.ssh_secret.as_deref());
+        let ssh_secrets = own.iter().map(Option::as_deref).chain(known).collect();
         let mut desired = self.wanted_sources(&ssh_secrets, &services);
         let requests = requests(role, listed, &services, &certificate_sources);
-        for name in nodes.iter().map(|it| it.name_any()) {
+        for name in nodes.iter().filter(|_| !requests.is_empty()).map(|it| it.name_any()) {
             let certificates = requests.iter().map(|it| secret_of(it, &name));
             desired.extend(certificates.map(|it| SourceRef::secret(namespace, &it)));
         }
-        let of_vars = self.sources_of_vars();
-        let beside = self.inventory_sources();
+        let of_vars = sources_of_vars(namespace, role, nodes);
+        let shared = self.inventory_sources();
         // Registered before reading, so that a change in between enqueues the group again.
-        let all = desired.iter().chain(&of_vars).chain(&beside).cloned().collect();
+        let all = desired.iter().chain(&of_vars).chain(&shared).cloned().collect();
         caches.sources.depends(GROUP, key, all);
-        let inventories = |kind| -> BTreeMap<String, Inventory> {
-            let all = beside.iter().filter(|it| it.kind == kind);
-            all.filter_map(|it| Some((it.key.name.clone(), Inventory::of(&caches.sources, it)?)))
-                .collect()
-        };
-        let inventory_secrets = inventories(SourceKind::Secret);
-        let inventories = inventories(SourceKind::ConfigMap);
+        let [inventories, inventory_secrets] = self.inventories(&open, &shared);
         let objects = caches.sources.contents_of(&caches.api, of_vars).await?;
         let are_named = self.name_networks();
         let networks = caches.attachments.seen(&caches.api, namespace, are_named).await?;
         let sources = caches.sources.digests_of(&caches.api, desired).await?;
-        let owner = role.and_then(ResourceExt::uid).or_else(|| self.alone()?.uid());
-        let owner = owner.unwrap_or_default();
-        let runs = self.own_runs(&owner);
-        let (others, claims) = self.around(&owner, &runs, &addresses);
+        let (others, claims) = self.around(&open, &addresses);
         Ok(Observed {
             data_plane: self.data_plane()?,
             group: self.group.clone(),
             namespace: namespace.to_owned(),
-            role: None,
-            nodes: Vec::new(),
+            role: self.role.cloned(),
+            nodes: nodes.to_vec(),
             services,
             certificate_sources,
             defaults: caches.defaults.clone(),
@@ -136,7 +189,7 @@ impl Members<'_> {
             sources,
             objects,
             networks,
-            runs,
+            runs: self.runs.clone(),
             looks: Vec::new(),
             is_namespace_terminating: false,
             others,
@@ -146,6 +199,26 @@ impl Members<'_> {
             migrating_nodes: Vec::new(),
             inventories,
             inventory_secrets,
+            recalled,
+        })
+    }
+
+    /// Returns the metadata of the inventory objects that exist, and of the Secrets beside them: of these
+    /// `shared` ones, and of those of the `open` hosts.
+    fn inventories(
+        &self,
+        open: &[&Arc<Node>],
+        shared: &BTreeSet<SourceRef>,
+    ) -> [BTreeMap<String, Inventory>; 2] {
+        let own = open.iter().map(|it| node_inventory_name(&it.name_any()));
+        let all: Vec<SourceRef> =
+            own.flat_map(|it| self.inventory_source(&it)).chain(shared.iter().cloned()).collect();
+        let sources = &self.caches.sources;
+        [SourceKind::ConfigMap, SourceKind::Secret].map(|kind| {
+            let of_kind = all.iter().filter(|it| it.kind == kind);
+            of_kind
+                .filter_map(|it| Some((it.key.name.clone(), Inventory::of(sources, it)?)))
+                .collect()
         })
     }
 
@@ -154,27 +227,21 @@ impl Members<'_> {
         self.nodes.first().filter(|_| matches!(self.group, NodeGroup::Node(_)))
     }
 
-    /// The runs of the group's owner that deploy services.
-    fn own_runs(&self, owner: &str) -> Vec<Arc<AnsibleEe>> {
-        let mut runs = self.caches.runs.indexed(BY_OWNER, &Key::new(self.namespace, owner));
-        // A node without a role owns both.
-        runs.retain(|it| !it.labels().contains_key(LAST_LOOK));
-        runs
-    }
-
-    /// Returns runs of other owners to which one of the hosts presented its ssh host key, and the claims
-    /// of all objects that describe one of the hosts.
+    /// Returns runs of other owners to which one of the `open` hosts presented its ssh host key, and the
+    /// claims of all objects that describe one of them.
     fn around(
         &self,
-        owner: &str,
-        runs: &[Arc<AnsibleEe>],
+        open: &[&Arc<Node>],
         addresses: &[Option<String>],
     ) -> (Vec<Arc<AnsibleEe>>, Vec<Claim>) {
-        let Self { caches, namespace, role, .. } = *self;
+        let Self { caches, namespace, .. } = *self;
         let mut others = caches.runs_with_keys(namespace, addresses.iter().flatten().cloned());
-        others.retain(|run| run.owner_references().iter().all(|it| it.uid != owner));
-        let reported = reported_keys(namespace, runs.iter().chain(&others));
-        let hosts = self.nodes.iter().zip(addresses);
+        others.retain(|run| run.owner_references().iter().all(|it| it.uid != self.owner));
+        let names: BTreeSet<&str> =
+            open.iter().filter_map(|it| it.metadata.name.as_deref()).collect();
+        let reported =
+            reported_keys(namespace, self.runs.iter().chain(&others), |it| names.contains(it));
+        let (hosts, role) = (open.iter().zip(addresses), self.role());
         let own: Vec<Claim> =
             hosts.map(|(node, it)| Claim::of_node_at(node, role, it.as_deref())).collect();
         let claims = caches.hosts.overlapping(&own, reported);
@@ -183,7 +250,7 @@ impl Members<'_> {
 
     /// Reads the sets of machines, if the group requests one or a node has a machine.
     async fn machines(&self) -> Result<Seen> {
-        let role = self.role;
+        let role = self.role();
         let has = |it: &Arc<Node>| it.status.as_ref().is_some_and(|it| it.machine.is_some());
         let asks = |it: &Arc<Node>| machine_template(role, it).is_some();
         let role_asks = role.is_some_and(|it| role_template(it).is_some());
@@ -198,6 +265,9 @@ impl Members<'_> {
 
     /// Returns nodes of other groups for whose hosts the group's set still has machines.
     fn migrating(&self, machines: &Seen) -> Vec<Arc<Node>> {
+        if machines.set.is_none() {
+            return Vec::new();
+        }
         let names = names_of(self.nodes, machines.set.as_deref());
         let hosts = machines.set.iter().flat_map(|it| it.spec.baremetal_hosts.keys());
         let left: BTreeSet<&String> = hosts.filter(|it| names.owner(it).is_none()).collect();
@@ -232,7 +302,7 @@ impl Members<'_> {
     fn known_services(&self, listed: &[String]) -> (Found, BTreeMap<String, Arc<Service>>) {
         let (known, namespace) = (self.caches.known_services(), self.namespace);
         let mut found = Found::of(known, namespace, listed.iter().cloned());
-        if !is_enabled(self.role) {
+        if !is_enabled(self.role()) {
             return (found, BTreeMap::new());
         }
         let mut lent = Found::lent(known, namespace, &found.services, listed);
@@ -244,37 +314,47 @@ impl Members<'_> {
     /// services, with their CA bundles where hosts get certificates.
     fn wanted_sources(
         &self,
-        ssh_secrets: &[Option<String>],
+        ssh_secrets: &BTreeSet<Option<&str>>,
         services: &BTreeMap<String, Arc<Service>>,
     ) -> BTreeSet<SourceRef> {
-        let of_role = self.role.filter(|_| ssh_secrets.is_empty()).and_then(own_ssh_secret);
-        let ssh = ssh_secrets.iter().flatten().map(String::as_str).chain(of_role);
+        let role = self.role();
+        let of_role = role.filter(|_| ssh_secrets.is_empty()).and_then(own_ssh_secret);
+        let ssh = ssh_secrets.iter().flatten().copied().chain(of_role);
         let ssh = ssh.map(|it| SourceRef::secret(self.namespace, it));
-        let (services, has_bundles) = (services.values(), is_enabled(self.role));
+        let (services, has_bundles) = (services.values(), is_enabled(role));
         ssh.chain(sources_and_bundles(self.namespace, services, has_bundles)).collect()
     }
 
-    /// Returns the objects that lists of `ansibleVarsFrom` name.
-    fn sources_of_vars(&self) -> BTreeSet<SourceRef> {
-        let template = self.role.and_then(|it| it.spec.node_template.as_ref());
-        let own = self.nodes.iter().filter_map(|it| it.spec.node.as_ref());
-        let lists = template.into_iter().chain(own).map(|it| it.ansible_vars_from.as_slice());
-        lists.flat_map(named).map(|it| it.source(self.namespace)).collect()
+    /// Returns the ConfigMaps that hold the inventories which the role has or is to have, and the Secrets of
+    /// the same names beside them.
+    fn inventory_sources(&self) -> BTreeSet<SourceRef> {
+        match self.group {
+            NodeGroup::Role(name) => {
+                let names = inventory_shards::names(name, self.nodes.len());
+                names.iter().flat_map(|it| self.inventory_source(it)).collect()
+            }
+            NodeGroup::Node(_) => BTreeSet::new(),
+        }
     }
 
-    /// Returns the ConfigMaps that hold the inventories which the group has or is to have, and the
-    /// Secrets of the same names beside them.
-    fn inventory_sources(&self) -> BTreeSet<SourceRef> {
-        let Self { namespace, nodes, .. } = *self;
-        let of_role = match self.group {
-            NodeGroup::Role(name) => inventory_shards::names(name, nodes.len()),
-            NodeGroup::Node(_) => BTreeSet::new(),
-        };
-        let names = nodes.iter().map(|it| node_inventory_name(&it.name_any())).chain(of_role);
-        let objects =
-            |it: String| [SourceRef::config_map(namespace, &it), SourceRef::secret(namespace, &it)];
-        names.flat_map(objects).collect()
+    fn inventory_source(&self, name: &str) -> [SourceRef; 2] {
+        [SourceRef::config_map(self.namespace, name), SourceRef::secret(self.namespace, name)]
     }
+}
+
+/// Returns the UID of a role, or of the node without one, and its runs that deploy services.
+fn own_runs(
+    caches: &Caches,
+    (namespace, group): (&str, &NodeGroup),
+    role: Option<&Role>,
+    nodes: &[Arc<Node>],
+) -> (String, Vec<Arc<AnsibleEe>>) {
+    let alone = || nodes.first().filter(|_| matches!(group, NodeGroup::Node(_)))?.uid();
+    let owner = role.and_then(ResourceExt::uid).or_else(alone).unwrap_or_default();
+    let mut runs = caches.runs.indexed(BY_OWNER, &Key::new(namespace, &owner));
+    // A node without a role owns both.
+    runs.retain(|it| !it.labels().contains_key(LAST_LOOK));
+    (owner, runs)
 }
 
 /// Adds what is known of the certificates of a role's hosts. Reads nothing if they get none and have

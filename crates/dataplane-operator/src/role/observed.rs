@@ -1,6 +1,6 @@
 //! The observed objects on which the evaluation of a group depends.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use api::ansibleee::AnsibleEe;
@@ -21,7 +21,8 @@ use crate::host::effective_spec::{EffectiveSpec, role_strategy};
 use crate::host::inventory_metadata::Inventory;
 use crate::host::machines::Seen;
 use crate::host::networks::Networks;
-use crate::host::vars::Objects;
+use crate::host::vars::{Objects, named};
+use crate::role::memory::Recalled;
 
 /// The hosts that are evaluated together.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -112,6 +113,8 @@ pub struct Observed {
     pub inventories: BTreeMap<String, Inventory>,
     /// The metadata of each existing Secret beside an inventory, by the inventory's name.
     pub inventory_secrets: BTreeMap<String, Inventory>,
+    /// What earlier passes found of the hosts; what concerns a known host alone was not read.
+    pub recalled: Recalled,
 }
 
 impl Observed {
@@ -175,4 +178,16 @@ pub fn listed<'a>(
             nodes.first().map(|it| it.spec.services.as_slice()).unwrap_or_default()
         }
     }
+}
+
+/// Returns the objects that lists of `ansibleVarsFrom` of a role and nodes name.
+pub fn sources_of_vars(
+    namespace: &str,
+    role: Option<&Role>,
+    nodes: &[Arc<Node>],
+) -> BTreeSet<SourceRef> {
+    let template = role.and_then(|it| it.spec.node_template.as_ref());
+    let own = nodes.iter().filter_map(|it| it.spec.node.as_ref());
+    let lists = template.into_iter().chain(own).map(|it| it.ansible_vars_from.as_slice());
+    lists.flat_map(named).map(|it| it.source(namespace)).collect()
 }

@@ -34,7 +34,7 @@ use crate::role::{faults, inventory_shards, redeploy};
 
 /// A resolved group.
 pub struct Resolved<'a> {
-    /// The hosts of all its nodes, in their order.
+    /// The hosts of its nodes that are not known from earlier passes, in their order.
     pub hosts: Vec<ResolvedHost<'a>>,
     /// The request for the hosts' machines, if there is one.
     pub machine_request: Option<MachineRequest<'a>>,
@@ -62,7 +62,7 @@ pub fn resolve(seen: &Observed, now: Timestamp) -> Resolved<'_> {
         now,
     };
     let hosts: Vec<ResolvedHost<'_>> =
-        seen.nodes.iter().map(|it| resolve_host(&common, it)).collect();
+        seen.recalled.open(&seen.nodes).map(|it| resolve_host(&common, it)).collect();
     let Common { problems, machine_request, certificates, .. } = common;
     let ssh_faults = faults::of_ssh_keys(seen, &hosts);
     Resolved { hosts, machine_request, problems, ssh_faults, certificates }

@@ -1,4 +1,6 @@
-//! The status of a role, from the evaluation of its nodes.
+//! The status of a role, from the summaries of its hosts.
+
+use std::sync::Arc;
 
 use api::conditions::{self, ConditionDraft, READY, Severity, merge_conditions};
 use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY, SETUP_READY};
@@ -7,8 +9,8 @@ use api::problem::Problem;
 use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::plan::{Step, Target, status_step};
+use operator_core::run_engine::host_progress;
 use operator_core::run_engine::rollout::BlockReason;
-use operator_core::run_engine::{SequenceState, host_progress};
 
 use crate::conditions::{NAMED, first_texts, input, rank, service_inputs};
 use crate::host::machines::machine_conditions;
@@ -16,9 +18,10 @@ use crate::host::services::not_included;
 use crate::ignored_annotations;
 use crate::indexes::data_plane_of;
 use crate::reasons;
-use crate::role::node_status::{HOST_TEXT, NodeFindings};
+use crate::role::node_status::HOST_TEXT;
 use crate::role::observed::Observed;
 use crate::role::resolve::Resolved;
+use crate::role::summary::HostSummary;
 use crate::spec_warnings;
 
 /// The condition type for phase -1 of all nodes of a role; absent when it requests no machines.
@@ -28,10 +31,9 @@ pub const PROVISION_READY: &str = "RoleBaremetalProvisionReady";
 pub const DATA_PLANE_FOUND: &str = "DataPlaneFound";
 
 /// Returns the condition for whether all hosts of a role are in an inventory.
-fn setup_of_all(hosts: &[NodeFindings<'_>]) -> ConditionDraft {
-    let resolved = hosts.iter().map(|it| it.evaluated.host);
-    let open: Vec<String> =
-        resolved.filter(|it| !it.is_set_up()).map(|it| it.node.name_any()).collect();
+fn setup_of_all(hosts: &[Arc<HostSummary>]) -> ConditionDraft {
+    let open: Vec<&str> =
+        hosts.iter().filter(|it| !it.is_set_up()).map(|it| it.name.as_str()).collect();
     if open.is_empty() {
         return reasons::role::NODES_SET_UP
             .condition(SETUP_READY, "Every node is in an inventory.");
@@ -49,7 +51,7 @@ pub fn role_step(
     seen: &Observed,
     resolved: &Resolved<'_>,
     rejection: Option<ConditionDraft>,
-    hosts: &[NodeFindings<'_>],
+    hosts: &[Arc<HostSummary>],
     now: Timestamp,
 ) -> Option<Step> {
     let role = seen.role.as_deref()?;
@@ -74,11 +76,13 @@ pub fn role_step(
     all.extend(ignored_annotations::of_group(role, names));
     all.extend(without_effect(role, resolved));
     // Each node has a condition of its own; the role's reports how many there are.
-    let machines: Vec<(&str, ConditionDraft)> =
-        hosts.iter().map(|it| (&*it.evaluated.host.effective.name, it.machine.clone())).collect();
     let asks = resolved.machine_request.is_some();
-    all.extend(asks.then(|| machine_conditions::sum(PROVISION_READY, &machines)));
-    let count = |holds: fn(&NodeFindings<'_>) -> bool| {
+    all.extend(asks.then(|| {
+        let machines: Vec<(&str, ConditionDraft)> =
+            hosts.iter().filter_map(|it| Some((it.name.as_str(), it.machine.clone()?))).collect();
+        machine_conditions::sum(PROVISION_READY, &machines)
+    }));
+    let count = |holds: fn(&HostSummary) -> bool| {
         host_progress::count(hosts.iter().filter(|it| holds(it)).count())
     };
     let observed = role.status.as_ref();
@@ -88,8 +92,9 @@ pub fn role_step(
         deployed: is_deployed.then_some(true),
         nodes: count(|_| true),
         ready_nodes: count(|it| it.ready.holds()),
-        up_to_date_nodes: count(|it| it.up_to_date.holds()),
-        provisioned_nodes: asks.then(|| count(|it| it.machine.holds())),
+        up_to_date_nodes: count(|it| it.is_up_to_date),
+        provisioned_nodes: asks
+            .then(|| count(|it| it.machine.as_ref().is_some_and(ConditionDraft::holds))),
     };
     status_step(Target::of::<Role>(role), observed, &desired)
 }
@@ -128,9 +133,9 @@ fn data_plane(is_there: bool, role: &Role) -> Option<ConditionDraft> {
 }
 
 /// Returns the condition over all nodes, with the names of the first ones that are not ready.
-fn nodes_finding(seen: &Observed, hosts: &[NodeFindings<'_>]) -> ConditionDraft {
+fn nodes_finding(seen: &Observed, hosts: &[Arc<HostSummary>]) -> ConditionDraft {
     let total = hosts.len();
-    let mut open: Vec<&NodeFindings<'_>> = hosts.iter().filter(|it| !it.ready.holds()).collect();
+    let mut open: Vec<&Arc<HostSummary>> = hosts.iter().filter(|it| !it.ready.holds()).collect();
     let mut texts = vec![format!("{}/{total} nodes are ready.", total - open.len())];
     open.sort_by_key(|it| rank(&it.ready));
     texts.extend(open.iter().take(NAMED).map(|it| host_text(it)));
@@ -143,7 +148,7 @@ fn nodes_finding(seen: &Observed, hosts: &[NodeFindings<'_>]) -> ConditionDraft 
         let text = "The role has no nodes: nothing is run.";
         return reasons::role::NODES_READY.condition(DEPLOYMENT_READY, text);
     }
-    let Some(NodeFindings { ready: worst, .. }) = open.first() else {
+    let Some(worst) = open.first().map(|it| &it.ready) else {
         return reasons::role::NODES_READY.condition(DEPLOYMENT_READY, text);
     };
     let severity = worst.severity.unwrap_or(Severity::Info);
@@ -151,8 +156,8 @@ fn nodes_finding(seen: &Observed, hosts: &[NodeFindings<'_>]) -> ConditionDraft 
 }
 
 /// Returns the text about the nodes that the rollout blocks; `None` when it blocks none.
-fn held_text(seen: &Observed, hosts: &[NodeFindings<'_>]) -> Option<String> {
-    let held = hosts.iter().filter_map(|it| it.evaluated.blocked.as_ref());
+fn held_text(seen: &Observed, hosts: &[Arc<HostSummary>]) -> Option<String> {
+    let held = hosts.iter().filter_map(|it| it.blocked.as_ref());
     let n_held = held.clone().count();
     let first = held
         .clone()
@@ -175,11 +180,8 @@ fn held_text(seen: &Observed, hosts: &[NodeFindings<'_>]) -> Option<String> {
 }
 
 /// Returns the part of the role's message about one host: what it runs, or why it is not ready.
-fn host_text(NodeFindings { evaluated, ready, .. }: &NodeFindings<'_>) -> String {
-    let name = evaluated.host.node.name_any();
-    if let (SequenceState::InRun { run, .. }, Some(Severity::Info)) =
-        (&evaluated.sequence.state, ready.severity)
-    {
+fn host_text(HostSummary { name, ready, run, .. }: &HostSummary) -> String {
+    if let (Some(run), Some(Severity::Info)) = (run, ready.severity) {
         return format!("{name}: runs {run}.");
     }
     format!("{name}: {}: {}", ready.reason, conditions::shortened(&ready.message, HOST_TEXT))

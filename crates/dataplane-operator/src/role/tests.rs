@@ -22,6 +22,7 @@ use testkit::passes::{refused, to_rest};
 use testkit::played_runs::{created, end_all, is_open};
 use testkit::set_nodes;
 
+use super::memory::Recalled;
 use super::{NodeGroup, Observed, decide};
 use crate::collection::RunnerImage;
 use crate::condition_catalog::KINDS;
@@ -38,6 +39,8 @@ mod neighbours;
 #[path = "rollout_tests.rs"]
 mod rollout;
 
+use memory::Remembering;
+
 const NAMESPACE: &str = "openstack";
 
 /// The cluster as the API server would hold it, and what was written to it.
@@ -51,6 +54,7 @@ struct World {
     /// Content of what was applied, by name.
     config_maps: BTreeMap<String, Value>,
     secrets: BTreeMap<String, Value>,
+    memory: Remembering,
 }
 
 fn node(name: &str, address: &str) -> Arc<Node> {
@@ -101,6 +105,7 @@ impl World {
             migrating_nodes: Vec::new(),
             inventories: BTreeMap::new(),
             inventory_secrets: BTreeMap::new(),
+            recalled: Recalled::default(),
         };
         Self {
             seen,
@@ -109,6 +114,7 @@ impl World {
             is_queueing: false,
             config_maps: BTreeMap::new(),
             secrets: BTreeMap::new(),
+            memory: Remembering::default(),
         }
     }
 
@@ -148,6 +154,8 @@ impl World {
     /// Runs one pass.
     fn pass(&mut self) -> Plan {
         let plan = recorded(decide::decide(&self.seen, None, self.now));
+        let remembering = self.memory.plan(&self.seen, self.now);
+        assert_eq!(remembering, plan, "what is remembered makes another plan");
         self.take(&plan.steps);
         plan
     }
@@ -616,6 +624,7 @@ mod limits;
 mod machine_owners;
 mod machines;
 mod membership;
+mod memory;
 mod networks;
 mod parts;
 mod redeploy_requests;

@@ -149,6 +149,11 @@ impl Content {
         Self(Arc::new(Evaluated { values, digests }))
     }
 
+    /// Returns the digests of the values, by key.
+    pub fn digests(&self) -> &BTreeMap<String, Digest> {
+        &self.0.digests.keys
+    }
+
     /// Returns the digest of a key's value, or `None` when the key is absent.
     pub fn digest(&self, key: &str) -> Option<&Digest> {
         self.0.digests.keys.get(key)

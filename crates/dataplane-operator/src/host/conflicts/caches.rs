@@ -94,12 +94,15 @@ impl Default for ClaimCaches {
     }
 }
 
-/// Returns the keys of the index [`BY_HOST`] for the ssh host keys that runs report.
+/// Returns the keys of the index [`BY_HOST`] for the ssh host keys that runs report of hosts for which
+/// `is_concerned` holds.
 pub fn reported_keys<'a>(
     namespace: &'a str,
     runs: impl Iterator<Item = &'a Arc<AnsibleEe>>,
+    is_concerned: impl Fn(&str) -> bool,
 ) -> BTreeSet<Key> {
     let reports = runs.flat_map(|it| it.status.iter().flat_map(|it| &it.host_keys));
+    let reports = reports.filter(|it| is_concerned(&it.name));
     let keys = reports.filter_map(|it| HostKey::parse(it.key.as_deref()?));
     keys.map(|it| key_of(namespace, &it)).collect()
 }
