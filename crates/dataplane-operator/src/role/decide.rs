@@ -122,8 +122,8 @@ impl<'a> Pass<'a> {
         let of_hosts = RunsByHost::of(&runs);
         let hosts = self.hosts(&of_hosts);
         let counts = rollout::counts(&hosts);
-        let hosts = rollout::admitted(seen, hosts, &counts);
-        let hosts = hosts.map_err(|outdated| seen.recalled.forget(outdated)).ok()?;
+        let admitted = rollout::admitted(seen, hosts, &counts);
+        let hosts = admitted.map_err(|outdated| seen.recalled.forget(outdated)).ok()?;
         let present: Vec<&ResolvedHost<'_>> =
             resolved.hosts.iter().filter(|it| !is_terminating(it.node)).collect();
         let superseded = superseded(seen, &runs);
@@ -133,11 +133,11 @@ impl<'a> Pass<'a> {
         if let Some(until) = arrivals.until {
             plan.requeue_at(until, now);
         }
-        let waits = !new_runs.is_empty() || !superseded.is_empty() || arrivals.until.is_some();
-        let rejected = self.rejection(waits);
-        let request = resolved.machine_request.as_ref();
-        let is_reportable = seen.parent().is_some() || request.is_some();
-        let rejected = rejected.filter(|_| is_reportable);
+        let is_partial = seen.recalled.is_partial();
+        let is_planned = !new_runs.is_empty() || !superseded.is_empty();
+        let waits = is_partial || is_planned || arrivals.until.is_some();
+        let is_reportable = seen.parent().is_some() || resolved.machine_request.is_some();
+        let rejected = self.rejection(waits).filter(|_| is_reportable);
         let (hosts, findings) = self.findings(hosts, &of_hosts, rejected.as_ref());
         plan.independent.extend(resolved.certificates.steps());
         let of_hosts: Vec<Step> = [
@@ -151,11 +151,14 @@ impl<'a> Pass<'a> {
             superseded,
         ]
         .concat();
-        // A report of a rejected write makes the statuses alone, and those of all hosts.
+        // A report of a rejected write makes the statuses alone; hosts that are known and wait follow in
+        // the next pass.
         let most = if self.rejected.is_some() { usize::MAX } else { WRITES_PER_PASS };
-        let is_whole = of_hosts.len() <= most && !seen.recalled.is_partial();
+        let is_whole = of_hosts.len() <= most && !is_partial;
         if self.rejected.is_none() {
             keep(seen, &hosts, &findings, of_hosts.split_at(most.min(of_hosts.len())), is_whole);
+        } else {
+            seen.recalled.forget_waiting();
         }
         plan.steps.extend(of_hosts.into_iter().take(most));
         let new_runs = if is_whole { new_runs } else { Vec::new() };
@@ -223,7 +226,7 @@ impl<'a> Pass<'a> {
         let (mut needs, mut connections) = (BTreeMap::new(), BTreeMap::new());
         let mut by_name: BTreeMap<&str, &ResolvedHost<'_>> = BTreeMap::new();
         for host in hosts {
-            // A known host needs no run.
+            // A known host needs no run, or waits until all is written.
             let GroupHost::Evaluated(it, _) = host else { continue };
             let name = &it.host.effective.name;
             needs.extend(it.sequence.needed_run().map(|run| (name.clone(), run.clone())));
@@ -248,6 +251,9 @@ impl<'a> Pass<'a> {
 
     /// Requeues the group for changes that no informer reports.
     fn requeue(&self, plan: &mut Plan, findings: &[NodeFindings<'_>]) {
+        if let Some(expires) = self.seen.recalled.expires() {
+            plan.requeue_at(expires, self.now);
+        }
         for EvaluatedHost { host, sequence, .. } in findings.iter().map(|it| &it.evaluated) {
             if let Some(at) = sequence.retry_at() {
                 plan.requeue_at(at, self.now);

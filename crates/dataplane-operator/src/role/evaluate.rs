@@ -19,7 +19,7 @@ use crate::role::resolved::{ResolvedHost, is_first_deployment, recorded_services
 pub struct BlockedRollout {
     /// What blocks it.
     pub blocked: BlockReason,
-    /// The names of the first failed hosts that use up the disruption budget.
+    /// The names of the first failed hosts, where these use up the disruption budget; else empty.
     pub failing: String,
 }
 

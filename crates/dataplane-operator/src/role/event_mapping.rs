@@ -10,11 +10,11 @@ use operator_core::object_key::Key;
 use operator_runtime::event_mapping::EventMapping;
 use operator_runtime::workqueue::WorkQueue;
 
+use crate::annotations::NETWORK_SCOPE;
 use crate::caches::Caches;
 use crate::controller_names::GROUP;
-use crate::host::conflicts::Claim;
 use crate::host::conflicts::host_claim::keys_of_node;
-use crate::indexes::{BY_HOST, namespace};
+use crate::indexes::{BY_HOST, BY_ROLE, namespace};
 use crate::role::NodeGroup;
 use crate::role::inventory_shards;
 
@@ -24,6 +24,17 @@ pub(crate) fn map_events(queue: &Arc<WorkQueue>, caches: &Arc<Caches>) {
     let hosts = &caches.hosts;
     groups.watches(&hosts.roles, |_, role| [key_of_role(role)]);
     groups.watches(&hosts.nodes, |_, node| key_of_node(node));
+    // The scope of a role is that of its hosts' addresses.
+    groups.watches_changes(
+        &hosts.roles,
+        |it| it.annotations().get(NETWORK_SCOPE).cloned(),
+        |caches, role| {
+            let key = Key::new(namespace(role), role.name_any());
+            let nodes = caches.hosts.nodes.indexed(BY_ROLE, &key);
+            let claimed = nodes.iter().flat_map(|it| caches.hosts.of_node(it).lookup_keys());
+            described(caches, claimed)
+        },
+    );
     // Several objects may describe one host: a change of one enqueues the others.
     groups.watches(&hosts.nodes, |caches, node| {
         let claimed = caches.hosts.of_node(node).lookup_keys().into_iter();
@@ -31,7 +42,7 @@ pub(crate) fn map_events(queue: &Arc<WorkQueue>, caches: &Arc<Caches>) {
         described(caches, claimed.chain(keys_of_node(node)))
     });
     groups.watches(&hosts.node_sets, |caches, set| {
-        described(caches, Claim::of_node_set(set).lookup_keys())
+        described(caches, caches.hosts.of_node_set(set).lookup_keys())
     });
     groups.watches(&caches.services, |caches, service| {
         let name = service.name_any();

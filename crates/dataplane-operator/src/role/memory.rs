@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use api::ansibleee::AnsibleEe;
 use api::dataplane::{DataPlane, Node, Role, Service};
+use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt;
 use kube::core::object::HasSpec;
@@ -25,8 +26,12 @@ use crate::role::inventory_part::{ContentMark, InventoryPart};
 use crate::role::summary::HostSummary;
 
 /// What is remembered of a role.
-#[derive(Debug, Default)]
-pub struct GroupMemory(Mutex<Remembered>);
+#[derive(Debug)]
+pub struct GroupMemory {
+    /// Until when it is relied on.
+    pub expires: Timestamp,
+    remembered: Mutex<Remembered>,
+}
 
 #[derive(Debug, Default)]
 struct Remembered {
@@ -100,7 +105,7 @@ impl Recalled {
             return;
         }
         let runs = by_host(runs);
-        let mut memory = memory.0.lock();
+        let mut memory = memory.remembered.lock();
         for (place, summary, next) in found {
             let node = Arc::clone(&nodes[place]);
             let of_host = runs.get(summary.name.as_str()).cloned().unwrap_or_default();
@@ -116,6 +121,19 @@ impl Recalled {
         }
     }
 
+    /// Returns until when it is relied on; `None` where nothing is kept.
+    pub fn expires(&self) -> Option<Timestamp> {
+        self.memory.as_ref().map(|it| it.expires)
+    }
+
+    /// Drops what is known of hosts about which something is to be done: a rejected write concerns all of
+    /// them.
+    pub fn forget_waiting(&self) {
+        if let Some(memory) = &self.memory {
+            memory.remembered.lock().hosts.retain(|_, it| it.next == Next::Nothing);
+        }
+    }
+
     /// Returns what is compared of the content of one of the role's inventory objects, which is made of
     /// these parts; `mark` computes it.
     pub fn content(
@@ -125,7 +143,7 @@ impl Recalled {
         mark: impl FnOnce() -> ContentMark,
     ) -> Arc<ContentMark> {
         let Some(memory) = &self.memory else { return Arc::new(mark()) };
-        let mut memory = memory.0.lock();
+        let mut memory = memory.remembered.lock();
         let is_same = |a: &Arc<InventoryPart>, b: &Arc<InventoryPart>| Arc::ptr_eq(a, b) || a == b;
         let are_same = |of: &Vec<Arc<InventoryPart>>| {
             of.len() == parts.len() && of.iter().zip(parts).all(|(a, b)| is_same(a, b))
@@ -141,9 +159,14 @@ impl Recalled {
 }
 
 impl GroupMemory {
+    /// Creates a memory that is relied on until then.
+    pub fn until(expires: Timestamp) -> Self {
+        Self { expires, remembered: Mutex::default() }
+    }
+
     /// Drops what is known of these hosts.
     pub fn forget(&self, names: impl IntoIterator<Item = String>) {
-        let mut memory = self.0.lock();
+        let mut memory = self.remembered.lock();
         for name in names {
             memory.hosts.remove(&name);
         }
@@ -156,7 +179,7 @@ impl GroupMemory {
     /// those that need runs are when all is written.
     pub fn recall(self: &Arc<Self>, nodes: &[Arc<Node>], runs: &[Arc<AnsibleEe>]) -> Recalled {
         let runs = by_host(runs);
-        let mut memory = self.0.lock();
+        let mut memory = self.remembered.lock();
         let entry = |node: &Arc<Node>| {
             let entry = memory.hosts.get(node.metadata.name.as_deref()?)?;
             let runs = runs.get(entry.summary.name.as_str()).map(Vec::as_slice).unwrap_or_default();
@@ -199,7 +222,7 @@ impl GroupMemory {
     /// Returns whether all that the hosts of a group have in common is as it was; if not, everything is
     /// forgotten.
     pub fn fits(&self, common: Common) -> bool {
-        let mut memory = self.0.lock();
+        let mut memory = self.remembered.lock();
         if memory.common.as_ref() == Some(&common) {
             return true;
         }

@@ -2,16 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use api::ansibleee::AnsibleEe;
 use api::dataplane::{DataPlane, Node, Role, Service};
 use api::shared::SourceKind;
+use jiff::SignedDuration;
 use kube::{Resource as _, ResourceExt};
 use operator_core::certificates::{Issued, secret_of};
 use operator_core::data_sources::SourceRef;
 use operator_core::finalizers::is_terminating;
 use operator_core::object_key::Key;
+use operator_runtime::clock;
 use operator_runtime::controller::{Controller, Decide};
 use operator_runtime::error::Result;
 use parking_lot::Mutex;
@@ -38,14 +39,13 @@ use crate::role::memory::{GroupMemory, Recalled};
 use crate::role::observed::{NodeGroup, Observed, listed, own_ssh_secret, sources_of_vars};
 use crate::role::{common, inventory_shards};
 
-/// How long at most what earlier passes found is relied on, as a resync is to see anew what no informer
-/// reports.
-const LONGEST_MEMORY: Duration = Duration::from_mins(14);
+/// How long what earlier passes found is relied on: a resync is to see anew what no informer reports.
+const LONGEST_MEMORY: SignedDuration = SignedDuration::from_mins(15);
 
 /// The controller of roles and nodes.
 pub struct NodeGroups {
     caches: Arc<Caches>,
-    memories: Mutex<BTreeMap<Key, (Instant, Arc<GroupMemory>)>>,
+    memories: Mutex<BTreeMap<Key, Arc<GroupMemory>>>,
 }
 
 impl NodeGroups {
@@ -54,18 +54,25 @@ impl NodeGroups {
         Self { caches, memories: Mutex::default() }
     }
 
-    /// Returns what is remembered of a group, without the hosts about which something has changed.
+    /// Returns what is remembered of a role, without the hosts about which something has changed.
     fn memory(&self, key: &Key) -> Arc<GroupMemory> {
         // Before anything is read: what changes after that is noted for the next pass.
-        let changed = self.caches.changed_hosts.take(key);
+        let (changed, now) = (self.caches.changed_hosts.take(key), clock::now());
         let mut memories = self.memories.lock();
-        let fresh = || (Instant::now(), Arc::default());
-        let kept = memories.entry(key.clone()).or_insert_with(fresh);
-        if kept.0.elapsed() > LONGEST_MEMORY {
-            *kept = fresh();
+        let fresh =
+            || Arc::new(GroupMemory::until(now.saturating_add(LONGEST_MEMORY).unwrap_or(now)));
+        let memory = memories.entry(key.clone()).or_insert_with(fresh);
+        if memory.expires <= now {
+            *memory = fresh();
         }
-        kept.1.forget(changed);
-        Arc::clone(&kept.1)
+        memory.forget(changed);
+        Arc::clone(memory)
+    }
+
+    /// Remembers nothing of a group any more.
+    fn drop_memory(&self, key: &Key) {
+        self.memories.lock().remove(key);
+        self.caches.changed_hosts.drop(key);
     }
 }
 
@@ -83,7 +90,7 @@ impl Controller for NodeGroups {
         let (role, nodes) = members(caches, &key.namespace, &group)?;
         if role.is_none() && nodes.is_empty() {
             caches.sources.depends(GROUP, key, BTreeSet::new());
-            self.memories.lock().remove(key);
+            self.drop_memory(key);
             return Ok(None);
         }
         let (owner, runs) = own_runs(caches, (&key.namespace, &group), role.as_deref(), &nodes);
@@ -96,7 +103,12 @@ impl Controller for NodeGroups {
             owner,
             runs,
         };
-        let mut seen = members.recall(key, &memory).await?;
+        let mut seen = if common::may_remember(role.as_deref(), &nodes) {
+            members.recall(key, &memory).await?
+        } else {
+            self.drop_memory(key);
+            members.read(key, Recalled::default()).await?
+        };
         let machines = members.machines().await?;
         let movers = members.migrating(&machines);
         let leaving = nodes.iter().filter(|it| is_terminating(&***it)).chain(&movers);
@@ -129,15 +141,14 @@ impl<'a> Members<'a> {
 
     /// Reads what concerns a group, with as much of it from memory as still holds.
     async fn recall(&self, key: &Key, memory: &Arc<GroupMemory>) -> Result<Observed> {
-        if !common::may_remember(self.role(), self.nodes) {
-            return self.read(key, Recalled::default()).await;
-        }
         let seen = self.read(key, memory.recall(self.nodes, &self.runs)).await?;
         if memory.fits(common::of(&seen)) {
             return Ok(seen);
         }
-        // Nothing is known now, but what this pass finds is kept.
-        self.read(key, memory.recall(self.nodes, &self.runs)).await
+        // Nothing is known now, but what this pass finds is kept, with what is read now.
+        let seen = self.read(key, memory.recall(self.nodes, &self.runs)).await?;
+        memory.fits(common::of(&seen));
+        Ok(seen)
     }
 
     /// Reads what concerns a group, except for its machines, and except for what concerns a known host

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use operator_core::run_engine::rollout::{DisruptionBudget, RolloutCounts, named};
+use operator_core::run_engine::rollout::{BlockReason, DisruptionBudget, RolloutCounts, named};
 
 use crate::role::evaluate::{BlockedRollout, EvaluatedHost, Turn};
 use crate::role::observed::Observed;
@@ -27,6 +27,13 @@ impl<'a> GroupHost<'a> {
         match self {
             Self::Known(it) => it.turn,
             Self::Evaluated(_, turn) => *turn,
+        }
+    }
+
+    fn shard(&self) -> usize {
+        match self {
+            Self::Known(it) => it.shard,
+            Self::Evaluated(it, _) => it.host.shard,
         }
     }
 
@@ -57,6 +64,9 @@ fn failing(hosts: &[GroupHost<'_>]) -> String {
 
 /// Holds the hosts that the role's disruption budget does not admit.
 ///
+/// The hosts of one inventory object begin one after the other, and then those of the next one: only they
+/// can share runs.
+///
 /// # Errors
 /// Returns the names of known hosts that may begin now, or have to wait for another reason than they
 /// report: they are to be evaluated.
@@ -65,24 +75,46 @@ pub fn admitted<'a>(
     hosts: Vec<GroupHost<'a>>,
     counts: &RolloutCounts,
 ) -> Result<Vec<GroupHost<'a>>, Vec<String>> {
-    let mut budget = DisruptionBudget::of(&seen.limits(), counts);
-    let failing = failing(&hosts);
-    let (mut admitted, mut outdated) = (Vec::with_capacity(hosts.len()), Vec::new());
-    for host in hosts {
-        let turn = host.turn();
-        let admission =
-            if turn.begins && !turn.is_at_work { budget.admit(turn.state) } else { Ok(()) };
-        let blocked = admission.err();
-        let blocked = blocked.map(|it| BlockedRollout { blocked: it, failing: failing.clone() });
-        match (host, blocked) {
-            (GroupHost::Known(known), blocked) if known.blocked != blocked => {
-                outdated.push(known.name.clone());
-            }
-            (GroupHost::Evaluated(host, turn), Some(blocked)) => {
-                admitted.push(GroupHost::Evaluated(host.held(blocked), turn));
-            }
-            (host, _) => admitted.push(host),
-        }
+    let blocked = blocked(seen, &hosts, counts);
+    let is_outdated = |(host, blocked): (&GroupHost<'_>, &Option<BlockedRollout>)| match host {
+        GroupHost::Known(known) if known.blocked != *blocked => Some(known.name.clone()),
+        GroupHost::Known(_) | GroupHost::Evaluated(..) => None,
+    };
+    let outdated: Vec<String> = hosts.iter().zip(&blocked).filter_map(is_outdated).collect();
+    if !outdated.is_empty() {
+        return Err(outdated);
     }
-    if outdated.is_empty() { Ok(admitted) } else { Err(outdated) }
+    let admitted = hosts.into_iter().zip(blocked).map(|it| match it {
+        (GroupHost::Evaluated(host, turn), Some(blocked)) => {
+            GroupHost::Evaluated(host.held(blocked), turn)
+        }
+        (host, _) => host,
+    });
+    Ok(admitted.collect())
+}
+
+/// Returns why each host may not begin; `None` where it may, or does not begin now.
+fn blocked(
+    seen: &Observed,
+    hosts: &[GroupHost<'_>],
+    counts: &RolloutCounts,
+) -> Vec<Option<BlockedRollout>> {
+    let mut budget = DisruptionBudget::of(&seen.limits(), counts);
+    let failing = failing(hosts);
+    let mut places: Vec<usize> = (0..hosts.len()).collect();
+    places.sort_by_key(|it| hosts[*it].shard());
+    let mut found = vec![None; hosts.len()];
+    for place in places {
+        let turn = hosts[place].turn();
+        if !turn.begins || turn.is_at_work {
+            continue;
+        }
+        found[place] = budget.admit(turn.state).err().map(|blocked| {
+            // The others do not name them.
+            let is_stuck = blocked == BlockReason::Stuck;
+            let failing = if is_stuck { failing.clone() } else { String::new() };
+            BlockedRollout { blocked, failing }
+        });
+    }
+    found
 }

@@ -6,10 +6,15 @@ use crate::role::inventory_shards::node_inventory_name;
 use crate::role::memory::GroupMemory;
 
 /// The memory of a world, with what its controller would have been told of changes.
-#[derive(Default)]
 pub(super) struct Remembering {
     memory: Arc<GroupMemory>,
     last: Option<Observed>,
+}
+
+impl Default for Remembering {
+    fn default() -> Self {
+        Self { memory: Arc::new(GroupMemory::until(Timestamp::MAX)), last: None }
+    }
 }
 
 impl Clone for Remembering {
@@ -41,10 +46,17 @@ impl Remembering {
         }
         let recall = || self.memory.recall(&seen.nodes, &seen.runs);
         let recalled = Observed { recalled: recall(), ..seen.clone() };
-        if self.memory.fits(common::of(&recalled)) {
-            return recalled;
-        }
-        Observed { recalled: recall(), ..recalled }
+        let mut seen = if self.memory.fits(common::of(&recalled)) {
+            recalled
+        } else {
+            Observed { recalled: recall(), ..recalled }
+        };
+        // Of a known host nothing else is read.
+        let known: Vec<String> =
+            seen.recalled.hosts().map(|it| node_inventory_name(&it.name)).collect();
+        seen.inventories.retain(|name, _| !known.contains(name));
+        seen.inventory_secrets.retain(|name, _| !known.contains(name));
+        seen
     }
 
     /// Returns the hosts about which something else has changed than nodes and runs.
@@ -138,4 +150,21 @@ fn what_one_pass_has_no_writes_for_is_written_by_the_next_ones_and_runs_begin_af
     // From here on, what is remembered makes no other plan.
     world.deploy();
     assert_eq!(world.evaluated(), [""; 0]);
+}
+
+#[test]
+fn a_rollout_among_many_hosts_keeps_them_in_few_runs() {
+    let mut world = World::new();
+    let several = |it: usize| node(&format!("n{it:03}"), &format!("192.0.2.{it}:{}", 1000 + it));
+    world.seen.nodes = (0..300).map(several).collect();
+    world.deploy();
+    world.strategy().max_unavailable = Some(serde_json::from_value(json!(60)).unwrap());
+    world.set_var("b");
+    let mut n_runs = 0;
+    for _ in 0..40 {
+        n_runs += runs(&world.settle()).iter().filter(|it| it.contains("install-os")).count();
+        world.finish(&[]);
+    }
+    assert_eq!(world.role_message(), "300/300 nodes are ready.");
+    assert!(n_runs < 15, "{n_runs} runs of a service for 300 hosts");
 }
