@@ -26,7 +26,7 @@ impl ChangedHosts {
     }
 
     /// Notes nothing more of a group.
-    pub fn drop(&self, group: &Key) {
+    pub fn forget(&self, group: &Key) {
         self.0.lock().remove(group);
     }
 }
@@ -36,14 +36,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn changes_are_noted_from_the_first_look_at_a_group_until_it_is_dropped() {
+    fn changes_are_noted_from_the_first_look_at_a_group_until_it_is_forgotten() {
         let (changed, group) = (ChangedHosts::default(), Key::new("ns", "role/compute"));
         changed.note(&group, "n0");
         assert!(changed.take(&group).is_empty(), "nothing is remembered of it yet");
         changed.note(&group, "n0");
         assert_eq!(changed.take(&group).into_iter().collect::<Vec<_>>(), ["n0"]);
         assert!(changed.take(&group).is_empty());
-        changed.drop(&group);
+        changed.forget(&group);
         changed.note(&group, "n1");
         assert!(changed.take(&group).is_empty());
     }

@@ -26,18 +26,21 @@ use crate::role::{inventory_shards, secret_vars};
 
 /// Returns the steps that write those inventory objects that differ from the desired ones; `evaluated` are
 /// the hosts that were evaluated in this pass, and `hosts` all of them.
-pub fn inventories(
+pub fn inventories<'a>(
     seen: &Observed,
-    evaluated: &[&ResolvedHost<'_>],
+    evaluated: impl Iterator<Item = (&'a ResolvedHost<'a>, &'a Arc<HostSummary>)>,
     hosts: &[Arc<HostSummary>],
 ) -> Vec<Step> {
-    // The object of a host whose variables are unknown at present stays as it was written.
-    let reachable: Vec<&ResolvedHost<'_>> =
-        evaluated.iter().copied().filter(|it| it.is_set_up()).collect();
-    let mut steps = Vec::new();
-    for host in reachable.iter().filter(|it| !awaits_key(seen, it)) {
+    let (mut reachable, mut steps) = (Vec::new(), Vec::new());
+    for (host, summary) in evaluated {
+        // The object of a host whose variables are unknown at present stays as it was written.
+        let Some(part) = &summary.part else { continue };
+        reachable.push(host);
+        if awaits_key(seen, host) {
+            continue;
+        }
         let name = node_inventory_name(&host.effective.name);
-        let content = node_content(host);
+        let content = node_content(host, part);
         steps.extend(config_map(seen, &name, &ContentMark::of(&content), || content));
         steps.extend(secret_vars::secret(seen, &name, &[&host.effective]));
     }

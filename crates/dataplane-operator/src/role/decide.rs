@@ -47,7 +47,7 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     plan.steps.extend(let_go(seen, request));
     let deployed = if seen.role.as_ref().is_some_and(|it| is_terminating(&**it)) {
         plan.steps.extend(pass.given_back(pass.rejection(false).as_ref()));
-        Deployed { findings: Vec::new(), is_whole: true }
+        Deployed { found: Vec::new(), is_whole: true }
     } else if missing.is_empty() || rejected.is_some() {
         let Some(deployed) = pass.deploy(&mut plan) else {
             let mut again = Plan::with_resync();
@@ -65,7 +65,7 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
         // Last, so that a rejected set of machines does not affect hosts that already have theirs.
         plan.steps.extend(set);
     }
-    pass.requeue(&mut plan, &deployed.findings);
+    pass.requeue(&mut plan, &deployed.found);
     plan
 }
 
@@ -90,10 +90,18 @@ struct Pass<'a> {
     now: Timestamp,
 }
 
+/// What was found of a host that was evaluated in this pass.
+struct Found<'a> {
+    /// The place of its node in the group.
+    place: usize,
+    findings: NodeFindings<'a>,
+    summary: Arc<HostSummary>,
+}
+
 /// What a pass does about the hosts of a group.
 struct Deployed<'a> {
-    /// What was found of those that were evaluated in this pass.
-    findings: Vec<NodeFindings<'a>>,
+    /// Those that were evaluated in this pass.
+    found: Vec<Found<'a>>,
     /// Whether all writes about them are made; nothing else may begin before that.
     is_whole: bool,
 }
@@ -138,16 +146,17 @@ impl<'a> Pass<'a> {
         let waits = is_partial || is_planned || arrivals.until.is_some();
         let is_reportable = seen.parent().is_some() || resolved.machine_request.is_some();
         let rejected = self.rejection(waits).filter(|_| is_reportable);
-        let (hosts, findings) = self.findings(hosts, &of_hosts, rejected.as_ref());
+        let (hosts, found) = self.findings(hosts, &of_hosts, rejected.as_ref());
+        let described = found.iter().map(|it| (it.findings.evaluated.host, &it.summary));
         plan.independent.extend(resolved.certificates.steps());
         let of_hosts: Vec<Step> = [
             withdrawn(seen, &runs, &hosts, counts.is_failing()),
             // An object that a finalizer keeps is written after the finalizer.
             finalizer::additions(seen, &present),
-            inventories(seen, &present, &hosts),
+            inventories(seen, described, &hosts),
             self.given_back(rejected.as_ref()),
             // What is recorded of a run is written before it is deleted, and before it is created.
-            findings.iter().filter_map(|it| node_step(seen, it, &shards, now)).collect(),
+            found.iter().filter_map(|it| node_step(seen, &it.findings, &shards, now)).collect(),
             superseded,
         ]
         .concat();
@@ -156,7 +165,7 @@ impl<'a> Pass<'a> {
         let most = if self.rejected.is_some() { usize::MAX } else { WRITES_PER_PASS };
         let is_whole = of_hosts.len() <= most && !is_partial;
         if self.rejected.is_none() {
-            keep(seen, &hosts, &findings, of_hosts.split_at(most.min(of_hosts.len())), is_whole);
+            keep(seen, &found, of_hosts.split_at(most.min(of_hosts.len())), is_whole);
         } else {
             seen.recalled.forget_waiting();
         }
@@ -173,7 +182,7 @@ impl<'a> Pass<'a> {
         if is_status_due {
             plan.steps.extend(role_step(seen, resolved, rejected.clone(), &hosts, now));
         }
-        Some(Deployed { findings, is_whole })
+        Some(Deployed { found, is_whole })
     }
 
     /// Returns the hosts of the nodes that stay, in their order.
@@ -186,7 +195,7 @@ impl<'a> Pass<'a> {
             }
             let host = evaluated.next()?;
             let evaluate = || evaluate(host, &resolved.problems, runs, now);
-            (!is_terminating(host.node)).then(|| GroupHost::evaluated(evaluate()))
+            (!is_terminating(host.node)).then(|| GroupHost::evaluated(place, evaluate()))
         };
         (0..seen.nodes.len()).filter_map(host).collect()
     }
@@ -197,21 +206,21 @@ impl<'a> Pass<'a> {
         hosts: Vec<GroupHost<'a>>,
         runs: &RunsByHost<'_>,
         rejected: Option<&ConditionDraft>,
-    ) -> (Vec<Arc<HostSummary>>, Vec<NodeFindings<'a>>) {
+    ) -> (Vec<Arc<HostSummary>>, Vec<Found<'a>>) {
         let (role, request) = (self.seen.role.as_deref(), self.resolved.machine_request.as_ref());
-        let mut findings = Vec::new();
+        let mut found = Vec::new();
         let summary = |host| match host {
             GroupHost::Known(known) => Arc::clone(known),
-            GroupHost::Evaluated(host, turn) => {
-                let found = node_findings(host, role, request, rejected);
-                let runs = runs.of_host(&found.evaluated.host.effective.name);
-                let summary = found.summary(role, turn, runs);
-                findings.push(found);
-                Arc::new(summary)
+            GroupHost::Evaluated(place, host, turn) => {
+                let findings = node_findings(host, role, request, rejected);
+                let runs = runs.of_host(&findings.evaluated.host.effective.name);
+                let summary = Arc::new(findings.summary(role, turn, runs));
+                found.push(Found { place, findings, summary: Arc::clone(&summary) });
+                summary
             }
         };
         let summaries = hosts.into_iter().map(summary).collect();
-        (summaries, findings)
+        (summaries, found)
     }
 
     /// Returns the creations of the runs that are due; `shards` are the parts of the role's inventory
@@ -227,7 +236,7 @@ impl<'a> Pass<'a> {
         let mut by_name: BTreeMap<&str, &ResolvedHost<'_>> = BTreeMap::new();
         for host in hosts {
             // A known host needs no run, or waits until all is written.
-            let GroupHost::Evaluated(it, _) = host else { continue };
+            let GroupHost::Evaluated(_, it, _) = host else { continue };
             let name = &it.host.effective.name;
             needs.extend(it.sequence.needed_run().map(|run| (name.clone(), run.clone())));
             connections.insert(name.clone(), connection(it));
@@ -250,11 +259,11 @@ impl<'a> Pass<'a> {
     }
 
     /// Requeues the group for changes that no informer reports.
-    fn requeue(&self, plan: &mut Plan, findings: &[NodeFindings<'_>]) {
+    fn requeue(&self, plan: &mut Plan, found: &[Found<'_>]) {
         if let Some(expires) = self.seen.recalled.expires() {
             plan.requeue_at(expires, self.now);
         }
-        for EvaluatedHost { host, sequence, .. } in findings.iter().map(|it| &it.evaluated) {
+        for EvaluatedHost { host, sequence, .. } in found.iter().map(|it| &it.findings.evaluated) {
             if let Some(at) = sequence.retry_at() {
                 plan.requeue_at(at, self.now);
             }
@@ -296,37 +305,27 @@ fn previous(seen: &Observed) -> &[Condition] {
 
 /// Keeps what was found of hosts about which nothing is written in this pass; `steps` are those of this
 /// pass and those of later ones, and `is_whole` says whether runs are created.
-fn keep(
-    seen: &Observed,
-    hosts: &[Arc<HostSummary>],
-    findings: &[NodeFindings<'_>],
-    steps: (&[Step], &[Step]),
-    is_whole: bool,
-) {
+fn keep(seen: &Observed, found: &[Found<'_>], steps: (&[Step], &[Step]), is_whole: bool) {
     let targets = |steps: &[Step]| -> BTreeSet<String> {
         steps.iter().map(|it| it.target.name.clone()).collect()
     };
-    let (written, open) = (targets(steps.0), targets(steps.1));
-    let mut found = findings.iter().map(|it| &it.evaluated);
-    let of_nodes = seen.nodes.iter().enumerate().filter(|(_, it)| !is_terminating(&***it));
-    let evaluated = of_nodes.zip(hosts).filter(|it| seen.recalled.host(it.0.0).is_none());
-    let keep = |((place, _), summary): ((usize, _), &Arc<HostSummary>)| {
-        let host = found.next()?;
+    let (now, later) = (targets(steps.0), targets(steps.1));
+    let keep = |Found { place, findings, summary }: &Found<'_>| {
         let inventory = node_inventory_name(&summary.name);
         let is_among =
             |them: &BTreeSet<String>| them.contains(&summary.name) || them.contains(&inventory);
-        let next = if is_among(&open) {
+        let host = &findings.evaluated;
+        let next = if is_among(&later) {
             Next::Write
         } else if host.sequence.needed_run().is_some() {
             Next::Run
         } else {
             Next::Nothing
         };
-        let is_kept = !is_among(&written) && host.stays() && !(is_whole && next == Next::Run);
-        is_kept.then(|| (place, Arc::clone(summary), next))
+        let is_kept = !is_among(&now) && host.stays() && !(is_whole && next == Next::Run);
+        is_kept.then(|| (*place, Arc::clone(summary), next))
     };
-    let kept = evaluated.filter_map(keep).collect();
-    seen.recalled.keep(&seen.nodes, &seen.runs, kept);
+    seen.recalled.keep(&seen.nodes, &seen.runs, found.iter().filter_map(keep).collect());
 }
 
 /// Returns the steps that withdraw waiting runs that none of their hosts needs any more.

@@ -59,14 +59,16 @@ impl ContentMark {
     }
 }
 
-/// Returns the content of a node's own inventory object.
-pub fn node_content(host: &ResolvedHost<'_>) -> BTreeMap<String, String> {
-    let lines = entry(host, NETWORK_KEY).lines();
+/// Returns the content of a node's own inventory object; `part` is that of its host in the role's.
+pub fn node_content(host: &ResolvedHost<'_>, part: &InventoryPart) -> BTreeMap<String, String> {
+    // A template of its own has another key beside those of others.
+    let own = part.template.as_ref().map(|_| entry(host, NETWORK_KEY).lines());
+    let lines = own.as_ref().unwrap_or(&part.lines);
     let mut content = BTreeMap::from([
         (INVENTORY_KEY.to_owned(), inventory("all", [lines.as_str()])),
         (NETWORK_KEY.to_owned(), host.effective.nic_template.clone().unwrap_or_default()),
     ]);
-    content.extend(known_hosts(host).map(|it| (KNOWN_HOSTS_KEY.to_owned(), it)));
+    content.extend(part.known_hosts.iter().map(|it| (KNOWN_HOSTS_KEY.to_owned(), it.clone())));
     content
 }
 

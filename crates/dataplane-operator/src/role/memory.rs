@@ -78,9 +78,9 @@ impl Recalled {
     }
 
     /// Returns those of a group's nodes whose hosts are not known, in their order.
-    pub fn open<'a>(&self, nodes: &'a [Arc<Node>]) -> impl Iterator<Item = &'a Arc<Node>> {
-        let is_open = |(place, _): &(usize, &Arc<Node>)| self.host(*place).is_none();
-        nodes.iter().enumerate().filter(is_open).map(|it| it.1)
+    pub fn unknown<'a>(&self, nodes: &'a [Arc<Node>]) -> impl Iterator<Item = &'a Arc<Node>> {
+        let is_unknown = |(place, _): &(usize, &Arc<Node>)| self.host(*place).is_none();
+        nodes.iter().enumerate().filter(is_unknown).map(|it| it.1)
     }
 
     /// Returns the known hosts.
@@ -189,11 +189,11 @@ impl GroupMemory {
             are_same.then_some(entry)
         };
         let entries: Vec<Option<&Entry>> = nodes.iter().map(entry).collect();
-        let n_open = entries.iter().flatten().filter(|it| it.next == Next::Write).count();
+        let n_to_write = entries.iter().flatten().filter(|it| it.next == Next::Write).count();
         let mut n_due = 0;
         let mut stays = |it: &&Entry| match it.next {
             Next::Nothing => true,
-            Next::Run => n_open > 0,
+            Next::Run => n_to_write > 0,
             Next::Write => {
                 n_due += 1;
                 n_due > WRITES_PER_PASS

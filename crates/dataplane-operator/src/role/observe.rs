@@ -70,9 +70,9 @@ impl NodeGroups {
     }
 
     /// Remembers nothing of a group any more.
-    fn drop_memory(&self, key: &Key) {
+    fn forget(&self, key: &Key) {
         self.memories.lock().remove(key);
-        self.caches.changed_hosts.drop(key);
+        self.caches.changed_hosts.forget(key);
     }
 }
 
@@ -90,7 +90,7 @@ impl Controller for NodeGroups {
         let (role, nodes) = members(caches, &key.namespace, &group)?;
         if role.is_none() && nodes.is_empty() {
             caches.sources.depends(GROUP, key, BTreeSet::new());
-            self.drop_memory(key);
+            self.forget(key);
             return Ok(None);
         }
         let (owner, runs) = own_runs(caches, (&key.namespace, &group), role.as_deref(), &nodes);
@@ -106,7 +106,7 @@ impl Controller for NodeGroups {
         let mut seen = if common::may_remember(role.as_deref(), &nodes) {
             members.recall(key, &memory).await?
         } else {
-            self.drop_memory(key);
+            self.forget(key);
             members.read(key, Recalled::default()).await?
         };
         let machines = members.machines().await?;
@@ -160,8 +160,8 @@ impl<'a> Members<'a> {
         let (Found { services, unreadable }, certificate_sources) = self.known_services(listed);
         // A data plane does not affect a host's connection.
         let effective = |it: &Arc<Node>| EffectiveSpec::of(None, role, it, &Objects::new());
-        let open: Vec<&Arc<Node>> = recalled.open(nodes).collect();
-        let (own, addresses): (Vec<_>, Vec<_>) = open
+        let unknown: Vec<&Arc<Node>> = recalled.unknown(nodes).collect();
+        let (own, addresses): (Vec<_>, Vec<_>) = unknown
             .iter()
             .copied()
             .map(effective)
@@ -180,12 +180,12 @@ impl<'a> Members<'a> {
         // Registered before reading, so that a change in between enqueues the group again.
         let all = desired.iter().chain(&of_vars).chain(&shared).cloned().collect();
         caches.sources.depends(GROUP, key, all);
-        let [inventories, inventory_secrets] = self.inventories(&open, &shared);
+        let [inventories, inventory_secrets] = self.inventories(&unknown, &shared);
         let objects = caches.sources.contents_of(&caches.api, of_vars).await?;
         let are_named = self.name_networks();
         let networks = caches.attachments.seen(&caches.api, namespace, are_named).await?;
         let sources = caches.sources.digests_of(&caches.api, desired).await?;
-        let (others, claims) = self.around(&open, &addresses);
+        let (others, claims) = self.around(&unknown, &addresses);
         Ok(Observed {
             data_plane: self.data_plane()?,
             group: self.group.clone(),
@@ -215,13 +215,13 @@ impl<'a> Members<'a> {
     }
 
     /// Returns the metadata of the inventory objects that exist, and of the Secrets beside them: of these
-    /// `shared` ones, and of those of the `open` hosts.
+    /// `shared` ones, and of those of the `unknown` hosts.
     fn inventories(
         &self,
-        open: &[&Arc<Node>],
+        unknown: &[&Arc<Node>],
         shared: &BTreeSet<SourceRef>,
     ) -> [BTreeMap<String, Inventory>; 2] {
-        let own = open.iter().map(|it| node_inventory_name(&it.name_any()));
+        let own = unknown.iter().map(|it| node_inventory_name(&it.name_any()));
         let all: Vec<SourceRef> =
             own.flat_map(|it| self.inventory_source(&it)).chain(shared.iter().cloned()).collect();
         let sources = &self.caches.sources;
@@ -238,21 +238,21 @@ impl<'a> Members<'a> {
         self.nodes.first().filter(|_| matches!(self.group, NodeGroup::Node(_)))
     }
 
-    /// Returns runs of other owners to which one of the `open` hosts presented its ssh host key, and the
+    /// Returns runs of other owners to which one of the `unknown` hosts presented its ssh host key, and the
     /// claims of all objects that describe one of them.
     fn around(
         &self,
-        open: &[&Arc<Node>],
+        unknown: &[&Arc<Node>],
         addresses: &[Option<String>],
     ) -> (Vec<Arc<AnsibleEe>>, Vec<Claim>) {
         let Self { caches, namespace, .. } = *self;
         let mut others = caches.runs_with_keys(namespace, addresses.iter().flatten().cloned());
         others.retain(|run| run.owner_references().iter().all(|it| it.uid != self.owner));
         let names: BTreeSet<&str> =
-            open.iter().filter_map(|it| it.metadata.name.as_deref()).collect();
+            unknown.iter().filter_map(|it| it.metadata.name.as_deref()).collect();
         let reported =
             reported_keys(namespace, self.runs.iter().chain(&others), |it| names.contains(it));
-        let (hosts, role) = (open.iter().zip(addresses), self.role());
+        let (hosts, role) = (unknown.iter().zip(addresses), self.role());
         let own: Vec<Claim> =
             hosts.map(|(node, it)| Claim::of_node_at(node, role, it.as_deref())).collect();
         let claims = caches.hosts.overlapping(&own, reported);

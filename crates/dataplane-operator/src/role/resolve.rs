@@ -62,7 +62,7 @@ pub fn resolve(seen: &Observed, now: Timestamp) -> Resolved<'_> {
         now,
     };
     let hosts: Vec<ResolvedHost<'_>> =
-        seen.recalled.open(&seen.nodes).map(|it| resolve_host(&common, it)).collect();
+        seen.recalled.unknown(&seen.nodes).map(|it| resolve_host(&common, it)).collect();
     let Common { problems, machine_request, certificates, .. } = common;
     let ssh_faults = faults::of_ssh_keys(seen, &hosts);
     Resolved { hosts, machine_request, problems, ssh_faults, certificates }

@@ -12,35 +12,36 @@ use crate::role::summary::HostSummary;
 pub enum GroupHost<'a> {
     /// Nothing of it has changed since an earlier pass.
     Known(&'a Arc<HostSummary>),
-    /// It was evaluated in this pass, with its turn before any host was admitted.
-    Evaluated(EvaluatedHost<'a>, Turn),
+    /// It was evaluated in this pass: the place of its node in the group, and its turn before any host was
+    /// admitted.
+    Evaluated(usize, EvaluatedHost<'a>, Turn),
 }
 
 impl<'a> GroupHost<'a> {
     /// Returns an evaluated host.
-    pub fn evaluated(host: EvaluatedHost<'a>) -> Self {
+    pub fn evaluated(place: usize, host: EvaluatedHost<'a>) -> Self {
         let turn = host.turn();
-        Self::Evaluated(host, turn)
+        Self::Evaluated(place, host, turn)
     }
 
     fn turn(&self) -> Turn {
         match self {
             Self::Known(it) => it.turn,
-            Self::Evaluated(_, turn) => *turn,
+            Self::Evaluated(_, _, turn) => *turn,
         }
     }
 
     fn shard(&self) -> usize {
         match self {
             Self::Known(it) => it.shard,
-            Self::Evaluated(it, _) => it.host.shard,
+            Self::Evaluated(_, it, _) => it.host.shard,
         }
     }
 
     fn name(&self) -> &str {
         match self {
             Self::Known(it) => &it.name,
-            Self::Evaluated(it, _) => &it.host.effective.name,
+            Self::Evaluated(_, it, _) => &it.host.effective.name,
         }
     }
 }
@@ -85,8 +86,8 @@ pub fn admitted<'a>(
         return Err(outdated);
     }
     let admitted = hosts.into_iter().zip(blocked).map(|it| match it {
-        (GroupHost::Evaluated(host, turn), Some(blocked)) => {
-            GroupHost::Evaluated(host.held(blocked), turn)
+        (GroupHost::Evaluated(place, host, turn), Some(blocked)) => {
+            GroupHost::Evaluated(place, host.held(blocked), turn)
         }
         (host, _) => host,
     });

@@ -12,7 +12,7 @@ use super::{World, is, is_open, node, runs};
 
 impl World {
     /// `count` hosts under a role without rollout limits.
-    fn of(count: usize) -> Self {
+    pub(super) fn of(count: usize) -> Self {
         let mut world = Self::new();
         world.strategy().max_unavailable = None;
         world.seen.nodes =

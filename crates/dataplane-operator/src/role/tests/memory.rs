@@ -79,7 +79,7 @@ impl World {
     /// Returns the hosts that the next pass would evaluate.
     fn evaluated(&self) -> Vec<String> {
         let seen = self.memory.recalled(&self.seen);
-        seen.recalled.open(&seen.nodes).map(|it| it.name_any()).collect()
+        seen.recalled.unknown(&seen.nodes).map(|it| it.name_any()).collect()
     }
 }
 
@@ -123,14 +123,12 @@ fn an_inventory_that_somebody_edits_is_written_again() {
 
 #[test]
 fn what_one_pass_has_no_writes_for_is_written_by_the_next_ones_and_runs_begin_after_it() {
-    let mut world = World::new();
-    let several = |it: usize| node(&format!("n{it:03}"), &format!("192.0.2.{it}:{}", 1000 + it));
-    world.seen.nodes = (0..600).map(several).collect();
+    let mut world = World::of(600);
     let mut evaluated = Vec::new();
     let mut passes = 0;
     while !world.seen.runs.iter().any(|it| is_open(it)) {
         let seen = world.memory.recalled(&world.seen);
-        evaluated.push(seen.recalled.open(&seen.nodes).count());
+        evaluated.push(seen.recalled.unknown(&seen.nodes).count());
         let plan = world.memory.plan(&world.seen, world.now);
         assert!(plan.steps.len() <= 252, "{} writes", plan.steps.len());
         world.take(&plan.steps);
@@ -154,9 +152,7 @@ fn what_one_pass_has_no_writes_for_is_written_by_the_next_ones_and_runs_begin_af
 
 #[test]
 fn a_rollout_among_many_hosts_keeps_them_in_few_runs() {
-    let mut world = World::new();
-    let several = |it: usize| node(&format!("n{it:03}"), &format!("192.0.2.{it}:{}", 1000 + it));
-    world.seen.nodes = (0..300).map(several).collect();
+    let mut world = World::of(300);
     world.deploy();
     world.strategy().max_unavailable = Some(serde_json::from_value(json!(60)).unwrap());
     world.set_var("b");
