@@ -142,7 +142,7 @@ impl<'a> EvaluatedHost<'a> {
     /// Returns whether a pause stops it: nothing of its deployment has begun, and it has not
     /// failed.
     pub fn may_be_paused(&self) -> bool {
-        !has_begun(self.recorded()) && !self.rollout_state().fails()
+        !self.has_begun() && !self.rollout_state().fails()
     }
 
     /// Returns whether its present attempt has begun or waits in a run.
@@ -170,7 +170,11 @@ impl<'a> EvaluatedHost<'a> {
     }
 
     fn is_under_way(&self) -> bool {
-        matches!(self.sequence.state, SequenceState::InRun { .. }) || has_begun(self.recorded())
+        matches!(self.sequence.state, SequenceState::InRun { .. }) || self.has_begun()
+    }
+
+    fn has_begun(&self) -> bool {
+        has_begun(self.recorded()) || self.sequence.is_ahead_of_its_record()
     }
 
     fn recorded(&self) -> &[ServiceRun] {
@@ -201,6 +205,7 @@ fn sequence(host: &ResolvedHost<'_>, runs: &RunsByHost<'_>, now: Timestamp) -> S
         desired: &host.desired,
         recorded: recorded_services(host.node),
         has_moved: host.has_moved,
+        records_first_run: false,
         ssh_key: (ssh_secret, ssh_version),
         trust: &host.trust,
         namespace: Some(&namespace),

@@ -7,7 +7,7 @@ use api::conditions::{self, ConditionDraft, ConditionStatus, READY, merge_condit
 use api::dataplane::condition_types::{
     BAREMETAL_READY, DEPLOYMENT_READY, INPUT_READY, SETUP_READY, UP_TO_DATE,
 };
-use api::dataplane::{Node, NodeStatus, ObservedRole, Role, RunState, ServiceRun};
+use api::dataplane::{Node, NodeStatus, ObservedRole, Role, ServiceRun};
 use api::problem::Problem;
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -269,8 +269,8 @@ fn edit_is_blocked(evaluated: &EvaluatedHost<'_>) -> bool {
 
 /// Returns the condition of an open deployment.
 ///
-/// The cause of the last failure stays visible during the retry. Only the first running service is
-/// named, because each further one would cost a write.
+/// The cause of the last failure stays visible during the retry. No service is named, because each one
+/// would cost a write.
 fn going_on(node: &Node, services: &[ServiceRun], waiting_for: Option<&str>) -> ConditionDraft {
     if let Some(failed) = last_failure(DEPLOYMENT_READY, services) {
         return failed;
@@ -278,15 +278,10 @@ fn going_on(node: &Node, services: &[ServiceRun], waiting_for: Option<&str>) -> 
     if let Some(what) = waiting_for {
         return reasons::QUEUED.condition(DEPLOYMENT_READY, format!("The next run waits: {what}"));
     }
-    let text = match services.iter().find(|it| it.state == RunState::Running) {
-        Some(first) => format!(
-            "Services are being deployed to this host, beginning with {}; kubectl edpm status {} \
-             shows which one runs now.",
-            first.name,
-            node.name_any()
-        ),
-        None => "Services are about to be deployed to this host.".to_owned(),
-    };
+    let text = format!(
+        "Services are being deployed to this host; kubectl edpm status {} shows which one runs now.",
+        node.name_any()
+    );
     reasons::role::DEPLOYING.condition(DEPLOYMENT_READY, text)
 }
 
@@ -385,12 +380,22 @@ pub fn node_step(
         renewal.step(Target::of::<Node>(node), observed, (desired, &renewed), &way_on)
     };
     if sequence.is_due() {
-        // A key that was learned meanwhile is written with the next change; until then its run
-        // reports it.
-        let host_key = observed.and_then(|it| it.host_key.clone());
-        step(&NodeStatus { host_key, ..desired.clone() })?;
+        // What changes meanwhile without a deployment is written with its next change: a key that its run
+        // reports, and where its inventory is while the role grows.
+        step(&observed.map_or_else(|| desired.clone(), |it| without_later(&desired, it)))?;
     }
     step(&desired)
+}
+
+/// Returns a status without what may be written later.
+fn without_later(desired: &NodeStatus, observed: &NodeStatus) -> NodeStatus {
+    let observed = observed.clone();
+    NodeStatus {
+        host_key: observed.host_key,
+        shared_inventory_config_map_name: observed.shared_inventory_config_map_name,
+        shared_inventory_secret_name: observed.shared_inventory_secret_name,
+        ..desired.clone()
+    }
 }
 
 /// Returns the controller's own part of a node's status, without what other operators write.

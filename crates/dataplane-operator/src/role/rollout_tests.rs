@@ -367,6 +367,28 @@ fn an_edit_of_a_node_that_waits_for_hosts_that_fail_is_not_ready() {
 }
 
 #[test]
+fn new_hosts_that_have_begun_go_on_where_another_one_pauses_the_rollout() {
+    let mut world = World::of(3);
+    world.strategy().pause_on_failure = Some(true);
+    world.settle();
+    let writes = world.finish(&[("n000", "Failed")]).settle();
+    assert_eq!(runs(&writes), ["run run-os on n001,n002"]);
+}
+
+#[test]
+fn a_run_that_is_deleted_is_made_again_where_the_host_was_new_and_lost_where_it_was_in_service() {
+    let mut world = World::of(1);
+    let begun = world.settle();
+    world.seen.runs.clear();
+    assert_eq!(runs(&world.settle()), runs(&begun));
+    world.run_out("Ok");
+    world.set_var("hello").settle();
+    world.seen.runs.clear();
+    assert_eq!(runs(&world.settle()), [""; 0]);
+    assert_eq!(world.condition(0, "Ready"), is("False", "ResultUnknown"));
+}
+
+#[test]
 fn a_failure_pauses_a_rollout_in_the_pass_that_sees_it_first() {
     let mut world = World::queueing(true);
     world.strategy().max_unavailable = Some(IntOrString::Int(2));

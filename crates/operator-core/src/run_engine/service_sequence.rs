@@ -78,6 +78,15 @@ impl ServiceSequence {
         self.standing.as_ref().unwrap_or(&self.services)
     }
 
+    /// Returns whether more has begun on the host than is recorded.
+    pub fn is_ahead_of_its_record(&self) -> bool {
+        let was_pending = |name: &str| {
+            self.services.iter().any(|it| it.name == name && it.state == RunState::Pending)
+        };
+        let mut standing = self.standing.iter().flatten();
+        standing.any(|it| it.state != RunState::Pending && was_pending(&it.name))
+    }
+
     /// Returns the sequence of a host that must not begin anything now: no attempt is recorded, and
     /// none is due later.
     #[must_use]
@@ -266,7 +275,9 @@ impl Pass<'_> {
         }
         // One write records that the sequence is running, and the runs report the rest. A failure that
         // is over is the exception.
-        if has_begun(recorded) && !(run.has_begun() && is_cause_over(recorded, &services)) {
+        let is_recorded =
+            has_begun(recorded) || (!self.host.records_first_run && are_first_attempts(recorded));
+        if is_recorded && !(run.has_begun() && is_cause_over(recorded, &services)) {
             let standing = Some(services);
             return ServiceSequence { standing, ..ServiceSequence::of(recorded.to_vec(), state) };
         }
@@ -407,6 +418,12 @@ fn fail(service: &mut ServiceRun, reason: FailureReason, message: String) {
     service.failures = if is_same { service.failures + 1 } else { 1 };
     service.reason = Some(reason.as_str().to_owned());
     service.message = Some(message);
+}
+
+/// Returns whether nothing has ever been done on the host of these records.
+fn are_first_attempts(recorded: &[ServiceRun]) -> bool {
+    let is_first = |it: &ServiceRun| it.attempt == 1 && it.deployed_hash.is_none();
+    recorded.iter().all(|it| it.state == RunState::Pending && is_first(it))
 }
 
 /// Returns whether a service whose failure is recorded has succeeded since.

@@ -50,6 +50,7 @@ fn judged_chain(
         trust: &trust(),
         namespace: None,
         has_moved: false,
+        records_first_run: true,
         retries: Retries::Healing("kubectl annotate"),
     };
     let sequence = evaluate(&host, &runs, now());
