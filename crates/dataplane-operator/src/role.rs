@@ -10,6 +10,7 @@ pub mod build;
 pub mod certificates;
 pub mod common;
 pub mod decide;
+pub mod deleted_runs;
 pub mod deletion;
 pub mod evaluate;
 pub mod event_mapping;

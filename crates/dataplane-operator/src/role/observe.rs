@@ -33,6 +33,7 @@ use crate::indexes::{BY_OWNER, BY_ROLE, BY_ROLE_LABEL, data_plane_of, role_label
 use crate::labels::LAST_LOOK;
 use crate::role::certificates::{is_enabled, requests};
 use crate::role::decide::decide;
+use crate::role::deleted_runs::SeenRuns;
 use crate::role::inventory_shards::node_inventory_name;
 use crate::role::machine_request::{MachineRequest, names_of};
 use crate::role::memory::{GroupMemory, Recalled};
@@ -46,12 +47,13 @@ const LONGEST_MEMORY: SignedDuration = SignedDuration::from_mins(15);
 pub struct NodeGroups {
     caches: Arc<Caches>,
     memories: Mutex<BTreeMap<Key, Arc<GroupMemory>>>,
+    seen_runs: SeenRuns,
 }
 
 impl NodeGroups {
     /// Creates the controller with the caches that it reads.
     pub fn new(caches: Arc<Caches>) -> Self {
-        Self { caches, memories: Mutex::default() }
+        Self { caches, memories: Mutex::default(), seen_runs: SeenRuns::default() }
     }
 
     /// Returns what is remembered of a role, without the hosts about which something has changed.
@@ -89,11 +91,13 @@ impl Controller for NodeGroups {
         let memory = self.memory(key);
         let (role, nodes) = members(caches, &key.namespace, &group)?;
         if role.is_none() && nodes.is_empty() {
+            self.seen_runs.with_deleted(key, nodes, &[]);
             caches.sources.depends(GROUP, key, BTreeSet::new());
             self.forget(key);
             return Ok(None);
         }
         let (owner, runs) = own_runs(caches, (&key.namespace, &group), role.as_deref(), &nodes);
+        let nodes = self.seen_runs.with_deleted(key, nodes, &runs);
         let members = Members {
             caches,
             namespace: &key.namespace,

@@ -6,9 +6,11 @@ use std::sync::Arc;
 use api::ansibleee::AnsibleEe;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::ResourceExt;
+use operator_core::object_key::Key;
 use serde_json::json;
 
-use super::{World, is, is_open, node, runs};
+use super::{NAMESPACE, World, is, is_open, node, runs};
+use crate::role::deleted_runs::SeenRuns;
 
 impl World {
     /// `count` hosts under a role without rollout limits.
@@ -375,17 +377,43 @@ fn new_hosts_that_have_begun_go_on_where_another_one_pauses_the_rollout() {
     assert_eq!(runs(&writes), ["run run-os on n001,n002"]);
 }
 
+/// The key of the group.
+fn key() -> Key {
+    Key::new(NAMESPACE, "Role/compute")
+}
+
+impl World {
+    /// Deletes all runs between two passes of a process that has seen these.
+    fn lose_runs(&mut self, seen: &SeenRuns) {
+        let nodes = std::mem::take(&mut self.seen.nodes);
+        let nodes = seen.with_deleted(&key(), nodes, &self.seen.runs);
+        self.seen.runs.clear();
+        self.seen.nodes = seen.with_deleted(&key(), nodes, &[]);
+    }
+}
+
 #[test]
-fn a_run_that_is_deleted_is_made_again_where_the_host_was_new_and_lost_where_it_was_in_service() {
-    let mut world = World::of(1);
-    let begun = world.settle();
-    world.seen.runs.clear();
-    assert_eq!(runs(&world.settle()), runs(&begun));
-    world.run_out("Ok");
-    world.set_var("hello").settle();
-    world.seen.runs.clear();
+fn a_run_that_is_deleted_after_it_has_begun_is_lost_also_where_the_host_was_new() {
+    let seen = SeenRuns::default();
+    let mut world = World::of(2);
+    world.settle();
+    world.lose_runs(&seen);
     assert_eq!(runs(&world.settle()), [""; 0]);
-    assert_eq!(world.condition(0, "Ready"), is("False", "ResultUnknown"));
+    for host in 0..2 {
+        assert_eq!(world.condition(host, "Ready"), is("False", "ResultUnknown"));
+        world.says(host, "Ready", &["the run was deleted before it had reported one"]);
+    }
+    let nodes = world.seen.nodes.clone();
+    assert_eq!(seen.with_deleted(&key(), nodes.clone(), &[]), nodes, "it is recorded now");
+}
+
+#[test]
+fn a_run_that_is_deleted_before_it_has_begun_is_made_again() {
+    let mut world = World::of(2);
+    world.is_queueing = true;
+    let made = world.settle();
+    world.lose_runs(&SeenRuns::default());
+    assert_eq!(runs(&world.settle()), runs(&made));
 }
 
 #[test]

@@ -42,7 +42,7 @@ pub struct Host<'a> {
     /// the host has moved to another address.
     pub has_moved: bool,
     /// Whether it is recorded that the first run on a new host has begun; otherwise its end is the next
-    /// record, one write less, and a run that is deleted meanwhile is made again.
+    /// record, which is one write less.
     pub records_first_run: bool,
     /// Name and resource version of the ssh Secret.
     pub ssh_key: (&'a str, &'a str),

@@ -1,6 +1,8 @@
 //! What tests let requests be answered with instead, and the record of all requests.
 
-use std::time::Instant;
+use jiff::Timestamp;
+
+use crate::clock;
 
 /// What requests are answered with instead of nova's own answers.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -23,7 +25,7 @@ pub struct NovaRequest {
     /// Method and path with the query, for example `GET /v2.1/os-services?binary=nova-compute`.
     pub line: String,
     /// When it arrived.
-    pub at: Instant,
+    pub at: Timestamp,
 }
 
 /// Whether a line begins so; `*` stands for whatever is between two parts.
@@ -74,7 +76,7 @@ impl Traffic {
 
     /// Records a request, and returns what happens to it, or `None` when it is answered.
     pub(crate) fn arrived(&mut self, line: &str) -> Option<NovaFault> {
-        self.requests.push(NovaRequest { line: line.to_owned(), at: Instant::now() });
+        self.requests.push(NovaRequest { line: line.to_owned(), at: clock::now() });
         let is_for_it = |it: &&mut Rule| is_of(line, &it.lines) && it.n > 0;
         let rule = self.rules.iter_mut().rev().find(is_for_it)?;
         if rule.n_answered > 0 {

@@ -70,14 +70,14 @@ async fn services(ns: &Namespace, host: &Host) -> Result<Vec<(String, RunState)>
     Ok(services.into_iter().map(|it| (it.name, it.state)).collect())
 }
 
-/// Waits until a run of the service is at work.
-async fn at_work(ns: &Namespace, service: &str) -> Result<()> {
+/// Waits until a run of the service is at work, and returns it.
+pub(crate) async fn at_work(ns: &Namespace, service: &str) -> Result<AnsibleEe> {
     let is_it = |it: &AnsibleEe| {
         let state = it.status.as_ref().and_then(|it| it.job_status);
         it.labels().get(SERVICE_LABEL).is_some_and(|it| it == service)
             && state == Some(JobStatus::Running)
     };
-    ns.wait_any(RUN, &format!("{service} at work"), is_it).await.map(drop)
+    ns.wait_any(RUN, &format!("{service} at work"), is_it).await
 }
 
 /// Waits until the deployment waits for another one with a host of its own, which it names.

@@ -3,7 +3,7 @@
 
 use anyhow::{Context as _, Result};
 use api::cert_manager::{Certificate, Issuer};
-use api::dataplane::{Node, Role, RunState, Service};
+use api::dataplane::{Node, Role, Service};
 use api::nova::ExternalCompute;
 use e2e::journey::{ROLE, RUN, ready, role};
 use e2e::{Namespace, SOON, holds, neighbours};
@@ -11,6 +11,7 @@ use serde_json::json;
 use simulated_cluster::{Host, Visit};
 
 use crate::computes::{self, CELL, DEPLOYED, in_cell, is_settled, of_nova, settled};
+use crate::deployment::at_work;
 use crate::node_set_networks::certified_services;
 use crate::world::World;
 
@@ -115,11 +116,7 @@ async fn certificates_that_were_not_signed_yet_go_when_tls_is_switched_off() -> 
 
     // Those of the role, which stay while one of its runs is open.
     let certificate = format!("agent-default-{}", host.name);
-    let is_running = |it: &Node| {
-        let services = it.status.as_ref().map(|it| it.services.as_slice()).unwrap_or_default();
-        services.iter().any(|it| it.name == "first" && it.state == RunState::Running)
-    };
-    ns.wait::<Node>(&host.name, "running its first service", RUN, is_running).await?;
+    at_work(&ns, "first").await?;
     ns.wait::<Certificate>(&certificate, "asked for", SOON, |_| true).await?;
     ns.merge::<Role>(ROLE, tls(false)).await?;
     let is_without = |it: &Node| it.status.as_ref().is_some_and(|it| it.tls.is_none());

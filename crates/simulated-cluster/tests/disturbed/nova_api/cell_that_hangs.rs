@@ -6,6 +6,7 @@ use anyhow::{Result, ensure};
 use api::nova::{Cell, ExternalCompute};
 use e2e::Namespace;
 use futures::{StreamExt as _, TryStreamExt as _};
+use jiff::Timestamp;
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
 use simulated_cluster::{Nova, NovaFault};
@@ -134,11 +135,11 @@ fn assert_requests(nova: &Nova) {
     assert!(pages.contains(&n_pages), "{n_pages} pages in {n_readings} readings");
     let versions = requests.len() - n_readings - n_pages;
     assert_eq!(versions, 1, "the microversion is negotiated once");
-    let times: Vec<Instant> =
+    let times: Vec<Timestamp> =
         requests.iter().filter(|it| it.line.starts_with(SERVICES)).map(|it| it.at).collect();
     // A busy machine delays single requests, so only the whole span is measured; a delay of the
     // first one makes it shorter by less than an interval.
-    let span = times[times.len() - 1] - times[0];
+    let span = times[times.len() - 1].duration_since(times[0]).unsigned_abs();
     let pauses = (1..n_readings - 1).map(|_| Duration::from_secs(INTERVAL.into()));
     let least: Duration = pauses.sum();
     assert!(span >= least, "{n_readings} readings within {span:?}");

@@ -1,11 +1,11 @@
 //! Computes whose service is up, down, and up again, and an operator that is killed meanwhile.
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use api::dataplane::Node;
 use api::nova::{Cell, ExternalCompute};
 use e2e::{holds, says};
 use kube::ResourceExt;
-use simulated_cluster::{Host, Operator};
+use simulated_cluster::{Host, NovaRequest, Operator};
 
 use super::{READ, SERVICES, cell_reaches, is_up, reaches, start, start_reading};
 use crate::computes::{self, CELL};
@@ -32,10 +32,12 @@ async fn a_compute_is_ready_once_nova_was_read_since_it_has_registered() -> Resu
     computes::join(&own, &host, None).await?;
     let waiting = reaches(&own, &host, "Ready", "WaitingForNova").await?;
     assert!(holds(waiting.conditions(), "DeploymentReady"), "{waiting:?}");
-    let n_readings = own.sim.nova.count(SERVICES);
     let ready = computes::settled(&own, &host).await?;
     assert!(holds(ready.conditions(), "HostMapped"), "{ready:?}");
-    assert!(own.sim.nova.count(SERVICES) > n_readings, "nova was not read");
+    let registered = ready.services().iter().find(|it| it.name == "nova-registered");
+    let since = registered.context("it has not registered")?.since.0;
+    let is_since = |it: &NovaRequest| it.line.starts_with(SERVICES) && it.at >= since;
+    assert!(own.sim.nova.requests().iter().any(is_since), "nova was not read since {since}");
     own.done()
 }
 

@@ -1,6 +1,6 @@
 //! Faults between a run and its host that are visible in the API.
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use api::ansibleee::AnsibleEe;
 use api::dataplane::{Node, Role, RunState, Service};
 use e2e::diagnosis::{self, PATIENCE, job_ends};
@@ -12,7 +12,8 @@ use kube::api::DeleteParams;
 use serde_json::json;
 use simulated_cluster::{Fate, Matching};
 
-use super::scene::{has_run, is_held, pod_runs};
+use super::scene::{has_run, is_held};
+use crate::deployment::at_work;
 use crate::idle::CELL;
 use crate::journey::{deploy, ssh_secret};
 use crate::world::simulation;
@@ -27,14 +28,13 @@ async fn what_becomes_of_a_run_and_its_host_is_told_on_the_node() -> Result<()> 
     diagnosis::judge(&FAULTS[4..], before, inject).await
 }
 
-/// Creates a role that is deployed, and its node that is not deployed yet.
+/// Creates a role that is deployed, and its node, which is deployed where its run is to be deleted.
 async fn before(ns: &Namespace, fault: &Fault) -> Result<()> {
     let player = &simulation().await?.player;
     let is_deleted = fault.name == "run-deleted";
     let host = player.host("n0", if is_deleted { UNASKED } else { GONE });
     ssh_secret(ns, &host).await?;
     if is_deleted {
-        player.decide(Matching::all(&ns.name), Fate::Hangs);
         ns.create::<Service>("sleeper", json!({ "playbook": "a.b.sleep" })).await?;
         let mut role = journey::role();
         role["services"] = json!(["sleeper"]);
@@ -58,9 +58,10 @@ async fn node(ns: &Namespace, fault: &Fault, address: &str) -> Result<()> {
     ns.good::<Node>("n0", &["InputReady"], PATIENCE).await?;
     if is_cleaned {
         has_run(ns, "n0").await?;
-        is_held(ns, cells::CELL).await?;
+        return is_held(ns, cells::CELL).await;
     }
-    Ok(())
+    ns.merge::<Node>("n0", json!({ "spec": { "deployStrategy": { "deploy": true } } })).await?;
+    ns.good::<Node>("n0", &["Ready"], PATIENCE).await.map(drop)
 }
 
 async fn inject(ns: &Namespace, fault: &Fault) -> Result<()> {
@@ -68,15 +69,20 @@ async fn inject(ns: &Namespace, fault: &Fault) -> Result<()> {
         ns.api::<Node>().delete("n0", &DeleteParams::background()).await?;
         return job_ends(ns).await;
     }
-    ns.merge::<Node>("n0", json!({ "spec": { "deployStrategy": { "deploy": true } } })).await?;
-    pod_runs(ns).await?;
+    deleted_run(ns).await
+}
+
+/// Deletes a run of the host while it is at work.
+async fn deleted_run(ns: &Namespace) -> Result<()> {
+    simulation().await?.player.decide(Matching::all(&ns.name), Fate::Hangs);
+    let vars = json!({ "nodeTemplate": { "ansibleVars": { "greeting": "again" } } });
+    ns.merge::<Role>(ROLE, json!({ "spec": vars })).await?;
+    let run = at_work(ns, "sleeper").await?.name_any();
     let is_running = |it: &Node| {
         let services = it.status.as_ref().map(|it| it.services.as_slice()).unwrap_or_default();
         services.iter().any(|it| it.state == RunState::Running)
     };
     ns.wait::<Node>("n0", "being deployed", PATIENCE, is_running).await?;
-    let runs = ns.list::<AnsibleEe>().await?;
-    let run = runs.first().context("no run")?.name_any();
     ns.api::<AnsibleEe>().delete(&run, &DeleteParams::background()).await?;
     ns.gone::<AnsibleEe>(&run, PATIENCE).await
 }
