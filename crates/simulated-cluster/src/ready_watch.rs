@@ -32,12 +32,11 @@ const KINDS: [(&str, &str, &str); 12] = [
 /// How long before `Ready` became True a user's change may have been made that the operator had not
 /// seen by then.
 const UNSEEN: Duration = Duration::from_secs(1);
-/// The same for objects that sum up others, as a node set does its deployments. They are ready before they
-/// have any, and show a new one late on a busy machine, or once the Lease of a killed operator is over.
-const UNSEEN_BY_SUMS: Duration = Duration::from_secs(20);
+/// The same for objects that sum up others. They are ready before they have any, and a busy machine shows
+/// a new one late.
+const UNSEEN_BY_SUMS: Duration = Duration::from_secs(10);
 /// The kinds that sum up others.
-const SUMS: [&str; 3] =
-    ["OpenStackDataPlane ", "OpenStackDataPlaneNodeSet ", "OpenStackDataPlaneRole "];
+const SUMS: [&str; 2] = ["OpenStackDataPlane ", "OpenStackDataPlaneRole "];
 
 /// The record of what became of `Ready` of all objects.
 #[derive(Clone, Default)]

@@ -106,6 +106,8 @@ async fn a_node_set_ends_well(own: &Own, other: &Host) -> Result<()> {
         let spec = json!({ "nodeSets": ["set"], "maxUnavailable": 1 });
         own.create::<Deployment>(&name, spec).await?;
         own.good::<Deployment>(&name, &["Ready"], LIMIT).await?;
+        // It sums up the deployment later; until then it has not become ready again.
+        own.good::<NodeSet>("set", &["Ready"], LIMIT).await?;
         for host in &hosts {
             let expected = OF_SET.repeat(n_deployments);
             assert_eq!(host.services(), expected, "{}", host.name);
