@@ -174,7 +174,7 @@ impl<'a> EvaluatedHost<'a> {
     }
 
     fn has_begun(&self) -> bool {
-        has_begun(self.recorded()) || self.sequence.is_ahead_of_its_record()
+        has_begun(self.recorded()) || self.sequence.is_ahead_of(self.recorded())
     }
 
     fn recorded(&self) -> &[ServiceRun] {

@@ -91,7 +91,7 @@ impl Controller for NodeGroups {
         let memory = self.memory(key);
         let (role, nodes) = members(caches, &key.namespace, &group)?;
         if role.is_none() && nodes.is_empty() {
-            self.seen_runs.with_deleted(key, nodes, &[]);
+            self.seen_runs.forget(key);
             caches.sources.depends(GROUP, key, BTreeSet::new());
             self.forget(key);
             return Ok(None);

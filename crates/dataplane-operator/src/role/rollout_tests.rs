@@ -370,16 +370,23 @@ fn an_edit_of_a_node_that_waits_for_hosts_that_fail_is_not_ready() {
 
 #[test]
 fn new_hosts_that_have_begun_go_on_where_another_one_pauses_the_rollout() {
-    let mut world = World::of(3);
-    world.strategy().pause_on_failure = Some(true);
-    world.settle();
-    let writes = world.finish(&[("n000", "Failed")]).settle();
-    assert_eq!(runs(&writes), ["run run-os on n001,n002"]);
+    for is_edited in [false, true] {
+        let mut world = World::of(3);
+        world.strategy().pause_on_failure = Some(true);
+        world.settle();
+        world.finish(&[("n000", "Failed")]);
+        if is_edited {
+            // The later service gets a new attempt, and the first one's success is recorded with it.
+            let service = world.seen.services.get_mut("run-os").unwrap();
+            Arc::make_mut(service).spec.playbook = Some("a.b.c".into());
+        }
+        assert_eq!(runs(&world.settle()), ["run run-os on n001,n002"], "edited: {is_edited}");
+    }
 }
 
 /// The key of the group.
 fn key() -> Key {
-    Key::new(NAMESPACE, "Role/compute")
+    Key::new(NAMESPACE, "role/compute")
 }
 
 impl World {
@@ -405,6 +412,17 @@ fn a_run_that_is_deleted_after_it_has_begun_is_lost_also_where_the_host_was_new(
     }
     let nodes = world.seen.nodes.clone();
     assert_eq!(seen.with_deleted(&key(), nodes.clone(), &[]), nodes, "it is recorded now");
+}
+
+#[test]
+fn all_runs_of_a_new_host_that_are_deleted_in_a_later_service_repeat_none_of_them() {
+    let seen = SeenRuns::default();
+    let mut world = World::of(2);
+    world.settle();
+    assert_eq!(runs(&world.finish(&[]).settle()), ["run run-os on n000,n001"]);
+    world.lose_runs(&seen);
+    assert_eq!(runs(&world.settle()), [""; 0]);
+    assert_eq!(world.condition(1, "Ready"), is("False", "ResultUnknown"));
 }
 
 #[test]

@@ -78,13 +78,14 @@ impl ServiceSequence {
         self.standing.as_ref().unwrap_or(&self.services)
     }
 
-    /// Returns whether more has begun on the host than is recorded.
-    pub fn is_ahead_of_its_record(&self) -> bool {
-        let was_pending = |name: &str| {
-            self.services.iter().any(|it| it.name == name && it.state == RunState::Pending)
+    /// Returns whether more has begun on a new host than is recorded: that its first run has begun is no
+    /// record of its own.
+    pub fn is_ahead_of(&self, recorded: &[ServiceRun]) -> bool {
+        let was_new = |name: &str| {
+            let is_new = |it: &&ServiceRun| it.name == name && it.deployed_hash.is_none();
+            recorded.iter().find(is_new).is_some_and(|it| it.state == RunState::Pending)
         };
-        let mut standing = self.standing.iter().flatten();
-        standing.any(|it| it.state != RunState::Pending && was_pending(&it.name))
+        self.standing().iter().any(|it| it.state != RunState::Pending && was_new(&it.name))
     }
 
     /// Returns the sequence of a host that must not begin anything now: no attempt is recorded, and
@@ -127,7 +128,8 @@ impl ServiceSequence {
 
 /// Returns whether a service sequence has begun on a host, according to its status.
 ///
-/// The status records the first of the sequence's runs that may have changed the host.
+/// The status records the first of the sequence's runs that may have changed the host; of a new one it may
+/// not, see [`ServiceSequence::is_ahead_of`].
 pub fn has_begun(recorded: &[ServiceRun]) -> bool {
     recorded.iter().any(|it| it.state == RunState::Running)
 }
@@ -275,9 +277,9 @@ impl Pass<'_> {
         }
         // One write records that the sequence is running, and the runs report the rest. A failure that
         // is over is the exception.
-        let is_recorded =
+        let needs_no_record =
             has_begun(recorded) || (!self.host.records_first_run && are_first_attempts(recorded));
-        if is_recorded && !(run.has_begun() && is_cause_over(recorded, &services)) {
+        if needs_no_record && !(run.has_begun() && is_cause_over(recorded, &services)) {
             let standing = Some(services);
             return ServiceSequence { standing, ..ServiceSequence::of(recorded.to_vec(), state) };
         }
@@ -420,7 +422,7 @@ fn fail(service: &mut ServiceRun, reason: FailureReason, message: String) {
     service.message = Some(message);
 }
 
-/// Returns whether nothing has ever been done on the host of these records.
+/// Returns whether these are the records with which a first deployment begins.
 fn are_first_attempts(recorded: &[ServiceRun]) -> bool {
     let is_first = |it: &ServiceRun| it.attempt == 1 && it.deployed_hash.is_none();
     recorded.iter().all(|it| it.state == RunState::Pending && is_first(it))

@@ -9,6 +9,7 @@ use nova_config::annotations::SKIP_CLEANUP;
 use nova_config::conditions::{HOST_CLEANED, HOST_UNMAPPED};
 use nova_config::services::{LIBVIRT, NOVA_CLEANUP};
 use operator_core::run_engine::Run;
+use operator_core::run_engine::service_sequence::has_begun;
 use operator_core::run_engine::ssh_secret::PRIVATE_KEY;
 
 use crate::compute::deploy::build;
@@ -196,8 +197,18 @@ fn may_have_started(seen: &Observed) -> bool {
         _ => !waits(it),
     };
     was_deployed(&seen.compute)
+        || (seen.compute.is_observed() && is_under_way(seen.node.as_deref()))
         || seen.compute.services().iter().any(shows_start)
         || seen.runs.iter().filter_map(|it| Run::of(it)).any(|it| it.service != LIBVIRT)
+}
+
+/// Whether a sequence of services is in progress on a node's host, as far as its records say: that its
+/// first run has begun, and what follows, may be recorded at its end alone.
+fn is_under_way(node: Option<&Node>) -> bool {
+    let status = node.and_then(|it| it.status.as_ref());
+    let services = status.map(|it| it.services.as_slice()).unwrap_or_default();
+    has_begun(services)
+        || (!services.is_empty() && services.iter().all(|it| it.state == RunState::Pending))
 }
 
 /// A host that nova does not list is empty only if it was listed before: else it may have another name

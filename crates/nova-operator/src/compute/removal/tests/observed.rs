@@ -1,7 +1,7 @@
 //! Hosts that leave node sets whose services in nova may be another's: no deployment of nova is known to
 //! have succeeded there.
 
-use api::dataplane::RunState;
+use api::dataplane::{RunState, ServiceRun};
 
 use super::leaving::{leave, occupied};
 use super::nova::{PLAY, order, reasons, said};
@@ -58,6 +58,23 @@ fn of_a_host_without_a_proof_nothing_is_changed_in_nova_and_servers_hold_it() {
     world.settle();
     assert!(world.compute.is_none());
     assert_eq!(world.leftovers(), [("n0.example.org".to_owned(), true)], "its service stays");
+}
+
+#[test]
+fn a_host_that_leaves_in_its_first_deployment_is_cleaned_unless_an_earlier_service_has_failed() {
+    for (earlier, is_cleaned) in [(RunState::Pending, true), (RunState::Failed, false)] {
+        let mut world = proven(HostProgress::Empty);
+        let status = world.compute.as_mut().unwrap().status.as_mut().unwrap();
+        (status.service_id, status.compute_id) = (None, None);
+        let record = &mut status.services[0];
+        (record.state, record.attempt, record.deployed_hash) = (RunState::Pending, 1, None);
+        let of_nova = record.clone();
+        let before = ServiceRun { name: "bootstrap".into(), state: earlier, ..of_nova.clone() };
+        let node = world.node.as_mut().unwrap();
+        node.status.as_mut().unwrap().services = vec![before, of_nova];
+        leave(&mut world, Some(true));
+        assert_eq!(n_cleanups(&world.settle()) > 0, is_cleaned, "{earlier:?}");
+    }
 }
 
 #[test]
