@@ -10,8 +10,11 @@ use crate::role::observed::Observed;
 
 /// How long after its creation a node may be followed by a further one.
 const PAUSE: SignedDuration = SignedDuration::from_secs(3);
-/// How long no host waits after the creation of its node, however many follow.
-const LONGEST: SignedDuration = SignedDuration::from_secs(30);
+/// How long no host waits for its first service after the creation of its node, however many follow: in
+/// this time some thousand nodes are created, whose runs would slow down the API server meanwhile.
+const LONGEST: SignedDuration = SignedDuration::from_mins(2);
+/// The same for a later service.
+const LONGEST_BETWEEN: SignedDuration = SignedDuration::from_secs(30);
 
 /// Whether nodes of a role still arrive.
 pub struct Arrivals {
@@ -35,9 +38,10 @@ impl Arrivals {
     }
 
     /// Returns whether a batch of hosts waits for further ones: it is not full, and none of its nodes has
-    /// been there for long.
-    pub fn are_awaited<'a>(&self, nodes: impl Iterator<Item = &'a Node>) -> bool {
-        let is_new = |it: Timestamp| it <= self.now && self.now.duration_since(it) < LONGEST;
+    /// been there for long; `is_first` says whether their first service is to be deployed.
+    pub fn are_awaited<'a>(&self, nodes: impl Iterator<Item = &'a Node>, is_first: bool) -> bool {
+        let longest = if is_first { LONGEST } else { LONGEST_BETWEEN };
+        let is_new = |it: Timestamp| it <= self.now && self.now.duration_since(it) < longest;
         let nodes: Vec<&Node> = nodes.collect();
         self.until.is_some()
             && nodes.len() < self.full
@@ -63,15 +67,17 @@ mod tests {
     #[test]
     fn a_batch_waits_that_is_not_full_and_has_new_hosts_alone() {
         let at = |it| Timestamp::from_second(it).unwrap();
-        let arrivals = |until| Arrivals { full: 3, until, now: at(100) };
-        let waits = |until, seconds: &[i64]| {
+        let arrivals = |until| Arrivals { full: 3, until, now: at(200) };
+        let of = |until, seconds: &[i64], is_first| {
             let nodes: Vec<Node> = seconds.iter().map(|it| node(at(*it))).collect();
-            arrivals(until).are_awaited(nodes.iter())
+            arrivals(until).are_awaited(nodes.iter(), is_first)
         };
-        let until = Some(at(102));
-        assert!(waits(until, &[99, 71]));
-        assert!(!waits(until, &[99, 70]), "no host waits for longer");
-        assert!(!waits(until, &[99, 99, 99]), "the batch is full");
-        assert!(!waits(None, &[99]), "no node follows");
+        let waits = |until, seconds| of(until, seconds, true);
+        let until = Some(at(202));
+        assert!(waits(until, &[199, 81]));
+        assert!(!waits(until, &[199, 80]), "no host waits for longer");
+        assert!(of(until, &[199, 171], false) && !of(until, &[199, 170], false));
+        assert!(!waits(until, &[199, 199, 199]), "the batch is full");
+        assert!(!waits(None, &[199]), "no node follows");
     }
 }

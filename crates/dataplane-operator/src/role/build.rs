@@ -25,11 +25,13 @@ use crate::role::summary::HostSummary;
 use crate::role::{inventory_shards, secret_vars};
 
 /// Returns the steps that write those inventory objects that differ from the desired ones; `evaluated` are
-/// the hosts that were evaluated in this pass, and `hosts` all of them.
+/// the hosts that were evaluated in this pass, and `hosts` all of them. The parts that `may_wait` are
+/// written later where no host in service lacks them.
 pub fn inventories<'a>(
     seen: &Observed,
     evaluated: impl Iterator<Item = (&'a ResolvedHost<'a>, &'a Arc<HostSummary>)>,
     hosts: &[Arc<HostSummary>],
+    may_wait: &BTreeSet<usize>,
 ) -> Vec<Step> {
     let (mut reachable, mut steps) = (Vec::new(), Vec::new());
     for (host, summary) in evaluated {
@@ -47,7 +49,7 @@ pub fn inventories<'a>(
     let has_inventory =
         hosts.iter().any(|it| it.is_set_up()) || hosts.iter().all(|it| !it.has_unknown_vars);
     if let Some(role) = seen.role.as_deref().filter(|_| has_inventory) {
-        steps.extend(shared_inventories(seen, role, &reachable, hosts));
+        steps.extend(shared_inventories(seen, role, &reachable, hosts, may_wait));
         steps.extend(inventory_shards::left_over(seen).iter().flat_map(|it| removal(seen, it)));
     }
     steps
@@ -59,11 +61,14 @@ fn shared_inventories(
     role: &Role,
     reachable: &[&ResolvedHost<'_>],
     hosts: &[Arc<HostSummary>],
+    may_wait: &BTreeSet<usize>,
 ) -> Vec<Step> {
     let n_shards = inventory_shards::count(seen);
     let mut members: Vec<Vec<&Arc<InventoryPart>>> = vec![Vec::new(); n_shards];
+    let mut in_service = BTreeSet::new();
     for host in hosts {
         members[host.shard].extend(&host.part);
+        in_service.extend((!host.turn.state.is_new()).then_some(host.shard));
     }
     // A known host has no variables from Secrets.
     let mut effective: Vec<Vec<&EffectiveSpec>> = vec![Vec::new(); n_shards];
@@ -73,6 +78,11 @@ fn shared_inventories(
     let mut steps = Vec::new();
     for (shard, (parts, effective)) in members.iter().zip(&effective).enumerate() {
         let name = inventory_shards::name(&role.name_any(), shard, n_shards);
+        // Each node that arrives would write it anew, with all of its hosts.
+        let is_lacked = in_service.contains(&shard) && !seen.inventories.contains_key(&name);
+        if may_wait.contains(&shard) && !is_lacked {
+            continue;
+        }
         let content = || role_content(role, parts.iter().map(|it| &***it));
         let mark = seen.recalled.content(shard, parts, || ContentMark::of(&content()));
         steps.extend(secret_vars::secret(seen, &name, effective));

@@ -1,5 +1,6 @@
 //! The evaluation of a group: its inventories, attempts, runs and statuses.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +30,7 @@ use crate::role::resolved::{ResolvedHost, recorded_services};
 use crate::role::rollout::GroupHost;
 use crate::role::status::role_step;
 use crate::role::summary::HostSummary;
-use crate::role::{deletion, finalizer, last_looks, rollout, secret_vars};
+use crate::role::{deletion, finalizer, inventory_shards, last_looks, rollout, secret_vars};
 
 /// Evaluates a group.
 ///
@@ -137,7 +138,7 @@ impl<'a> Pass<'a> {
         let superseded = superseded(seen, &runs);
         let shards = secret_vars::mounted_shards(&present);
         let arrivals = Arrivals::of(seen, now);
-        let new_runs = self.new_runs(&hosts, &shards, &arrivals);
+        let (new_runs, may_wait) = self.new_runs(&hosts, &shards, &arrivals);
         if let Some(until) = arrivals.until {
             plan.requeue_at(until, now);
         }
@@ -153,7 +154,7 @@ impl<'a> Pass<'a> {
             withdrawn(seen, &runs, &hosts, counts.is_failing()),
             // An object that a finalizer keeps is written after the finalizer.
             finalizer::additions(seen, &present),
-            inventories(seen, described, &hosts),
+            inventories(seen, described, &hosts, &may_wait),
             self.given_back(rejected.as_ref()),
             // What is recorded of a run is written before it is deleted, and before it is created.
             found.iter().filter_map(|it| node_step(seen, &it.findings, &shards, now)).collect(),
@@ -223,14 +224,14 @@ impl<'a> Pass<'a> {
         (summaries, found)
     }
 
-    /// Returns the creations of the runs that are due; `shards` are the parts of the role's inventory
-    /// with variables from Secrets.
+    /// Returns the creations of the runs that are due, and the parts of the role's inventory that none of
+    /// them mounts while further nodes arrive; `shards` are the parts with variables from Secrets.
     fn new_runs(
         &self,
         hosts: &[GroupHost<'_>],
         shards: &BTreeSet<usize>,
         arrivals: &Arrivals,
-    ) -> Vec<Step> {
+    ) -> (Vec<Step>, BTreeSet<usize>) {
         let seen = self.seen;
         let (mut needs, mut connections) = (BTreeMap::new(), BTreeMap::new());
         let mut by_name: BTreeMap<&str, &ResolvedHost<'_>> = BTreeMap::new();
@@ -242,12 +243,15 @@ impl<'a> Pass<'a> {
             connections.insert(name.clone(), connection(it));
             by_name.insert(name, it.host);
         }
+        let mounted = RefCell::new(BTreeSet::new());
         let template = |batch: &Batch| {
             let members = batch.attempts.keys().filter_map(|it| by_name.get(it.as_str()).copied());
-            if arrivals.are_awaited(members.clone().map(|it| it.node)) {
+            let is_first = seen.listed().first() == Some(&batch.service);
+            if arrivals.are_awaited(members.clone().map(|it| it.node), is_first) {
                 return None;
             }
             let host = members.clone().next()?;
+            mounted.borrow_mut().insert(host.shard);
             let service = (batch.service.as_str(), &**seen.services.get(&batch.service)?);
             let own =
                 members.filter_map(|it| Some((&*it.effective.name, it.effective.tls.as_ref()?)));
@@ -255,7 +259,9 @@ impl<'a> Pass<'a> {
             run_template(seen, &batch.service, host, shards, tls)
         };
         let runs = runs::new_runs(needs, &connections, seen.batch_size(), template);
-        runs.into_iter().map(|it| it.step).collect()
+        let arriving = if arrivals.until.is_some() { inventory_shards::count(seen) } else { 0 };
+        let may_wait = (0..arriving).filter(|it| !mounted.borrow().contains(it)).collect();
+        (runs.into_iter().map(|it| it.step).collect(), may_wait)
     }
 
     /// Requeues the group for changes that no informer reports.

@@ -34,6 +34,11 @@ pub enum RolloutState {
 }
 
 impl RolloutState {
+    /// Returns whether the host was never in service.
+    pub fn is_new(self) -> bool {
+        matches!(self, Self::New | Self::Started | Self::FailedNew)
+    }
+
     /// Returns the state of a host with these recorded services.
     ///
     /// `was_deployed` says whether they have ever all succeeded.
