@@ -1,5 +1,7 @@
 //! Objects that are rewritten after others changed them, and reports of rejected writes.
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
 use super::*;
 
 fn is_run(step: &Step) -> bool {
@@ -71,4 +73,33 @@ fn a_default_service_that_is_refused_is_told_on_the_role() {
     world.writes.clear();
     world.refused_pass(is_service);
     assert_eq!(world.writes, [""; 0]);
+}
+
+/// Returns the writes of inventory objects of the role.
+fn of_role(writes: &[String]) -> Vec<&String> {
+    writes.iter().filter(|it| it.starts_with("apply ConfigMap dataplaneroles.")).collect()
+}
+
+#[test]
+fn inventories_that_no_run_mounts_wait_while_nodes_arrive_unless_a_host_in_service_lacks_one() {
+    let mut world = World::of(120);
+    world.strategy().batch_size = Some(100);
+    let created = |world: &World| Some(Time(world.now));
+    let now = created(&world);
+    for node in &mut world.seen.nodes {
+        Arc::make_mut(node).metadata.creation_timestamp.clone_from(&now);
+    }
+    let writes = world.settle();
+    assert_eq!((of_role(&writes).len(), runs(&writes).len()), (0, 0), "{writes:?}");
+    world.now = world.now.saturating_add(SignedDuration::from_secs(3)).unwrap();
+    let writes = world.settle();
+    assert_eq!((of_role(&writes).len(), runs(&writes).len()), (2, 2), "{writes:?}");
+    world.deploy();
+    // Another one arrives, and an object is lost meanwhile.
+    let mut further = node("n120", "192.0.2.120");
+    Arc::make_mut(&mut further).metadata.creation_timestamp = created(&world);
+    world.seen.nodes.push(further);
+    assert_eq!(of_role(&world.settle()), [""; 0]);
+    world.seen.inventories.remove("dataplaneroles.0-compute");
+    assert_eq!(of_role(&world.settle()), ["apply ConfigMap dataplaneroles.0-compute"]);
 }
