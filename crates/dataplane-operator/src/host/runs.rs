@@ -22,7 +22,7 @@ pub fn new_runs(
     needs: BTreeMap<String, NeededRun>,
     connections: &BTreeMap<String, HostConnection>,
     batch_size: usize,
-    template: impl Fn(&Batch) -> Option<RunTemplate>,
+    mut template: impl FnMut(&Batch) -> Option<RunTemplate>,
 ) -> Vec<NewRun> {
     let scanned = connections.iter().filter(|(_, it)| it.scan.is_some());
     let scanned: BTreeSet<String> = scanned.map(|(name, _)| name.clone()).collect();

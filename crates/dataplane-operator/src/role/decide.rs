@@ -1,6 +1,5 @@
 //! The evaluation of a group: its inventories, attempts, runs and statuses.
 
-use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -243,7 +242,7 @@ impl<'a> Pass<'a> {
             connections.insert(name.clone(), connection(it));
             by_name.insert(name, it.host);
         }
-        let mounted = RefCell::new(BTreeSet::new());
+        let mut mounted = BTreeSet::new();
         let template = |batch: &Batch| {
             let members = batch.attempts.keys().filter_map(|it| by_name.get(it.as_str()).copied());
             let is_first = seen.listed().first() == Some(&batch.service);
@@ -251,7 +250,7 @@ impl<'a> Pass<'a> {
                 return None;
             }
             let host = members.clone().next()?;
-            mounted.borrow_mut().insert(host.shard);
+            mounted.insert(host.shard);
             let service = (batch.service.as_str(), &**seen.services.get(&batch.service)?);
             let own =
                 members.filter_map(|it| Some((&*it.effective.name, it.effective.tls.as_ref()?)));
@@ -260,7 +259,7 @@ impl<'a> Pass<'a> {
         };
         let runs = runs::new_runs(needs, &connections, seen.batch_size(), template);
         let arriving = if arrivals.until.is_some() { inventory_shards::count(seen) } else { 0 };
-        let may_wait = (0..arriving).filter(|it| !mounted.borrow().contains(it)).collect();
+        let may_wait = (0..arriving).filter(|it| !mounted.contains(it)).collect();
         (runs.into_iter().map(|it| it.step).collect(), may_wait)
     }
 
