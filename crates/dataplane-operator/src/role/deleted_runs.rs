@@ -11,7 +11,10 @@ use api::dataplane::{Node, RunState, ServiceRun};
 use kube::ResourceExt;
 use operator_core::object_key::Key;
 use operator_core::run_engine::Run;
+use operator_core::run_engine::service_sequence::is_first_attempt;
 use parking_lot::Mutex;
+
+use crate::role::resolved::recorded_services;
 
 /// The runs of each group as its last pass saw them.
 #[derive(Default)]
@@ -30,6 +33,10 @@ impl SeenRuns {
     ) -> Vec<Arc<Node>> {
         let mut groups = self.of_groups.lock();
         let mut seen = groups.remove(key).unwrap_or_default();
+        // A role at rest costs nothing here, however many runs it has.
+        if !nodes.iter().any(|it| first_service(it).is_some()) {
+            return nodes;
+        }
         // One that carries no attempts any more is as good as deleted.
         let readable = runs.iter().filter(|it| Run::of(it).is_some());
         let existing: BTreeSet<Option<&str>> =
@@ -37,9 +44,7 @@ impl SeenRuns {
         // Those that are deleted stay until the statuses have a record that they have begun.
         seen.retain(|it| !existing.contains(&it.metadata.uid.as_deref()) && record(it, &mut nodes));
         seen.extend_from_slice(runs);
-        if !seen.is_empty() {
-            groups.insert(key.clone(), seen);
-        }
+        groups.insert(key.clone(), seen);
         nodes
     }
 
@@ -55,10 +60,7 @@ fn record(run: &AnsibleEe, nodes: &mut [Arc<Node>]) -> bool {
     let mut is_lacking = false;
     for node in nodes {
         let name = node.name_any();
-        let is_first = |it: &ServiceRun| it.attempt == 1 && it.deployed_hash.is_none();
-        let is_of_run = |it: &ServiceRun| it.state == RunState::Pending && run.carries(&name, it);
-        let first = node.status.as_ref().and_then(|it| it.services.first());
-        if !first.is_some_and(|it| is_first(it) && is_of_run(it)) {
+        if !first_service(node).is_some_and(|it| run.carries(&name, it)) {
             continue;
         }
         let status = Arc::make_mut(node).status.as_mut();
@@ -69,4 +71,9 @@ fn record(run: &AnsibleEe, nodes: &mut [Arc<Node>]) -> bool {
         }
     }
     is_lacking
+}
+
+/// Returns the record of a new host's first service, where it does not say that its run has begun.
+fn first_service(node: &Node) -> Option<&ServiceRun> {
+    recorded_services(node).first().filter(|it| is_first_attempt(it))
 }

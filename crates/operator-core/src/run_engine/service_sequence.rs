@@ -134,6 +134,12 @@ pub fn has_begun(recorded: &[ServiceRun]) -> bool {
     recorded.iter().any(|it| it.state == RunState::Running)
 }
 
+/// Returns whether a service was never deployed to the host, and its first attempt is recorded neither as
+/// begun nor as ended.
+pub fn is_first_attempt(recorded: &ServiceRun) -> bool {
+    recorded.state == RunState::Pending && recorded.attempt <= 1 && recorded.deployed_hash.is_none()
+}
+
 /// Returns whether a recorded service is on the host as it was last deployed in full.
 ///
 /// An attempt that never began has changed nothing.
@@ -277,8 +283,8 @@ impl Pass<'_> {
         }
         // One write records that the sequence is running, and the runs report the rest. A failure that
         // is over is the exception.
-        let needs_no_record =
-            has_begun(recorded) || (!self.host.records_first_run && are_first_attempts(recorded));
+        let needs_no_record = has_begun(recorded)
+            || (!self.host.records_first_run && recorded.iter().all(is_first_attempt));
         if needs_no_record && !(run.has_begun() && is_cause_over(recorded, &services)) {
             let standing = Some(services);
             return ServiceSequence { standing, ..ServiceSequence::of(recorded.to_vec(), state) };
@@ -420,12 +426,6 @@ fn fail(service: &mut ServiceRun, reason: FailureReason, message: String) {
     service.failures = if is_same { service.failures + 1 } else { 1 };
     service.reason = Some(reason.as_str().to_owned());
     service.message = Some(message);
-}
-
-/// Returns whether these are the records with which a first deployment begins.
-fn are_first_attempts(recorded: &[ServiceRun]) -> bool {
-    let is_first = |it: &ServiceRun| it.attempt == 1 && it.deployed_hash.is_none();
-    recorded.iter().all(|it| it.state == RunState::Pending && is_first(it))
 }
 
 /// Returns whether a service whose failure is recorded has succeeded since.

@@ -9,7 +9,7 @@ use nova_config::annotations::SKIP_CLEANUP;
 use nova_config::conditions::{HOST_CLEANED, HOST_UNMAPPED};
 use nova_config::services::{LIBVIRT, NOVA_CLEANUP};
 use operator_core::run_engine::Run;
-use operator_core::run_engine::service_sequence::has_begun;
+use operator_core::run_engine::service_sequence::{has_begun, is_first_attempt};
 use operator_core::run_engine::ssh_secret::PRIVATE_KEY;
 
 use crate::compute::deploy::build;
@@ -185,16 +185,13 @@ fn may_have_registered(seen: &Observed, way: Way) -> bool {
 ///
 /// The record of the cleanup replaces all other records, and is made only when this holds.
 fn may_have_started(seen: &Observed) -> bool {
-    let waits = |it: &ServiceRun| {
-        it.state == RunState::Pending && it.attempt <= 1 && it.deployed_hash.is_none()
-    };
     // While a service sequence is in progress, its later services may have started without being
     // recorded.
     let is_held_up = |it: &ServiceRun| matches!(it.state, RunState::Pending | RunState::Failed);
     let shows_start = |it: &ServiceRun| match it.name.as_str() {
         NOVA_CLEANUP => true,
         LIBVIRT => !is_held_up(it),
-        _ => !waits(it),
+        _ => !is_first_attempt(it),
     };
     was_deployed(&seen.compute)
         || (seen.compute.is_observed() && is_under_way(seen.node.as_deref()))
