@@ -17,7 +17,7 @@ use crate::host::effective_spec::EffectiveSpec;
 use crate::host::inventory_metadata::{INVENTORY_HASH, Inventory};
 use crate::host::services::{play, sources};
 use crate::role::evaluate::EvaluatedHost;
-use crate::role::inventory_part::{ContentMark, InventoryPart, node_content, role_content};
+use crate::role::inventory_part::{ContentMark, node_content, role_content};
 use crate::role::inventory_shards::node_inventory_name;
 use crate::role::observed::{NodeGroup, Observed};
 use crate::role::resolved::{ResolvedHost, is_first_deployment};
@@ -25,13 +25,13 @@ use crate::role::summary::HostSummary;
 use crate::role::{inventory_shards, secret_vars};
 
 /// Returns the steps that write those inventory objects that differ from the desired ones; `evaluated` are
-/// the hosts that were evaluated in this pass, and `hosts` all of them. The parts that `may_wait` are
-/// written later where no host in service lacks them.
+/// the hosts that were evaluated in this pass, and `hosts` all of them. While further nodes arrive, the
+/// role's objects that are not `mounted` by new runs are written later where no host in service lacks them.
 pub fn inventories<'a>(
     seen: &Observed,
     evaluated: impl Iterator<Item = (&'a ResolvedHost<'a>, &'a Arc<HostSummary>)>,
     hosts: &[Arc<HostSummary>],
-    may_wait: &BTreeSet<usize>,
+    mounted: Option<&BTreeSet<usize>>,
 ) -> Vec<Step> {
     let (mut reachable, mut steps) = (Vec::new(), Vec::new());
     for (host, summary) in evaluated {
@@ -49,8 +49,9 @@ pub fn inventories<'a>(
     let has_inventory =
         hosts.iter().any(|it| it.is_set_up()) || hosts.iter().all(|it| !it.has_unknown_vars);
     if let Some(role) = seen.role.as_deref().filter(|_| has_inventory) {
-        steps.extend(shared_inventories(seen, role, &reachable, hosts, may_wait));
-        steps.extend(inventory_shards::left_over(seen).iter().flat_map(|it| removal(seen, it)));
+        steps.extend(shared_inventories(seen, role, &reachable, hosts, mounted));
+        let left_over = inventory_shards::left_over(seen, hosts);
+        steps.extend(left_over.iter().flat_map(|it| removal(seen, it)));
     }
     steps
 }
@@ -61,30 +62,31 @@ fn shared_inventories(
     role: &Role,
     reachable: &[&ResolvedHost<'_>],
     hosts: &[Arc<HostSummary>],
-    may_wait: &BTreeSet<usize>,
+    mounted: Option<&BTreeSet<usize>>,
 ) -> Vec<Step> {
-    let n_shards = inventory_shards::count(seen);
-    let mut members: Vec<Vec<&Arc<InventoryPart>>> = vec![Vec::new(); n_shards];
+    // A role without hosts has an inventory, too.
+    let mut members = BTreeMap::from([(0, Vec::new())]);
     let mut in_service = BTreeSet::new();
     for host in hosts {
-        members[host.shard].extend(&host.part);
+        members.entry(host.shard).or_default().extend(&host.part);
         in_service.extend((!host.turn.state.is_new()).then_some(host.shard));
     }
     // A known host has no variables from Secrets.
-    let mut effective: Vec<Vec<&EffectiveSpec>> = vec![Vec::new(); n_shards];
+    let mut effective: BTreeMap<usize, Vec<&EffectiveSpec>> = BTreeMap::new();
     for host in reachable {
-        effective[host.shard].push(&host.effective);
+        effective.entry(host.shard).or_default().push(&host.effective);
     }
     let mut steps = Vec::new();
-    for (shard, (parts, effective)) in members.iter().zip(&effective).enumerate() {
-        let name = inventory_shards::name(&role.name_any(), shard, n_shards);
+    for (shard, parts) in members {
+        let name = inventory_shards::name(&role.name_any(), shard);
         // Each node that arrives would write it anew, with all of its hosts.
         let is_lacked = in_service.contains(&shard) && !seen.inventories.contains_key(&name);
-        if may_wait.contains(&shard) && !is_lacked {
+        if mounted.is_some_and(|it| !it.contains(&shard)) && !is_lacked {
             continue;
         }
+        let effective = effective.get(&shard).map(Vec::as_slice).unwrap_or_default();
         let content = || role_content(role, parts.iter().map(|it| &***it));
-        let mark = seen.recalled.content(shard, parts, || ContentMark::of(&content()));
+        let mark = seen.recalled.content(shard, &parts, || ContentMark::of(&content()));
         steps.extend(secret_vars::secret(seen, &name, effective));
         steps.extend(config_map(seen, &name, &mark, content));
     }
@@ -144,7 +146,7 @@ pub fn removal(seen: &Observed, name: &str) -> Vec<Step> {
 /// Returns the name of the inventory object that the group's runs on the hosts of a shard mount.
 pub fn inventory_name(seen: &Observed, shard: usize) -> String {
     match &seen.group {
-        NodeGroup::Role(name) => inventory_shards::name(name, shard, inventory_shards::count(seen)),
+        NodeGroup::Role(name) => inventory_shards::name(name, shard),
         NodeGroup::Node(name) => node_inventory_name(name),
     }
 }

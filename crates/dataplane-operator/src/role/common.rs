@@ -9,7 +9,6 @@ use operator_core::finalizers::is_terminating;
 
 use crate::host::effective_spec::role_template;
 use crate::role::certificates::is_enabled;
-use crate::role::inventory_shards;
 use crate::role::memory::{Common, Stated};
 use crate::role::observed::{Observed, sources_of_vars};
 
@@ -68,7 +67,6 @@ pub fn of(seen: &Observed) -> Common {
         sources: sources.clone(),
         variables: objects.iter().map(|(name, it)| (name.clone(), it.digests().clone())).collect(),
         networks: networks.clone(),
-        n_shards: inventory_shards::count(seen),
         attachments: first.map(|it| (it.name_any(), it.spec.network_attachments.clone())),
     }
 }

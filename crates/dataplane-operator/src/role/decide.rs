@@ -29,7 +29,7 @@ use crate::role::resolved::{ResolvedHost, recorded_services};
 use crate::role::rollout::GroupHost;
 use crate::role::status::role_step;
 use crate::role::summary::HostSummary;
-use crate::role::{deletion, finalizer, inventory_shards, last_looks, rollout, secret_vars};
+use crate::role::{deletion, finalizer, last_looks, rollout, secret_vars};
 
 /// Evaluates a group.
 ///
@@ -137,10 +137,11 @@ impl<'a> Pass<'a> {
         let superseded = superseded(seen, &runs);
         let shards = secret_vars::mounted_shards(&present);
         let arrivals = Arrivals::of(seen, now);
-        let (new_runs, may_wait) = self.new_runs(&hosts, &shards, &arrivals);
+        let (new_runs, mounted) = self.new_runs(&hosts, &shards, &arrivals);
         if let Some(until) = arrivals.until {
             plan.requeue_at(until, now);
         }
+        let mounted = arrivals.until.is_some().then_some(&mounted);
         let is_partial = seen.recalled.is_partial();
         let is_planned = !new_runs.is_empty() || !superseded.is_empty();
         let waits = is_partial || is_planned || arrivals.until.is_some();
@@ -153,7 +154,7 @@ impl<'a> Pass<'a> {
             withdrawn(seen, &runs, &hosts, counts.is_failing()),
             // An object that a finalizer keeps is written after the finalizer.
             finalizer::additions(seen, &present),
-            inventories(seen, described, &hosts, &may_wait),
+            inventories(seen, described, &hosts, mounted),
             self.given_back(rejected.as_ref()),
             // What is recorded of a run is written before it is deleted, and before it is created.
             found.iter().filter_map(|it| node_step(seen, &it.findings, &shards, now)).collect(),
@@ -223,8 +224,8 @@ impl<'a> Pass<'a> {
         (summaries, found)
     }
 
-    /// Returns the creations of the runs that are due, and the parts of the role's inventory that none of
-    /// them mounts while further nodes arrive; `shards` are the parts with variables from Secrets.
+    /// Returns the creations of the runs that are due, and the parts of the role's inventory that they
+    /// mount; `shards` are the parts with variables from Secrets.
     fn new_runs(
         &self,
         hosts: &[GroupHost<'_>],
@@ -258,9 +259,7 @@ impl<'a> Pass<'a> {
             run_template(seen, &batch.service, host, shards, tls)
         };
         let runs = runs::new_runs(needs, &connections, seen.batch_size(), template);
-        let arriving = if arrivals.until.is_some() { inventory_shards::count(seen) } else { 0 };
-        let may_wait = (0..arriving).filter(|it| !mounted.contains(it)).collect();
-        (runs.into_iter().map(|it| it.step).collect(), may_wait)
+        (runs.into_iter().map(|it| it.step).collect(), mounted)
     }
 
     /// Requeues the group for changes that no informer reports.

@@ -23,6 +23,8 @@ use parking_lot::Mutex;
 
 use crate::host::networks::Networks;
 use crate::role::inventory_part::{ContentMark, InventoryPart};
+use crate::role::inventory_shards;
+use crate::role::observed::NodeGroup;
 use crate::role::summary::HostSummary;
 
 /// What is remembered of a role.
@@ -77,10 +79,12 @@ impl Recalled {
         self.known.get(place)?.as_ref()
     }
 
-    /// Returns those of a group's nodes whose hosts are not known, in their order.
-    pub fn unknown<'a>(&self, nodes: &'a [Arc<Node>]) -> impl Iterator<Item = &'a Arc<Node>> {
-        let is_unknown = |(place, _): &(usize, &Arc<Node>)| self.host(*place).is_none();
-        nodes.iter().enumerate().filter(is_unknown).map(|it| it.1)
+    /// Returns those of a group's nodes whose hosts are not known, in their order, with their places.
+    pub fn unknown<'a>(
+        &self,
+        nodes: &'a [Arc<Node>],
+    ) -> impl Iterator<Item = (usize, &'a Arc<Node>)> {
+        nodes.iter().enumerate().filter(|(place, _)| self.host(*place).is_none())
     }
 
     /// Returns the known hosts.
@@ -172,23 +176,30 @@ impl GroupMemory {
         }
     }
 
-    /// Returns what is known of the hosts of a role with these runs. It holds only where
+    /// Returns what is known of the hosts of a group with these runs. It holds only where
     /// [`GroupMemory::fits`] says so.
     ///
     /// Of the hosts about which something is to be written, those are evaluated that one pass has writes for;
     /// those that need runs are when all is written.
-    pub fn recall(self: &Arc<Self>, nodes: &[Arc<Node>], runs: &[Arc<AnsibleEe>]) -> Recalled {
+    pub fn recall(
+        self: &Arc<Self>,
+        group: &NodeGroup,
+        nodes: &[Arc<Node>],
+        runs: &[Arc<AnsibleEe>],
+    ) -> Recalled {
+        let shards = inventory_shards::of_hosts(group, nodes);
         let runs = by_host(runs);
         let mut memory = self.remembered.lock();
-        let entry = |node: &Arc<Node>| {
+        let entry = |(node, shard): (&Arc<Node>, usize)| {
             let entry = memory.hosts.get(node.metadata.name.as_deref()?)?;
             let runs = runs.get(entry.summary.name.as_str()).map(Vec::as_slice).unwrap_or_default();
             let are_same = Arc::ptr_eq(&entry.node, node)
+                && entry.summary.shard == shard
                 && entry.runs.len() == runs.len()
                 && entry.runs.iter().zip(runs).all(|(a, b)| Arc::ptr_eq(a, b));
             are_same.then_some(entry)
         };
-        let entries: Vec<Option<&Entry>> = nodes.iter().map(entry).collect();
+        let entries: Vec<Option<&Entry>> = nodes.iter().zip(shards).map(entry).collect();
         let n_to_write = entries.iter().flatten().filter(|it| it.next == Next::Write).count();
         let mut n_due = 0;
         let mut stays = |it: &&Entry| match it.next {
@@ -275,8 +286,6 @@ pub struct Common {
     pub variables: BTreeMap<SourceRef, BTreeMap<String, Digest>>,
     /// The network attachments of the namespace.
     pub networks: Networks,
-    /// The number of its inventory objects.
-    pub n_shards: usize,
     /// The first node with network attachments of its own, with which others are compared.
     pub attachments: Option<(String, Vec<String>)>,
 }

@@ -380,22 +380,11 @@ pub fn node_step(
         renewal.step(Target::of::<Node>(node), observed, (desired, &renewed), &way_on)
     };
     if sequence.is_due() {
-        // What changes meanwhile without a deployment is written with its next change: a key that its run
-        // reports, and where its inventory is while the role grows.
-        step(&observed.map_or_else(|| desired.clone(), |it| without_later(&desired, it)))?;
+        // A key that its run reports is written with what the run comes to.
+        let host_key = observed.and_then(|it| it.host_key.clone());
+        step(&NodeStatus { host_key, ..desired.clone() })?;
     }
     step(&desired)
-}
-
-/// Returns a status without what may be written later.
-fn without_later(desired: &NodeStatus, observed: &NodeStatus) -> NodeStatus {
-    let observed = observed.clone();
-    NodeStatus {
-        host_key: observed.host_key,
-        shared_inventory_config_map_name: observed.shared_inventory_config_map_name,
-        shared_inventory_secret_name: observed.shared_inventory_secret_name,
-        ..desired.clone()
-    }
 }
 
 /// Returns the controller's own part of a node's status, without what other operators write.

@@ -145,12 +145,12 @@ impl<'a> Members<'a> {
 
     /// Reads what concerns a group, with as much of it from memory as still holds.
     async fn recall(&self, key: &Key, memory: &Arc<GroupMemory>) -> Result<Observed> {
-        let seen = self.read(key, memory.recall(self.nodes, &self.runs)).await?;
+        let seen = self.read(key, memory.recall(self.group, self.nodes, &self.runs)).await?;
         if memory.fits(common::of(&seen)) {
             return Ok(seen);
         }
         // Nothing is known now, but what this pass finds is kept, with what is read now.
-        let seen = self.read(key, memory.recall(self.nodes, &self.runs)).await?;
+        let seen = self.read(key, memory.recall(self.group, self.nodes, &self.runs)).await?;
         memory.fits(common::of(&seen));
         Ok(seen)
     }
@@ -164,7 +164,7 @@ impl<'a> Members<'a> {
         let (Found { services, unreadable }, certificate_sources) = self.known_services(listed);
         // A data plane does not affect a host's connection.
         let effective = |it: &Arc<Node>| EffectiveSpec::of(None, role, it, &Objects::new());
-        let unknown: Vec<&Arc<Node>> = recalled.unknown(nodes).collect();
+        let unknown: Vec<&Arc<Node>> = recalled.unknown(nodes).map(|it| it.1).collect();
         let (own, addresses): (Vec<_>, Vec<_>) = unknown
             .iter()
             .copied()

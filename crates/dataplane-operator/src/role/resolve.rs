@@ -61,8 +61,10 @@ pub fn resolve(seen: &Observed, now: Timestamp) -> Resolved<'_> {
         last_groups: RefCell::default(),
         now,
     };
+    let shards = inventory_shards::of_hosts(&seen.group, &seen.nodes);
+    let unknown = seen.recalled.unknown(&seen.nodes);
     let hosts: Vec<ResolvedHost<'_>> =
-        seen.recalled.unknown(&seen.nodes).map(|it| resolve_host(&common, it)).collect();
+        unknown.map(|(place, it)| resolve_host(&common, it, shards[place])).collect();
     let Common { problems, machine_request, certificates, .. } = common;
     let ssh_faults = faults::of_ssh_keys(seen, &hosts);
     Resolved { hosts, machine_request, problems, ssh_faults, certificates }
@@ -85,7 +87,7 @@ struct Common<'a> {
     now: Timestamp,
 }
 
-fn resolve_host<'a>(common: &Common<'a>, node: &'a Node) -> ResolvedHost<'a> {
+fn resolve_host<'a>(common: &Common<'a>, node: &'a Node, shard: usize) -> ResolvedHost<'a> {
     let Common { seen, machine_request: request, now, .. } = common;
     let (effective, is_left_out) = effective(seen, node);
     let machine = request.as_ref().map(|it| it.provisioning(node, &effective, *now));
@@ -117,7 +119,6 @@ fn resolve_host<'a>(common: &Common<'a>, node: &'a Node) -> ResolvedHost<'a> {
     let redeploy = redeploy::redeploy_values(seen.role.as_deref(), node);
     let mut of_host = inputs::of_host(&effective, redeploy.as_deref());
     of_host.extend(installation.map(|it| ("machine".to_owned(), hash::short(it).into())));
-    let shard = inventory_shards::of_host(seen, &effective.name);
     let (mut desired, inputs) = desired_services(common, node, &effective, shard, &of_host);
     if has_unknown_vars {
         desired = desired.iter().map(|it| as_recorded(node, &it.service)).collect();
@@ -197,7 +198,6 @@ fn desired_services(
     shard: usize,
     of_host: &Inputs,
 ) -> (Vec<DesiredService>, Inputs) {
-    let n_shards = inventory_shards::count(common.seen);
     let mut union = of_host.clone();
     let mut desired = Vec::new();
     let groups = common.groups(effective);
@@ -212,7 +212,7 @@ fn desired_services(
         let hash = of_host.hash_with(&of_service);
         let run_hash = inputs::run_hash(&hash, &effective.options);
         // A run mounts only one inventory.
-        let group = if n_shards > 1 { format!("{group}/{shard}") } else { group.clone() };
+        let group = if shard > 0 { format!("{group}/{shard}") } else { group.clone() };
         union.extend(of_service);
         desired.push(DesiredService { service: (*name).clone(), hash, run_hash, group });
     }

@@ -172,7 +172,7 @@ fn a_first_deployment_of_two_hundred_hosts_waits_for_nobody_and_costs_no_further
     };
     let made = first_deployment(None);
     assert_eq!(made, first_deployment(Some("100%")));
-    assert_eq!(made.len(), 10, "as many as there are inventories and fifties of hosts: {made:?}");
+    assert_eq!(made.len(), 8, "two services for each fifty hosts: {made:?}");
 }
 
 #[test]

@@ -44,7 +44,7 @@ impl Remembering {
         if !common::may_remember(seen.role.as_deref(), &seen.nodes) {
             return seen.clone();
         }
-        let recall = || self.memory.recall(&seen.nodes, &seen.runs);
+        let recall = || self.memory.recall(&seen.group, &seen.nodes, &seen.runs);
         let recalled = Observed { recalled: recall(), ..seen.clone() };
         let mut seen = if self.memory.fits(common::of(&recalled)) {
             recalled
@@ -79,7 +79,7 @@ impl World {
     /// Returns the hosts that the next pass would evaluate.
     fn evaluated(&self) -> Vec<String> {
         let seen = self.memory.recalled(&self.seen);
-        seen.recalled.unknown(&seen.nodes).map(|it| it.name_any()).collect()
+        seen.recalled.unknown(&seen.nodes).map(|it| it.1.name_any()).collect()
     }
 }
 

@@ -5,7 +5,7 @@ use api::dataplane::NodeSet;
 
 use super::*;
 use crate::host::conflicts::Claim;
-use crate::role::inventory_shards::{node_inventory_name, role_inventory_name};
+use crate::role::inventory_shards::{self, node_inventory_name};
 
 /// The data of an inventory object that is to be written.
 fn inventory(world: &World, name: &str) -> Value {
@@ -60,7 +60,7 @@ fn a_config_map_and_a_secret_of_one_name_are_two_inputs() {
 fn a_role_and_a_node_of_one_name_keep_apart() {
     let [of_role, of_node] = [NodeGroup::Role("x".into()), NodeGroup::Node("x".into())];
     assert_ne!(of_role.key(NAMESPACE), of_node.key(NAMESPACE));
-    assert_ne!(node_inventory_name("x"), role_inventory_name("x"));
+    assert_ne!(node_inventory_name("x"), inventory_shards::name("x", 0));
     let mut world = World::new();
     world.seen.nodes = vec![node("compute", "192.0.2.10")];
     let writes = world.settle();

@@ -5,9 +5,8 @@ use std::collections::BTreeSet;
 use operator_core::plan::{REST_OF_WRITES, WRITES_PER_PASS};
 
 use super::*;
-use crate::role::inventory_shards;
 
-const FIRST: &str = "dataplaneroles.0-compute";
+const FIRST: &str = "dataplanerole-compute";
 const SECOND: &str = "dataplaneroles.1-compute";
 
 impl World {
@@ -41,7 +40,7 @@ fn each_run_mounts_the_inventory_that_has_its_hosts() {
         let spec = serde_json::to_string(&run.spec).unwrap();
         for (part, name) in [FIRST, SECOND].into_iter().enumerate() {
             let is_mounted = spec.contains(name);
-            let are_in = hosts(run).iter().all(|it| inventory_shards::shard_index(it, 2) == part);
+            let are_in = hosts(run).iter().all(|it| (it == "n100") == (part == 1));
             assert_eq!(is_mounted, are_in, "{} and {name}", run.name_any());
         }
         let inventory = if spec.contains(FIRST) { FIRST } else { SECOND };
@@ -52,33 +51,51 @@ fn each_run_mounts_the_inventory_that_has_its_hosts() {
 }
 
 #[test]
-fn a_role_that_grows_runs_nothing_again_and_leaves_no_object_behind() {
+fn a_role_that_grows_changes_no_other_host_and_leaves_no_object_behind() {
     let mut world = World::with_hosts(100);
     world.deploy();
-    assert_eq!(world.role_inventories(), ["dataplanerole-compute"]);
+    assert_eq!(world.role_inventories(), [FIRST]);
     world.seen.nodes.push(numbered(100));
     let writes = world.settle();
-    let runs: Vec<&String> = writes.iter().filter(|it| it.starts_with("run")).collect();
-    assert_eq!(runs, ["run install-os on n100"]);
+    let is_of_others =
+        |it: &&String| !it.contains("n100") && !it.contains(SECOND) && !it.contains("Role");
+    assert_eq!(writes.iter().filter(is_of_others).collect::<Vec<_>>(), [""; 0]);
+    assert!(writes.contains(&"run install-os on n100".to_owned()), "{writes:?}");
     world.deploy();
     world.settle();
     assert_eq!(world.role_inventories(), [FIRST, SECOND]);
     world.seen.nodes.truncate(50);
     world.settle();
-    assert_eq!(world.role_inventories(), ["dataplanerole-compute"]);
+    assert_eq!(world.role_inventories(), [FIRST]);
+}
+
+#[test]
+fn a_role_that_shrinks_has_few_objects_and_runs_nothing() {
+    let mut world = World::with_hosts(250);
+    world.deploy();
+    let last = "dataplaneroles.2-compute";
+    assert_eq!(world.role_inventories(), [FIRST, SECOND, last]);
+    world.seen.nodes = world.seen.nodes.split_off(95);
+    world.seen.nodes.drain(10..100);
+    assert_eq!(world.seen.nodes.len(), 65);
+    let writes = world.settle();
+    assert!(!writes.iter().any(|it| it.starts_with("run")), "{writes:?}");
+    assert_eq!(world.role_inventories(), [FIRST, SECOND]);
+    let text = world.config_maps[FIRST]["data"]["inventory"].as_str().unwrap();
+    assert!(text.contains("n095") && text.contains("n249"), "{text}");
 }
 
 #[test]
 fn a_run_that_has_not_ended_keeps_the_object_that_it_mounts() {
-    let mut world = World::with_hosts(100);
+    let mut world = World::with_hosts(101);
     world.deploy();
     world.set_var("hello").settle();
-    world.seen.nodes.push(numbered(100));
-    world.settle();
-    assert_eq!(world.role_inventories(), ["dataplanerole-compute", FIRST, SECOND]);
-    world.deploy();
+    world.seen.nodes.pop();
     world.settle();
     assert_eq!(world.role_inventories(), [FIRST, SECOND]);
+    world.deploy();
+    world.settle();
+    assert_eq!(world.role_inventories(), [FIRST]);
 }
 
 #[test]
