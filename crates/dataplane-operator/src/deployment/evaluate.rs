@@ -156,7 +156,7 @@ impl OfSet<'_> {
             desired: &schedule.desired,
             recorded: &recorded,
             has_moved: false,
-            records_first_run: true,
+            records_begin: true,
             ssh_key: (
                 secret.map(String::as_str).unwrap_or_default(),
                 ssh.map(|it| it.version.as_str()).unwrap_or_default(),

@@ -1,7 +1,7 @@
-//! Runs of first deployments that were deleted after they had begun.
+//! Runs that were deleted after they had begun.
 //!
-//! That the first service of a new host has begun is no write of its own: its run alone says it. Where
-//! that run is deleted before the end is recorded, its effect is unknown, as on a host in service.
+//! That the first service of a sequence has begun is no write of its own: its run alone says it. Where
+//! that run is deleted before the end is recorded, its effect on the hosts is unknown.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use api::dataplane::{Node, RunState, ServiceRun};
 use kube::ResourceExt;
 use operator_core::object_key::Key;
 use operator_core::run_engine::Run;
-use operator_core::run_engine::service_sequence::is_first_attempt;
+use operator_core::run_engine::service_sequence::has_begun;
 use parking_lot::Mutex;
 
 use crate::role::resolved::recorded_services;
@@ -23,8 +23,8 @@ pub struct SeenRuns {
 }
 
 impl SeenRuns {
-    /// Returns the nodes of a group, those of new hosts with a record of their first service's run where it
-    /// had begun and was deleted since; `runs` are those that exist.
+    /// Returns the nodes of a group, with a record of the first run of their sequence where it had begun and
+    /// was deleted since; `runs` are those that exist.
     pub fn with_deleted(
         &self,
         key: &Key,
@@ -54,7 +54,7 @@ impl SeenRuns {
     }
 }
 
-/// Records on nodes that the run of their first service has begun; returns whether any of them lacked that.
+/// Records on nodes that the first run of their sequence has begun; returns whether any of them lacked that.
 fn record(run: &AnsibleEe, nodes: &mut [Arc<Node>]) -> bool {
     let Some(run) = Run::of(run).filter(Run::has_begun) else { return false };
     let mut is_lacking = false;
@@ -64,7 +64,8 @@ fn record(run: &AnsibleEe, nodes: &mut [Arc<Node>]) -> bool {
             continue;
         }
         let status = Arc::make_mut(node).status.as_mut();
-        if let Some(service) = status.and_then(|it| it.services.first_mut()) {
+        let mut services = status.into_iter().flat_map(|it| &mut it.services);
+        if let Some(service) = services.find(|it| it.state == RunState::Pending) {
             service.state = RunState::Running;
             service.run = Some(run.name());
             is_lacking = true;
@@ -73,7 +74,9 @@ fn record(run: &AnsibleEe, nodes: &mut [Arc<Node>]) -> bool {
     is_lacking
 }
 
-/// Returns the record of a new host's first service, where it does not say that its run has begun.
+/// Returns the record of the first service of a host's sequence; `None` where none is under way, or where
+/// it is recorded that one has begun.
 fn first_service(node: &Node) -> Option<&ServiceRun> {
-    recorded_services(node).first().filter(|it| is_first_attempt(it))
+    let services = recorded_services(node);
+    services.iter().find(|it| it.state == RunState::Pending).filter(|_| !has_begun(services))
 }

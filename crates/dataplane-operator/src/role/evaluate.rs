@@ -6,7 +6,9 @@ use kube::ResourceExt;
 use operator_core::run_engine::retry::Retries;
 use operator_core::run_engine::rollout::{BlockReason, RolloutState};
 use operator_core::run_engine::runs_by_host::RunsByHost;
-use operator_core::run_engine::service_sequence::{self, NeededRun, ServiceSequence, has_begun};
+use operator_core::run_engine::service_sequence::{
+    self, NeededRun, ServiceSequence, of_former_owner,
+};
 use operator_core::run_engine::{DesiredService, Host, SequenceState};
 
 use crate::host::networks;
@@ -86,7 +88,9 @@ impl<'a> EvaluatedHost<'a> {
             sequence.services.extend(unlisted.and_then(|it| kept(it, &sequence)));
         } else {
             // What was recorded stays for when the role is back.
-            sequence.services = recorded_services(host.node).to_vec();
+            let recorded = recorded_services(host.node).iter();
+            let known = |it| if host.has_moved { of_former_owner(it) } else { it.clone() };
+            sequence.services = recorded.map(known).collect();
         }
         let unlisted = unlisted.map(|it| it.name.as_str());
         Self { host, sequence, blocked: None, unlisted }
@@ -174,7 +178,7 @@ impl<'a> EvaluatedHost<'a> {
     }
 
     fn has_begun(&self) -> bool {
-        has_begun(self.recorded()) || self.sequence.is_ahead_of(self.recorded())
+        self.sequence.has_begun
     }
 
     fn recorded(&self) -> &[ServiceRun] {
@@ -205,7 +209,7 @@ fn sequence(host: &ResolvedHost<'_>, runs: &RunsByHost<'_>, now: Timestamp) -> S
         desired: &host.desired,
         recorded: recorded_services(host.node),
         has_moved: host.has_moved,
-        records_first_run: false,
+        records_begin: false,
         ssh_key: (ssh_secret, ssh_version),
         trust: &host.trust,
         namespace: Some(&namespace),

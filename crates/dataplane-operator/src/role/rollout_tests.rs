@@ -426,6 +426,64 @@ fn all_runs_of_a_new_host_that_are_deleted_in_a_later_service_repeat_none_of_the
 }
 
 #[test]
+fn a_redeployment_is_two_writes_of_the_node_of_each_host() {
+    let mut world = World::deployed();
+    world.set_var("hello");
+    let mut writes = world.settle();
+    while world.open_runs() > 0 {
+        writes.extend(world.finish(&[]).settle());
+    }
+    for name in ["n0", "n1"] {
+        let of_node = writes.iter().filter(|it| **it == format!("status DataPlaneNode {name}"));
+        assert_eq!(of_node.count(), 2, "{writes:?}");
+    }
+    assert_eq!(world.up_to_date(), 2);
+}
+
+#[test]
+fn the_run_of_a_host_in_service_that_is_deleted_after_it_has_begun_is_lost() {
+    let seen = SeenRuns::default();
+    let mut world = World::deployed();
+    world.set_var("hello").settle();
+    world.lose_runs(&seen);
+    assert_eq!(runs(&world.settle()), [""; 0]);
+    assert_eq!(world.condition(0, "Ready"), is("False", "ResultUnknown"));
+}
+
+#[test]
+fn inputs_that_go_back_after_a_run_has_begun_are_deployed_again() {
+    for is_second_queued in [false, true] {
+        let mut world = World::deployed();
+        world.set_var("hello").settle();
+        world.is_queueing = is_second_queued;
+        assert_eq!(runs(&world.finish(&[]).settle()), ["run run-os on n0,n1"]);
+        world.is_queueing = false;
+        world.template().ansible_vars.remove("greeting");
+        let mut made: Vec<String> = Vec::new();
+        for _ in 0..3 {
+            made.extend(runs(&world.settle()).into_iter().map(str::to_owned));
+            world.finish(&[]);
+        }
+        world.settle();
+        assert_eq!(made, ["run install-os on n0,n1", "run run-os on n0,n1"]);
+        assert_eq!((world.up_to_date(), world.not_ready().len()), (2, 0));
+    }
+}
+
+#[test]
+fn hosts_between_two_services_keep_their_places_when_the_inputs_change() {
+    let mut world = World::rollout(4, IntOrString::Int(2), false);
+    world.set_var("b").settle();
+    assert_eq!(world.not_ready(), BTreeSet::from([0, 1]));
+    world.finish(&[]);
+    world.set_var("c");
+    assert_eq!(runs(&world.settle()), ["run install-os on n000,n001"]);
+    assert_eq!(world.not_ready(), BTreeSet::from([0, 1]));
+    world.run_out("Ok");
+    assert_eq!(world.up_to_date(), 4);
+}
+
+#[test]
 fn a_run_that_is_deleted_before_it_has_begun_is_made_again() {
     let mut world = World::of(2);
     world.is_queueing = true;

@@ -41,9 +41,9 @@ pub struct Host<'a> {
     /// Whether the runs in the status belonged to another owner, because that owner was deleted or
     /// the host has moved to another address.
     pub has_moved: bool,
-    /// Whether it is recorded that the first run on a new host has begun; otherwise its end is the next
+    /// Whether it is recorded that the first run of a sequence has begun; otherwise the end is the next
     /// record, which is one write less.
-    pub records_first_run: bool,
+    pub records_begin: bool,
     /// Name and resource version of the ssh Secret.
     pub ssh_key: (&'a str, &'a str),
     /// What is trusted as its own key.

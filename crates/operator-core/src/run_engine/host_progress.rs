@@ -119,7 +119,7 @@ mod tests {
             desired: &desired,
             recorded,
             has_moved: false,
-            records_first_run: true,
+            records_begin: true,
             ssh_key: ("key", "1"),
             trust: &HostKeyTrust::default(),
             namespace: None,

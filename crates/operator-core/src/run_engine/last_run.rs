@@ -142,7 +142,7 @@ impl LastRun<'_> {
             desired: &expected,
             recorded,
             has_moved: false,
-            records_first_run: true,
+            records_begin: true,
             ssh_key: self.ssh,
             trust: self.trust,
             namespace: None,

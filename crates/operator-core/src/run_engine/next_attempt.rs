@@ -42,8 +42,11 @@ impl Pass<'_> {
         let may_have_touched = |it: &Run<'_>| it.has_begun() && it.carries(self.host.name, seen);
         let is_known = match seen.state {
             RunState::Succeeded => true,
+            // Its run may have begun and be gone.
             RunState::Pending => {
-                seen.run.is_none() && !self.runs.iter().copied().any(may_have_touched)
+                seen.run.is_none()
+                    && !self.has_begun()
+                    && !self.runs.iter().copied().any(may_have_touched)
             }
             RunState::Failed => is_retry,
             RunState::Running => false,

@@ -61,6 +61,8 @@ pub struct ServiceSequence {
     pub services: Vec<ServiceRun>,
     /// What has to happen next.
     pub state: SequenceState,
+    /// Whether a run of the recorded sequence may have changed the host, by the records or the runs.
+    pub has_begun: bool,
     /// The services as they stand; `None` where all of that is to be recorded.
     standing: Option<Vec<ServiceRun>>,
     /// The same while no run may start; `None` where that makes no difference.
@@ -69,7 +71,7 @@ pub struct ServiceSequence {
 
 impl ServiceSequence {
     fn of(services: Vec<ServiceRun>, state: SequenceState) -> Self {
-        Self { services, state, standing: None, held: None }
+        Self { services, state, has_begun: false, standing: None, held: None }
     }
 
     /// Returns the services as they stand: what has succeeded in the middle of a sequence is among them,
@@ -78,22 +80,12 @@ impl ServiceSequence {
         self.standing.as_ref().unwrap_or(&self.services)
     }
 
-    /// Returns whether more has begun on a new host than is recorded: that its first run has begun is no
-    /// record of its own.
-    pub fn is_ahead_of(&self, recorded: &[ServiceRun]) -> bool {
-        let was_new = |name: &str| {
-            let is_new = |it: &&ServiceRun| it.name == name && it.deployed_hash.is_none();
-            recorded.iter().find(is_new).is_some_and(|it| it.state == RunState::Pending)
-        };
-        self.standing().iter().any(|it| it.state != RunState::Pending && was_new(&it.name))
-    }
-
     /// Returns the sequence of a host that must not begin anything now: no attempt is recorded, and
     /// none is due later.
     #[must_use]
     pub fn held(self) -> Self {
         match self.held {
-            Some(held) => *held,
+            Some(held) => Self { has_begun: self.has_begun, ..*held },
             None => self,
         }
     }
@@ -128,8 +120,8 @@ impl ServiceSequence {
 
 /// Returns whether a service sequence has begun on a host, according to its status.
 ///
-/// The status records the first of the sequence's runs that may have changed the host; of a new one it may
-/// not, see [`ServiceSequence::is_ahead_of`].
+/// The status records the first of the sequence's runs that may have changed the host, unless
+/// [`Host::records_begin`] says otherwise; see [`ServiceSequence::has_begun`].
 pub fn has_begun(recorded: &[ServiceRun]) -> bool {
     recorded.iter().any(|it| it.state == RunState::Running)
 }
@@ -196,10 +188,19 @@ pub fn evaluate<'a>(
     let fold = |it: &DesiredService| pass.recorded(&it.service).map(|seen| pass.fold(seen));
     let folded: Vec<Option<ServiceRun>> = host.desired.iter().map(fold).collect();
     let active = runs.iter().find(|it| !it.is_finished() && it.attempts.contains_key(host.name));
-    match active {
+    let sequence = match active {
         Some(run) => pass.in_run(folded.into_iter().flatten().collect(), run),
         None => pass.advance(&folded),
-    }
+    };
+    ServiceSequence { has_begun: pass.has_begun(), ..sequence }
+}
+
+/// Returns a record of a host that was another owner's when it was written. Where the begin of a sequence
+/// is not recorded, nobody can tell any more whether an attempt that was pending there has begun.
+pub fn of_former_owner(recorded: &ServiceRun) -> ServiceRun {
+    let is_known = recorded.state != RunState::Pending;
+    let deployed_hash = recorded.deployed_hash.clone().filter(|_| is_known);
+    ServiceRun { deployed_hash, ..recorded.clone() }
 }
 
 impl Pass<'_> {
@@ -209,7 +210,9 @@ impl Pass<'_> {
 
     /// Updates a recorded service with the result of its run.
     fn fold(&self, seen: &ServiceRun) -> ServiceRun {
-        let (host, mut service) = (self.host, seen.clone());
+        let host = self.host;
+        let is_unknown = host.has_moved && !host.records_begin;
+        let mut service = if is_unknown { of_former_owner(seen) } else { seen.clone() };
         if !matches!(seen.state, RunState::Pending | RunState::Running) {
             return service;
         }
@@ -283,8 +286,7 @@ impl Pass<'_> {
         }
         // One write records that the sequence is running, and the runs report the rest. A failure that
         // is over is the exception.
-        let needs_no_record = has_begun(recorded)
-            || (!self.host.records_first_run && recorded.iter().all(is_first_attempt));
+        let needs_no_record = !self.host.records_begin || has_begun(recorded);
         if needs_no_record && !(run.has_begun() && is_cause_over(recorded, &services)) {
             let standing = Some(services);
             return ServiceSequence { standing, ..ServiceSequence::of(recorded.to_vec(), state) };
@@ -311,16 +313,26 @@ impl Pass<'_> {
     /// Returns the record of a service whose inputs changed back before the attempt with others began.
     ///
     /// Nothing has changed on the host, so nothing has to run. Once a sequence has begun, its later
-    /// services may have begun too, because only its first run is recorded.
+    /// services may have begun too, because at most its first run is recorded.
     fn untouched(&self, desired: &DesiredService, seen: &ServiceRun) -> Option<ServiceRun> {
         let deployed = seen.deployed_hash.as_ref().filter(|it| desired.run_hash.is(it));
         let is_untouched =
-            seen.state == RunState::Pending && seen.run.is_none() && !has_begun(self.host.recorded);
+            seen.state == RunState::Pending && seen.run.is_none() && !self.has_begun();
         deployed.filter(|_| is_untouched).map(|deployed| {
             let mut service = ServiceRun { hash: deployed.clone(), ..seen.clone() };
             succeed(&mut service);
             service
         })
+    }
+
+    /// Returns whether the recorded sequence has begun, by its records or its runs.
+    pub(super) fn has_begun(&self) -> bool {
+        let recorded = self.host.recorded;
+        let is_pending = |it: &&ServiceRun| it.state == RunState::Pending;
+        let carries = |run: &Run<'_>| {
+            recorded.iter().filter(is_pending).any(|it| run.carries(self.host.name, it))
+        };
+        has_begun(recorded) || self.runs.iter().any(|it| it.has_begun() && carries(it))
     }
 
     /// Evaluates the services in order; the first one that is not done decides.
@@ -370,7 +382,7 @@ impl Pass<'_> {
         let goes_on = matches!(state, SequenceState::NeedsRun(_)) && !has_new_attempt;
         let is_kept = goes_on && recorded.len() == services.len();
         let standing = is_kept.then(|| mem::replace(&mut services, recorded.to_vec()));
-        ServiceSequence { services, state, standing, held }
+        ServiceSequence { standing, held, ..ServiceSequence::of(services, state) }
     }
 
     fn next(&self, desired: &DesiredService, seen: Option<&ServiceRun>) -> Next {

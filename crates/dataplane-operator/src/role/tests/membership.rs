@@ -117,6 +117,27 @@ fn a_node_that_moves_in_the_middle_of_a_run_begins_anew_under_its_new_role() {
 }
 
 #[test]
+fn a_node_that_moves_in_the_middle_of_a_redeployment_is_deployed_again_with_the_former_inputs_too()
+{
+    for is_deployed_at_once in [true, false] {
+        let mut before = World::deployed();
+        before.set_var("hello").settle();
+        let moved = before.take_out("n0");
+        let mut after = World::of_role("compute2", &["install-os", "run-os"], vec![moved]);
+        if !is_deployed_at_once {
+            after.set_deploy(false).settle();
+            assert_eq!(after.condition(0, "Ready").0, "False");
+            after.set_deploy(true);
+        }
+        assert_eq!(runs(&after.settle()), ["run install-os on n0"]);
+        after.finish(&[]);
+        assert_eq!(runs(&after.settle()), ["run run-os on n0"]);
+        after.deploy();
+        assert_eq!(after.condition(0, "UpToDate"), is("True", "UpToDate"));
+    }
+}
+
+#[test]
 fn a_role_that_is_deleted_leaves_its_nodes_as_they_are_and_its_return_runs_nothing() {
     let mut world = World::new();
     let own = world.node(1);

@@ -136,7 +136,7 @@ pub fn sequence(
         desired,
         recorded,
         has_moved: false,
-        records_first_run: true,
+        records_begin: true,
         ssh_key: (&ssh_secret, &ssh_version),
         trust: &trust,
         namespace: Some(&namespace),

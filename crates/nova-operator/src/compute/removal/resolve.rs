@@ -199,13 +199,14 @@ fn may_have_started(seen: &Observed) -> bool {
         || seen.runs.iter().filter_map(|it| Run::of(it)).any(|it| it.service != LIBVIRT)
 }
 
-/// Whether a sequence of services is in progress on a node's host, as far as its records say: that its
-/// first run has begun, and what follows, may be recorded at its end alone.
+/// Whether a sequence of services may be in progress on a node's host: that its first run has begun, and
+/// what follows, may be recorded at its end alone.
 fn is_under_way(node: Option<&Node>) -> bool {
     let status = node.and_then(|it| it.status.as_ref());
     let services = status.map(|it| it.services.as_slice()).unwrap_or_default();
-    has_begun(services)
-        || (!services.is_empty() && services.iter().all(|it| it.state == RunState::Pending))
+    // A failure stops the services after it.
+    let mut until_failure = services.iter().take_while(|it| it.state != RunState::Failed);
+    has_begun(services) || until_failure.any(|it| it.state == RunState::Pending)
 }
 
 /// A host that nova does not list is empty only if it was listed before: else it may have another name
