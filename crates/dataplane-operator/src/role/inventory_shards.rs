@@ -87,9 +87,11 @@ pub fn name(role: &str, shard: usize) -> String {
     if shard == 0 { format!("{OF_ROLE}{role}") } else { format!("{FURTHER}{shard}-{role}") }
 }
 
-/// Returns the names that a role's objects have, or had before the role shrank.
+/// Returns the names that a role's objects have, or had before the role shrank; those of earlier releases
+/// began with a further one of the number 0.
 pub fn names(role: &str, n_hosts: usize) -> BTreeSet<String> {
-    (0..most(n_hosts).max(FORMER)).map(|it| name(role, it)).collect()
+    let further = (0..(2 * most(n_hosts)).max(FORMER)).map(|it| format!("{FURTHER}{it}-{role}"));
+    further.chain([name(role, 0)]).collect()
 }
 
 /// Returns the objects that no longer contain a host; `hosts` are those of the role.
@@ -170,6 +172,13 @@ mod tests {
         assert_eq!(sizes(&shards(&role(&[10, 10, 10, 10], 0))), [30, 10]);
         assert_eq!(sizes(&shards(&role(&[40, 40, 40, 40], 0))), [40, 40, 40, 40]);
         assert!(shards(&role(&[], 0)).is_empty());
+    }
+
+    #[test]
+    fn every_object_that_a_role_may_have_had_before_is_known() {
+        let known = |n_hosts, shard| names("compute", n_hosts).contains(&name("compute", shard));
+        assert!(known(0, 0) && known(0, 63) && known(3300, 127));
+        assert!(names("compute", 101).contains("dataplaneroles.0-compute"));
     }
 
     #[test]
