@@ -27,8 +27,8 @@ use crate::images::sources::{self, Profile};
 use crate::{lab, paths, sh, sim, sources as source_files};
 
 /// The writes to the node of a node set's host in its first deployment: it is created, described, begun
-/// and ended, and its host has shown its key.
-const NODE_WRITES: u64 = 5;
+/// and ended.
+const NODE_WRITES: u64 = 4;
 /// One of so many hosts may need a further one: where both controllers write its node, one is refused.
 const CONFLICT_EVERY: u64 = 4;
 /// The seconds between two readings of nova's API.

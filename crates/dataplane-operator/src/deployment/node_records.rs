@@ -144,10 +144,14 @@ impl Record<'_> {
         all.filter(|(known, present)| known != present)
     }
 
-    /// Writes the records of the services, and what has succeeded, into the status of the node.
+    /// Writes the records of the services, what has succeeded, and the first key of the host into the status
+    /// of the node.
     fn describe(&self, set: &NodeSet, state: HostState, status: &mut NodeStatus) {
         let spec = &self.seen.deployment.spec;
         status.services = self.services(set, &status.services);
+        if status.host_key.is_none() {
+            status.host_key = self.host.trust.key.as_ref().map(ToString::to_string);
+        }
         match (state, spec.is_partial()) {
             (HostState::Deployed | HostState::Deploying, true) => {}
             (HostState::Deployed, false) => {

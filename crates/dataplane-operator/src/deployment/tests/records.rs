@@ -47,6 +47,25 @@ fn a_deployment_after_one_that_failed_or_was_broken_off_is_a_correction() {
 }
 
 #[test]
+fn the_first_key_of_a_host_is_recorded_with_its_end() {
+    let mut world = World::deployed(1, &["first"], json!({}));
+    // Nobody else knows its key.
+    world.seen.sources.values_mut().for_each(|it| it.texts.clear());
+    world.settle();
+    assert_eq!(world.node("n000").host_key, None);
+    let before = world.node_writes;
+    let key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIWOnjFtgHBGBoLBE0E8K1SBXAJAwqFXKF1sTvZlPo8+";
+    world.finish();
+    let run = Arc::make_mut(world.seen.runs.last_mut().unwrap());
+    run.metadata.creation_timestamp = Some(Time(world.now));
+    let keys = json!([{ "name": "n000", "key": key }]);
+    run.status.as_mut().unwrap().host_keys = serde_json::from_value(keys).unwrap();
+    world.settle();
+    assert_eq!(world.node("n000").host_key.as_deref(), Some(key));
+    assert_eq!((world.host_state("n000"), world.node_writes - before), (HostState::Deployed, 1));
+}
+
+#[test]
 fn services_that_the_deployment_does_not_have_stay_recorded() {
     let spec = json!({ "servicesOverride": ["second"] });
     let mut world = World::deployed(1, &["first", "second"], spec);

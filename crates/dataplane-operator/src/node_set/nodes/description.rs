@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::conditions::{ConditionDraft, merge_conditions};
-use api::dataplane::{HostMachine, Node, NodeStatus, ObservedNodeSet};
+use api::dataplane::{HostMachine, HostState, Node, NodeStatus, ObservedNodeSet};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::keyed::Renewal;
@@ -72,10 +72,22 @@ impl Known<'_> {
         }
         let observed = self.node.status.as_ref().map(own);
         let write = |it: &NodeStatus| status_step(Target::of(self.node), observed.as_ref(), it);
+        if self.awaits_end() {
+            write(&NodeStatus { host_key: None, ..desired.clone() })?;
+        }
         if renewal.lost().is_empty() {
             write(&desired)?;
         }
         Some(write(&renewed)?.without_events().at(self.node.resource_version()))
+    }
+
+    /// Returns whether a deployment is at the host that records its first key with what it comes to.
+    fn awaits_end(&self) -> bool {
+        let is_at_work = |it: &NodeStatus| {
+            it.deployment.as_ref().is_some_and(|it| it.state == HostState::Deploying)
+        };
+        let is_keyless = self.node.status.as_ref().is_some_and(|it| it.host_key.is_none());
+        is_keyless && self.memory.status.as_ref().is_some_and(is_at_work)
     }
 
     fn status(&self, host: Option<&Host<'_>>) -> NodeStatus {

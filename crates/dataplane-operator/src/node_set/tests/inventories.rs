@@ -170,15 +170,16 @@ pub(super) fn run(name: &str, address: &str, key: &str) -> Arc<AnsibleEe> {
 }
 
 #[test]
-fn a_key_that_a_run_learned_stands_in_the_status_and_beside_the_inventory_at_once() {
+fn a_key_that_a_run_learned_stands_beside_the_inventory_at_once_and_in_the_status_at_the_end() {
     let mut world = World::set_up();
     let before = world.content["inventory"].clone();
     world.deploy("d", &json!({}), &[("n0", 1, "Running"), ("n1", 1, "Running")]).settle();
     world.seen.runs = vec![run("n0", "192.0.2.10:22", KEY)];
     assert_eq!(world.settle(), ["apply Secret dataplanenodeset-compute"]);
-    assert_eq!(world.node_writes, ["status n0"]);
+    assert_eq!(world.node_writes, [""; 0], "the deployment records it with its end");
     assert_eq!(world.content["known_hosts"], format!("192.0.2.10 {KEY}\n"));
     assert_eq!(world.content["inventory"], before, "a deployment is under way");
+    world.deployed("d").settle();
     assert_eq!(world.node("n0").host_key.as_deref(), Some(KEY));
     // It stays known after the run is deleted.
     world.seen.runs.clear();
