@@ -94,17 +94,21 @@ fn of_batches(n_batches: usize) -> [Writes; 2] {
     ]
 }
 
-/// Every host is begun and ended once more; a batch has no more hosts than may be out of service.
+/// Every host is begun and ended once more; a batch has no more hosts than may be out of service. Until
+/// its turn comes, the node of a role's host says that it is out of date.
 fn redeployment(fleet: Fleet) -> Vec<Writes> {
     let n_hosts = fleet.nodes;
+    let n_disturbed = (n_hosts / DISTURBED).max(1);
     let mut found = vec![writes("nodes: begun, ended", 2 * n_hosts)];
     match fleet.road {
-        Road::Role => found.push(writes("role: begun, ended", 2)),
-        Road::Compute => found.extend([
-            writes("role: begun, ended", 2),
-            writes("computes: begun, ended", 2 * n_hosts),
-            writes("runs of computes: four each", 4 * RUNS_OF_COMPUTE * n_hosts),
-        ]),
+        Road::Role => found.extend(of_role_again(n_hosts - n_disturbed)),
+        Road::Compute => {
+            found.extend(of_role_again(n_hosts - n_disturbed));
+            found.extend([
+                writes("computes: begun, ended", 2 * n_hosts),
+                writes("runs of computes: four each", 4 * RUNS_OF_COMPUTE * n_hosts),
+            ]);
+        }
         Road::NodeSet => {
             let n_sets = manifests::sets(n_hosts).len();
             let n_deployments = n_sets.div_ceil(SETS_OF_DEPLOYMENT);
@@ -112,9 +116,13 @@ fn redeployment(fleet: Fleet) -> Vec<Writes> {
             found.push(writes("deployments: finalizer, begun, ended, released", 4 * n_deployments));
         }
     }
-    let n_disturbed = (n_hosts / DISTURBED).max(1);
     found.extend(of_batches(n_batches(fleet, n_disturbed.min(BATCH))));
     found
+}
+
+/// Returns those of a role that is deployed again, of whose hosts some wait for their turn.
+fn of_role_again(n_waiting: usize) -> [Writes; 2] {
+    [writes("role: begun, ended", 2), writes("nodes: out of date, until their turn", n_waiting)]
 }
 
 /// Returns the number of batches of at most `size` hosts; no two node sets share one.
@@ -152,9 +160,9 @@ mod tests {
     #[test]
     fn a_redeployment_has_the_batches_that_a_fifth_out_of_service_allows() {
         let again = |road, nodes| sum(road, nodes, Step::Redeploy);
-        assert_eq!(again(Road::Role, 10), 2 * 10 + 2 + 5 * 27);
-        assert_eq!(again(Road::Role, 200), 2 * 200 + 2 + 5 * 27);
-        assert_eq!(again(Road::Role, 1000), 2 * 1000 + 2 + 20 * 27);
+        assert_eq!(again(Road::Role, 10), 2 * 10 + 2 + 8 + 5 * 27);
+        assert_eq!(again(Road::Role, 200), 2 * 200 + 2 + 160 + 5 * 27);
+        assert_eq!(again(Road::Role, 1000), 2 * 1000 + 2 + 800 + 20 * 27);
         assert_eq!(again(Road::NodeSet, 10), 2 * 10 + 2 + 4 + 5 * 27);
         assert_eq!(again(Road::Compute, 10) - again(Road::Role, 10), (2 + 4 * 2) * 10);
     }
