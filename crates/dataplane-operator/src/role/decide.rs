@@ -213,7 +213,7 @@ impl<'a> Pass<'a> {
         let summary = |host| match host {
             GroupHost::Known(known) => Arc::clone(known),
             GroupHost::Evaluated(place, host, turn) => {
-                let findings = node_findings(host, role, request, rejected);
+                let findings = node_findings(*host, role, request, rejected);
                 let runs = runs.of_host(&findings.evaluated.host.effective.name);
                 let summary = Arc::new(findings.summary(role, turn, runs));
                 found.push(Found { place, findings, summary: Arc::clone(&summary) });

@@ -14,14 +14,14 @@ pub enum GroupHost<'a> {
     Known(&'a Arc<HostSummary>),
     /// It was evaluated in this pass: the place of its node in the group, and its turn before any host was
     /// admitted.
-    Evaluated(usize, EvaluatedHost<'a>, Turn),
+    Evaluated(usize, Box<EvaluatedHost<'a>>, Turn),
 }
 
 impl<'a> GroupHost<'a> {
     /// Returns an evaluated host.
     pub fn evaluated(place: usize, host: EvaluatedHost<'a>) -> Self {
         let turn = host.turn();
-        Self::Evaluated(place, host, turn)
+        Self::Evaluated(place, Box::new(host), turn)
     }
 
     fn turn(&self) -> Turn {
@@ -87,7 +87,7 @@ pub fn admitted<'a>(
     }
     let admitted = hosts.into_iter().zip(blocked).map(|it| match it {
         (GroupHost::Evaluated(place, host, turn), Some(blocked)) => {
-            GroupHost::Evaluated(place, host.held(blocked), turn)
+            GroupHost::Evaluated(place, Box::new(host.held(blocked)), turn)
         }
         (host, _) => host,
     });
