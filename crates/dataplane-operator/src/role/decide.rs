@@ -141,7 +141,6 @@ impl<'a> Pass<'a> {
         if let Some(until) = arrivals.until {
             plan.requeue_at(until, now);
         }
-        let mounted = arrivals.until.is_some().then_some(&mounted);
         let is_partial = seen.recalled.is_partial();
         let is_planned = !new_runs.is_empty() || !superseded.is_empty();
         let waits = is_partial || is_planned || arrivals.until.is_some();
@@ -154,7 +153,7 @@ impl<'a> Pass<'a> {
             withdrawn(seen, &runs, &hosts, counts.is_failing()),
             // An object that a finalizer keeps is written after the finalizer.
             finalizer::additions(seen, &present),
-            inventories(seen, described, &hosts, mounted),
+            inventories(seen, described, &hosts, arrivals.until.map(|_| &mounted)),
             self.given_back(rejected.as_ref()),
             // What is recorded of a run is written before it is deleted, and before it is created.
             found.iter().filter_map(|it| node_step(seen, &it.findings, &shards, now)).collect(),

@@ -23,8 +23,6 @@ use parking_lot::Mutex;
 
 use crate::host::networks::Networks;
 use crate::role::inventory_part::{ContentMark, InventoryPart};
-use crate::role::inventory_shards;
-use crate::role::observed::NodeGroup;
 use crate::role::summary::HostSummary;
 
 /// What is remembered of a role.
@@ -176,25 +174,24 @@ impl GroupMemory {
         }
     }
 
-    /// Returns what is known of the hosts of a group with these runs. It holds only where
-    /// [`GroupMemory::fits`] says so.
+    /// Returns what is known of the hosts of a group with these runs; `shards` are the inventory objects that
+    /// are to contain them, in the order of the nodes. It holds only where [`GroupMemory::fits`] says so.
     ///
     /// Of the hosts about which something is to be written, those are evaluated that one pass has writes for;
     /// those that need runs are when all is written.
     pub fn recall(
         self: &Arc<Self>,
-        group: &NodeGroup,
         nodes: &[Arc<Node>],
+        shards: &[usize],
         runs: &[Arc<AnsibleEe>],
     ) -> Recalled {
-        let shards = inventory_shards::of_hosts(group, nodes);
         let runs = by_host(runs);
         let mut memory = self.remembered.lock();
-        let entry = |(node, shard): (&Arc<Node>, usize)| {
+        let entry = |(node, shard): (&Arc<Node>, &usize)| {
             let entry = memory.hosts.get(node.metadata.name.as_deref()?)?;
             let runs = runs.get(entry.summary.name.as_str()).map(Vec::as_slice).unwrap_or_default();
             let are_same = Arc::ptr_eq(&entry.node, node)
-                && entry.summary.shard == shard
+                && entry.summary.shard == *shard
                 && entry.runs.len() == runs.len()
                 && entry.runs.iter().zip(runs).all(|(a, b)| Arc::ptr_eq(a, b));
             are_same.then_some(entry)

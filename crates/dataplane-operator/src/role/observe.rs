@@ -145,12 +145,13 @@ impl<'a> Members<'a> {
 
     /// Reads what concerns a group, with as much of it from memory as still holds.
     async fn recall(&self, key: &Key, memory: &Arc<GroupMemory>) -> Result<Observed> {
-        let seen = self.read(key, memory.recall(self.group, self.nodes, &self.runs)).await?;
+        let shards = inventory_shards::of_hosts(self.group, self.nodes);
+        let seen = self.read(key, memory.recall(self.nodes, &shards, &self.runs)).await?;
         if memory.fits(common::of(&seen)) {
             return Ok(seen);
         }
         // Nothing is known now, but what this pass finds is kept, with what is read now.
-        let seen = self.read(key, memory.recall(self.group, self.nodes, &self.runs)).await?;
+        let seen = self.read(key, memory.recall(self.nodes, &shards, &self.runs)).await?;
         memory.fits(common::of(&seen));
         Ok(seen)
     }

@@ -196,7 +196,7 @@ pub fn evaluate<'a>(
 }
 
 /// Returns a record of a host that was another owner's when it was written. Where the begin of a sequence
-/// is not recorded, nobody can tell any more whether an attempt that was pending there has begun.
+/// is not recorded, it is unknown whether an attempt that was pending there has begun.
 pub fn of_former_owner(recorded: &ServiceRun) -> ServiceRun {
     let is_known = recorded.state != RunState::Pending;
     let deployed_hash = recorded.deployed_hash.clone().filter(|_| is_known);

@@ -72,7 +72,7 @@ impl Known<'_> {
         }
         let observed = self.node.status.as_ref().map(own);
         let write = |it: &NodeStatus| status_step(Target::of(self.node), observed.as_ref(), it);
-        if self.awaits_end() {
+        if self.leaves_key_to_end() {
             write(&NodeStatus { host_key: None, ..desired.clone() })?;
         }
         if renewal.lost().is_empty() {
@@ -82,7 +82,7 @@ impl Known<'_> {
     }
 
     /// Returns whether a deployment is at the host that records its first key with what it comes to.
-    fn awaits_end(&self) -> bool {
+    fn leaves_key_to_end(&self) -> bool {
         let is_at_work = |it: &NodeStatus| {
             it.deployment.as_ref().is_some_and(|it| it.state == HostState::Deploying)
         };

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::role::common;
-use crate::role::inventory_shards::node_inventory_name;
+use crate::role::inventory_shards::{self, node_inventory_name};
 use crate::role::memory::GroupMemory;
 
 /// The memory of a world, with what its controller would have been told of changes.
@@ -44,7 +44,8 @@ impl Remembering {
         if !common::may_remember(seen.role.as_deref(), &seen.nodes) {
             return seen.clone();
         }
-        let recall = || self.memory.recall(&seen.group, &seen.nodes, &seen.runs);
+        let shards = inventory_shards::of_hosts(&seen.group, &seen.nodes);
+        let recall = || self.memory.recall(&seen.nodes, &shards, &seen.runs);
         let recalled = Observed { recalled: recall(), ..seen.clone() };
         let mut seen = if self.memory.fits(common::of(&recalled)) {
             recalled
