@@ -2,11 +2,12 @@
 
 use anyhow::Result;
 use api::ansibleee::AnsibleEe;
-use api::dataplane::{Node, Role, RunState, Service};
+use api::dataplane::{Node, Role, Service};
 use e2e::diagnosis::{self, PATIENCE, job_ends};
 use e2e::faults::{Fault, hosts::FAULTS};
 use e2e::journey::{self, ROLE};
 use e2e::{Namespace, cells};
+use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
 use kube::api::DeleteParams;
 use serde_json::json;
@@ -21,6 +22,8 @@ use crate::world::simulation;
 /// Addresses without a host; each fault has its own, as runs at one address wait for each other.
 const GONE: &str = "192.168.123.202";
 const UNASKED: &str = "192.168.123.203";
+/// The inventory object of the node's role.
+const INVENTORY: &str = "dataplanerole-compute";
 
 #[tokio::test]
 async fn what_becomes_of_a_run_and_its_host_is_told_on_the_node() -> Result<()> {
@@ -78,11 +81,11 @@ async fn deleted_run(ns: &Namespace) -> Result<()> {
     let vars = json!({ "nodeTemplate": { "ansibleVars": { "greeting": "again" } } });
     ns.merge::<Role>(ROLE, json!({ "spec": vars })).await?;
     let run = at_work(ns, "sleeper").await?.name_any();
-    let is_running = |it: &Node| {
-        let services = it.status.as_ref().map(|it| it.services.as_slice()).unwrap_or_default();
-        services.iter().any(|it| it.state == RunState::Running)
-    };
-    ns.wait::<Node>("n0", "being deployed", PATIENCE, is_running).await?;
+    // A pass that begins now sees the run at work, and makes the inventory anew.
+    let inventory = ns.api::<ConfigMap>().get(INVENTORY).await?;
+    ns.remove::<ConfigMap>(INVENTORY).await?;
+    let is_new = |it: &ConfigMap| it.uid() != inventory.uid();
+    ns.wait::<ConfigMap>(INVENTORY, "made anew", PATIENCE, is_new).await?;
     ns.api::<AnsibleEe>().delete(&run, &DeleteParams::background()).await?;
     ns.gone::<AnsibleEe>(&run, PATIENCE).await
 }
