@@ -62,7 +62,12 @@ fn of_a_host_without_a_proof_nothing_is_changed_in_nova_and_servers_hold_it() {
 
 #[test]
 fn a_host_that_leaves_in_its_first_deployment_is_cleaned_unless_an_earlier_service_has_failed() {
-    for (earlier, is_cleaned) in [(RunState::Pending, true), (RunState::Failed, false)] {
+    for (earlier, last, is_cleaned) in [
+        (RunState::Pending, RunState::Pending, true),
+        (RunState::Failed, RunState::Pending, false),
+        // One that is listed no more stands last, and stops nothing.
+        (RunState::Succeeded, RunState::Failed, true),
+    ] {
         let mut world = proven(HostProgress::Empty);
         let status = world.compute.as_mut().unwrap().status.as_mut().unwrap();
         (status.service_id, status.compute_id) = (None, None);
@@ -71,9 +76,10 @@ fn a_host_that_leaves_in_its_first_deployment_is_cleaned_unless_an_earlier_servi
         let of_nova = record.clone();
         let before = ServiceRun { name: "bootstrap".into(), state: earlier, ..of_nova.clone() };
         let node = world.node.as_mut().unwrap();
-        node.status.as_mut().unwrap().services = vec![before, of_nova];
+        let after = ServiceRun { name: "former".into(), state: last, ..of_nova.clone() };
+        node.status.as_mut().unwrap().services = vec![before, of_nova, after];
         leave(&mut world, Some(true));
-        assert_eq!(n_cleanups(&world.settle()) > 0, is_cleaned, "{earlier:?}");
+        assert_eq!(n_cleanups(&world.settle()) > 0, is_cleaned, "{earlier:?}, {last:?}");
     }
 }
 
