@@ -146,7 +146,7 @@ impl<'a> EvaluatedHost<'a> {
     /// Returns whether a pause stops it: nothing of its deployment has begun, and it has not
     /// failed.
     pub fn may_be_paused(&self) -> bool {
-        !self.has_begun() && !self.rollout_state().fails()
+        !self.sequence.has_begun && !self.rollout_state().fails()
     }
 
     /// Returns whether its present attempt has begun or waits in a run.
@@ -174,11 +174,7 @@ impl<'a> EvaluatedHost<'a> {
     }
 
     fn is_under_way(&self) -> bool {
-        matches!(self.sequence.state, SequenceState::InRun { .. }) || self.has_begun()
-    }
-
-    fn has_begun(&self) -> bool {
-        self.sequence.has_begun
+        matches!(self.sequence.state, SequenceState::InRun { .. }) || self.sequence.has_begun
     }
 
     fn recorded(&self) -> &[ServiceRun] {

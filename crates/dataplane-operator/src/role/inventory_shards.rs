@@ -20,7 +20,7 @@ const FORMER: usize = 64;
 ///
 /// A host stays in the object that its node's status names, and a new one gets the first with room: hosts
 /// that arrive together share runs, and none moves while its role grows. Where a role has shrunk so far
-/// that half of its objects could hold its hosts, those of the last objects are new ones.
+/// that half of its objects could hold its hosts, the hosts of the last objects are placed like new ones.
 pub fn of_hosts(group: &NodeGroup, nodes: &[Arc<Node>]) -> Vec<usize> {
     let NodeGroup::Role(role) = group else { return vec![0; nodes.len()] };
     let n_shards = most(nodes.len());
@@ -36,7 +36,7 @@ pub fn of_hosts(group: &NodeGroup, nodes: &[Arc<Node>]) -> Vec<usize> {
             None => new.push(place),
         }
     }
-    // Before their statuses name it, later ones change nothing for them.
+    // In the order of their creation, so that a later node moves none whose status names no object yet.
     new.sort_by_key(|it| nodes[*it].creation_timestamp());
     let mut shard = 0;
     for place in new {
@@ -87,8 +87,8 @@ pub fn name(role: &str, shard: usize) -> String {
     if shard == 0 { format!("{OF_ROLE}{role}") } else { format!("{FURTHER}{shard}-{role}") }
 }
 
-/// Returns the names that a role's objects have, or had before the role shrank; those of earlier releases
-/// began with a further one of the number 0.
+/// Returns the names that a role's objects have, or had before the role shrank. Earlier builds named the
+/// first of several objects `dataplaneroles.0-ROLE`.
 pub fn names(role: &str, n_hosts: usize) -> BTreeSet<String> {
     let further = (0..(2 * most(n_hosts)).max(FORMER)).map(|it| format!("{FURTHER}{it}-{role}"));
     further.chain([name(role, 0)]).collect()
