@@ -112,7 +112,7 @@ pub const FAULTS: &[Fault] = &[
         name: "inventory-refused",
         done: "An inventory is deleted, and a quota keeps the operator from writing it again.",
         words: [
-            "ConfigMap dataplanenode-n0 cannot be written",
+            "ConfigMap dataplanerole-compute cannot be written",
             "exceeded quota: no-more",
             "Raise the quota",
         ],

@@ -226,7 +226,8 @@ pub struct NodeStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
     pub conditions: Vec<Condition>,
-    /// The ConfigMap with the node's inventory.
+    /// The ConfigMap with the inventory of this host alone. A host of a role has one once another operator
+    /// holds its node by a finalizer, or where it has a machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = DNS_SUBDOMAIN))]
     pub inventory_config_map_name: Option<String>,

@@ -13,6 +13,7 @@ use operator_core::run_engine::run_template::{HostConnection, RunTemplate};
 use operator_runtime::source_cache::Digests;
 use serde_json::json;
 
+use crate::finalizers::is_used;
 use crate::host::effective_spec::EffectiveSpec;
 use crate::host::inventory_metadata::{INVENTORY_HASH, Inventory};
 use crate::host::services::{play, sources};
@@ -38,7 +39,7 @@ pub fn inventories<'a>(
         // The object of a host whose variables are unknown at present stays as it was written.
         let Some(part) = &summary.part else { continue };
         reachable.push(host);
-        if awaits_key(seen, host) {
+        if !has_own_inventory(seen, host) || awaits_key(seen, host) {
             continue;
         }
         let name = node_inventory_name(&host.effective.name);
@@ -93,14 +94,24 @@ fn shared_inventories(
     steps
 }
 
+/// Returns whether a host has an inventory object of its own beside the one that it shares: operators that
+/// hold its node by a finalizer, and the last look before its machine is given back, use it until the node
+/// is gone. One that exists is kept up to date.
+pub fn has_own_inventory(seen: &Observed, host: &ResolvedHost<'_>) -> bool {
+    seen.role.is_none() || host.machine.is_some() || is_used(host.node) || is_written(seen, host)
+}
+
+fn is_written(seen: &Observed, host: &ResolvedHost<'_>) -> bool {
+    seen.inventories.contains_key(&node_inventory_name(&host.effective.name))
+}
+
 /// Returns whether the host's own inventory object waits for its ssh host key, which the first run of its
 /// role reports: only what follows that deployment uses the object, so that it is written once. It waits
 /// no longer than that deployment, for the run may end without a key.
 fn awaits_key(seen: &Observed, host: &ResolvedHost<'_>) -> bool {
     let is_unknown = host.trust.is_learned && host.trust.key.is_none();
     let is_run = host.may_run && !host.desired.is_empty() && is_first_deployment(host.node);
-    let is_written = || seen.inventories.contains_key(&node_inventory_name(&host.effective.name));
-    seen.role.is_some() && is_unknown && is_run && !is_written()
+    seen.role.is_some() && is_unknown && is_run && !is_written(seen, host)
 }
 
 /// Returns the step that writes an inventory object; `None` when it is intact.

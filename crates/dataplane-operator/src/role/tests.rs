@@ -43,6 +43,9 @@ use memory::Remembering;
 
 const NAMESPACE: &str = "openstack";
 
+/// The finalizer of another operator on a node.
+const OTHER: &str = "example.org/other";
+
 /// The cluster as the API server would hold it, and what was written to it.
 #[derive(Clone)]
 struct World {
@@ -122,6 +125,25 @@ impl World {
     fn deployed() -> Self {
         let mut world = Self::new();
         world.deploy();
+        world
+    }
+
+    /// The same, with nodes that another operator holds.
+    fn held(mut self) -> Self {
+        for node in &mut self.seen.nodes {
+            Arc::make_mut(node).finalizers_mut().push(OTHER.to_owned());
+        }
+        self
+    }
+
+    /// Two hosts that are deployed, and each of which has an inventory of its own: another operator has
+    /// held their nodes.
+    fn with_own_inventories() -> Self {
+        let mut world = Self::new().held();
+        world.deploy();
+        for node in &mut world.seen.nodes {
+            Arc::make_mut(node).finalizers_mut().retain(|it| it != OTHER);
+        }
         world
     }
 
@@ -361,8 +383,6 @@ fn two_hosts_share_each_run_and_become_ready() {
     assert_eq!(
         world.settle(),
         [
-            "apply ConfigMap dataplanenode-n0",
-            "apply ConfigMap dataplanenode-n1",
             "apply ConfigMap dataplanerole-compute",
             "status DataPlaneNode n0",
             "status DataPlaneNode n1",

@@ -16,11 +16,20 @@ pub fn layout(compute: &ExternalCompute, node: Option<&Node>, tls: Vec<Tls>) -> 
         let ssh_secrets = BTreeMap::from([(set.to_owned(), secret)]);
         return Layout::NodeSets(NodeSets { ssh_secrets, is_global: false, tls });
     }
-    let inventory = inventory(compute, node);
-    let status = node.and_then(|it| it.status.as_ref());
-    let is_nodes = status.is_some_and(|it| it.inventory_config_map_name.as_deref() == inventory);
-    let beside = status.and_then(|it| it.inventory_secret_name.clone()).filter(|_| is_nodes);
-    Layout::Parent { inventory: inventory.unwrap_or_default().to_owned(), beside, tls }
+    let inventory = inventory(compute, node).unwrap_or_default().to_owned();
+    let beside = node.and_then(|it| beside(it, &inventory)).map(ToOwned::to_owned);
+    Layout::Parent { inventory, beside, tls }
+}
+
+/// Returns the Secret beside an inventory that a node publishes: its own, or the one that it shares.
+fn beside<'a>(node: &'a Node, inventory: &str) -> Option<&'a str> {
+    let status = node.status.as_ref()?;
+    let published = [
+        (&status.inventory_config_map_name, &status.inventory_secret_name),
+        (&status.shared_inventory_config_map_name, &status.shared_inventory_secret_name),
+    ];
+    let (_, secret) = published.into_iter().find(|it| it.0.as_deref() == Some(inventory))?;
+    secret.as_deref()
 }
 
 /// Returns the Secret or ConfigMap with the inventory that has the host; `None` while none is known.

@@ -115,8 +115,11 @@ async fn restored(ns: &Namespace, written: &ConfigMap, other_uid: bool) -> Resul
 async fn a_deleted_and_an_edited_inventory_come_back_and_nothing_runs() -> Result<()> {
     let ns = World::new("inventories").await?;
     role_and_node(&ns, idle_role(), node()).await?;
+    let own = json!({ "ansibleSSHPrivateKeySecret": "key" });
+    let alone = json!({ "hostName": "n0-alone", "ansibleHost": "192.168.123.253", "node": own });
+    ns.create::<Node>("n0-alone", alone).await?;
     let is_there = |it: &ConfigMap| it.data.iter().flatten().any(|it| it.1.contains("n0"));
-    for name in ["dataplanenode-n0", "dataplanerole-compute"] {
+    for name in ["dataplanenode-n0-alone", "dataplanerole-compute"] {
         let written = ns.wait::<ConfigMap>(name, "an inventory", SOON, is_there).await?;
         ns.remove::<ConfigMap>(name).await?;
         restored(&ns, &written, true).await?;

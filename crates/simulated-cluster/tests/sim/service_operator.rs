@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result};
 use api::ansibleee::{AnsibleEe, HostOutcome};
 use api::dataplane::Node;
 use e2e::journey::{self, ready};
-use e2e::{Namespace, says};
+use e2e::{Namespace, SOON, says};
 use kube::ResourceExt as _;
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
@@ -54,6 +54,19 @@ fn run_on(node: &Node) -> Result<Value> {
     }))
 }
 
+/// Holds a node, or lets it go, as an operator does that needs the node's own inventory until it has
+/// cleaned up.
+async fn hold(ns: &Namespace, node: &str, finalizers: &[&str]) -> Result<()> {
+    let object = json!({
+        "apiVersion": "dataplane.openstack.org/v1beta1",
+        "kind": "OpenStackDataPlaneNode",
+        "metadata": { "name": node, "finalizers": finalizers },
+    });
+    let parameters = PatchParams::apply(MANAGER);
+    ns.api::<Node>().patch(node, &parameters, &Patch::Apply(&object)).await?;
+    Ok(())
+}
+
 /// Sets the operator's own condition on a node.
 async fn tell(ns: &Namespace, node: &str, reason: &str) -> Result<()> {
     let object = json!({
@@ -74,8 +87,12 @@ async fn tell(ns: &Namespace, node: &str, reason: &str) -> Result<()> {
 async fn an_operator_that_nobody_knows_brings_its_service_to_a_ready_host() -> Result<()> {
     let (ns, host) = World::with_host("service-operator", "e2e-agent", "192.168.122.195").await?;
     crate::journey::deploy_to(&ns, &host).await?;
-    let node = ready(&ns, &host.name).await?;
+    ready(&ns, &host.name).await?;
 
+    hold(&ns, &host.name, &["agents.example.org/agent"]).await?;
+    let has_inventory =
+        |it: &Node| it.status.as_ref().is_some_and(|it| it.inventory_config_map_name.is_some());
+    let node = ns.wait::<Node>(&host.name, "its own inventory", SOON, has_inventory).await?;
     ns.create::<AnsibleEe>("agent", run_on(&node)?).await?;
     let has_ended = |it: &AnsibleEe| {
         it.status.as_ref().is_some_and(|it| it.completion_time.is_some() && !it.hosts.is_empty())
@@ -92,5 +109,6 @@ async fn an_operator_that_nobody_knows_brings_its_service_to_a_ready_host() -> R
     let node = ready(&ns, &host.name).await?;
     assert!(says(node.conditions(), CONDITION, "AgentSilent", &[]), "{:?}", node.conditions());
     assert_eq!(trace(&host), ["hello", "agent", "again"]);
+    hold(&ns, &host.name, &[]).await?;
     ns.done().await
 }

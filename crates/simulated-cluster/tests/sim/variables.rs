@@ -98,7 +98,7 @@ async fn a_configmap_variable_reaches_the_host_as_a_template() -> Result<()> {
     assert_eq!(greeting_lines(&host), BTreeSet::from([template]));
 
     // Without variables from Secrets there is no Secret besides the inventory.
-    let beside = format!("dataplanenode-{}", host.name);
+    let beside = format!("dataplanerole-{ROLE}");
     assert!(ns.api::<Secret>().get_opt(&beside).await?.is_none());
     ns.done().await
 }

@@ -28,6 +28,7 @@ pub(super) fn of(fleet: Fleet, step: Step, default_services: usize) -> Option<Ve
         Step::First => Some(first_deployment(fleet, default_services)),
         Step::Redeploy => Some(redeployment(fleet)),
         Step::Restart | Step::Idle => Some(Vec::new()),
+        Step::Edit if fleet.road == Road::Role => Some(edit(fleet)),
         Step::Edit
         | Step::Change
         | Step::Delete
@@ -120,6 +121,14 @@ fn redeployment(fleet: Fleet) -> Vec<Writes> {
     found
 }
 
+/// Returns those of an edit of a role's template: what its inventories say changes, and each host is
+/// deployed again.
+fn edit(fleet: Fleet) -> Vec<Writes> {
+    let mut found = redeployment(fleet);
+    found.push(writes("inventories: one for each batch", n_batches(fleet, BATCH)));
+    found
+}
+
 /// Returns those of a role that is deployed again, of whose hosts some wait for their turn.
 fn of_role_again(n_waiting: usize) -> [Writes; 2] {
     [writes("role: begun, ended", 2), writes("nodes: out of date, until their turn", n_waiting)]
@@ -163,6 +172,7 @@ mod tests {
         assert_eq!(again(Road::Role, 10), 2 * 10 + 2 + 8 + 5 * 27);
         assert_eq!(again(Road::Role, 200), 2 * 200 + 2 + 160 + 5 * 27);
         assert_eq!(again(Road::Role, 1000), 2 * 1000 + 2 + 800 + 20 * 27);
+        assert_eq!(sum(Road::Role, 200, Step::Edit), again(Road::Role, 200) + 4);
         assert_eq!(again(Road::NodeSet, 10), 2 * 10 + 2 + 4 + 5 * 27);
         assert_eq!(again(Road::Compute, 10) - again(Road::Role, 10), (2 + 4 * 2) * 10);
     }

@@ -5,9 +5,6 @@ use kube::Resource;
 
 use super::*;
 
-/// The finalizer of another operator on a node.
-const OTHER: &str = "example.org/other";
-
 impl World {
     pub(super) fn change(&mut self, kind: &str, name: &str, change: impl FnOnce(&mut ObjectMeta)) {
         if kind == "DataPlaneRole" {
@@ -72,8 +69,25 @@ fn a_node_without_an_inventory_is_not_held() {
 }
 
 #[test]
-fn a_deleted_node_takes_its_inventory_with_it_and_leaves_its_roles() {
+fn a_host_gets_an_inventory_of_its_own_once_another_operator_holds_its_node_and_keeps_it() {
     let mut world = World::deployed();
+    let published =
+        |world: &World| world.seen.nodes[0].status.clone().unwrap().inventory_config_map_name;
+    assert!(world.seen.inventories.keys().eq(["dataplanerole-compute"]));
+    assert_eq!(published(&world), None);
+    world.node(0).finalizers_mut().push(OTHER.into());
+    assert_eq!(world.settle(), ["apply ConfigMap dataplanenode-n0", "status DataPlaneNode n0"]);
+    assert_eq!(published(&world).as_deref(), Some("dataplanenode-n0"));
+    world.let_go();
+    assert_eq!(world.settle(), [""; 0]);
+    let writes = world.set_var("hello").settle();
+    assert!(writes.contains(&"apply ConfigMap dataplanenode-n0".to_owned()), "{writes:?}");
+    assert!(!writes.contains(&"apply ConfigMap dataplanenode-n1".to_owned()), "{writes:?}");
+}
+
+#[test]
+fn a_deleted_node_takes_its_inventory_with_it_and_leaves_its_roles() {
+    let mut world = World::with_own_inventories();
     world.delete_node(&[]);
     let writes = world.settle();
     assert_eq!(
@@ -91,7 +105,7 @@ fn a_deleted_node_takes_its_inventory_with_it_and_leaves_its_roles() {
 #[test]
 fn an_inventory_stays_while_anybody_else_holds_its_node_and_comes_last() {
     for other in [OTHER, "foregroundDeletion", "orphan"] {
-        let mut world = World::deployed();
+        let mut world = World::with_own_inventories();
         world.delete_node(&[other]);
         let writes = world.settle();
         assert!(!writes.iter().any(|it| it.contains("n0")), "{other}: {writes:?}");
@@ -105,7 +119,7 @@ fn an_inventory_stays_while_anybody_else_holds_its_node_and_comes_last() {
 
 #[test]
 fn an_operator_killed_between_the_two_writes_forgets_nothing() {
-    let mut world = World::deployed();
+    let mut world = World::with_own_inventories();
     world.delete_node(&[]);
     let plan = recorded(decide::decide(&world.seen, None, world.now));
     world.take(&plan.steps[..1]);
@@ -115,7 +129,7 @@ fn an_operator_killed_between_the_two_writes_forgets_nothing() {
 
 #[test]
 fn a_role_and_its_nodes_deleted_together_leave_nothing() {
-    let mut world = World::deployed();
+    let mut world = World::with_own_inventories();
     world.delete("DataPlaneRole", "compute", &[]);
     for name in ["n0", "n1"] {
         world.delete("DataPlaneNode", name, &[]);
@@ -127,7 +141,7 @@ fn a_role_and_its_nodes_deleted_together_leave_nothing() {
 
 #[test]
 fn a_deleted_role_leaves_its_nodes_and_their_inventories() {
-    let mut world = World::deployed();
+    let mut world = World::with_own_inventories();
     world.delete("DataPlaneRole", "compute", &[]);
     world.settle();
     assert!(world.seen.role.is_none());
@@ -138,7 +152,7 @@ fn a_deleted_role_leaves_its_nodes_and_their_inventories() {
 
 #[test]
 fn an_inventory_that_would_go_with_its_owner_is_written_anew() {
-    let mut world = World::deployed();
+    let mut world = World::with_own_inventories();
     world.seen.inventories.get_mut("dataplanenode-n1").unwrap().has_owner = true;
     assert_eq!(world.settle(), ["apply ConfigMap dataplanenode-n1"]);
 }

@@ -24,9 +24,9 @@ pub(super) fn all_known() -> BTreeMap<String, Arc<str>> {
 }
 
 impl World {
-    /// The same cluster with an ssh Secret without known hosts.
+    /// Nodes that another operator holds, and an ssh Secret without known hosts.
     fn unknown() -> Self {
-        let mut world = Self::new();
+        let mut world = Self::new().held();
         world.set_known_hosts(None);
         world
     }
@@ -131,7 +131,7 @@ fn a_nodes_own_inventory_waits_for_no_key_that_no_run_reports() {
 #[test]
 fn a_first_contact_learns_the_keys_and_costs_one_more_inventory_of_the_role_and_no_status() {
     let mut world = World::unknown();
-    let mut expected = World::new().settle();
+    let mut expected = World::new().held().settle();
     // Those of the nodes are written once, with the keys.
     expected.retain(|it| !it.contains("dataplanenode-"));
     assert_eq!(world.settle(), expected);

@@ -73,7 +73,7 @@ fn a_node_that_leaves_runs_nothing_and_the_role_counts_without_it() {
 
 #[test]
 fn a_node_that_is_being_deleted_is_left_as_it_is() {
-    let mut world = World::deployed();
+    let mut world = World::with_own_inventories();
     let now = k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(world.now);
     world.node(1).metadata.deletion_timestamp = Some(now);
     let writes = world.set_var("hello").settle();

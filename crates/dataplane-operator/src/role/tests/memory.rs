@@ -115,7 +115,8 @@ fn a_known_host_that_waits_begins_when_its_turn_comes() {
 
 #[test]
 fn an_inventory_that_somebody_edits_is_written_again() {
-    let mut world = World::deployed();
+    let mut world = World::new().held();
+    world.deploy();
     world.seen.inventories.remove("dataplanenode-n1");
     assert_eq!(world.settle(), ["apply ConfigMap dataplanenode-n1"]);
     world.seen.inventories.remove("dataplanerole-compute");

@@ -63,6 +63,7 @@ fn a_role_and_a_node_of_one_name_keep_apart() {
     assert_ne!(node_inventory_name("x"), inventory_shards::name("x", 0));
     let mut world = World::new();
     world.seen.nodes = vec![node("compute", "192.0.2.10")];
+    world = world.held();
     let writes = world.settle();
     for name in ["dataplanenode-compute", "dataplanerole-compute"] {
         assert!(writes.contains(&format!("apply ConfigMap {name}")), "{writes:?}");
@@ -71,7 +72,7 @@ fn a_role_and_a_node_of_one_name_keep_apart() {
 
 #[test]
 fn a_host_without_an_address_is_in_no_inventory_and_hinders_no_other() {
-    let mut world = World::new();
+    let mut world = World::new().held();
     let spec = json!({ "role": "compute" });
     world.seen.nodes[1] = Arc::new(objects::new(NAMESPACE, "n1", &spec));
     let of_role = inventory(&world, "dataplanerole-compute");
@@ -124,7 +125,7 @@ fn the_mounts_of_a_human_reach_every_run_once() {
 
 #[test]
 fn an_inventory_has_numbers_as_numbers_nothing_empty_and_each_hosts_own_nic_template() {
-    let mut world = World::new();
+    let mut world = World::new().held();
     let own = json!({ "networkConfig": { "template": "own" } });
     world.node(1).spec.node = Some(serde_json::from_value(own).unwrap());
     let of_role = inventory(&world, "dataplanerole-compute");
@@ -187,7 +188,7 @@ fn a_host_of_another_owner_is_told_with_the_command_that_takes_it_over() {
 
 #[test]
 fn an_inventory_names_the_owner_of_each_host_and_whom_it_takes_over_from() {
-    let mut world = World::new();
+    let mut world = World::new().held();
     let node = world.node(1);
     node.metadata.uid = Some("u-1".into());
     let accepted = ("dataplane.openstack.org/take-over".to_owned(), "u-7, $(id)".to_owned());

@@ -100,7 +100,7 @@ fn a_run_that_has_not_ended_keeps_the_object_that_it_mounts() {
 
 #[test]
 fn a_pass_over_many_hosts_writes_some_of_them_and_the_role_and_runs_begin_once_all_are_written() {
-    let mut world = World::with_hosts(300);
+    let mut world = World::with_hosts(300).held();
     let is_of_role = |it: &Step| it.target.kind.kind == "OpenStackDataPlaneRole";
     let mut n_passes = 0;
     while world.seen.runs.is_empty() {

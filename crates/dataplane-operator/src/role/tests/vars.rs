@@ -46,7 +46,7 @@ impl World {
 
 /// A role that takes a Secret and a ConfigMap, and a node that takes another Secret.
 fn world() -> World {
-    let mut world = World::new();
+    let mut world = World::new().held();
     world.give(SourceKind::Secret, "role", &[("password", VALUE), ("shared", "of the role")]);
     world.give(SourceKind::Secret, "node", &[("shared", "of the node")]);
     world.give(SourceKind::ConfigMap, "plain", &[("greeting", "{{ name }}"), ("count", "3")]);

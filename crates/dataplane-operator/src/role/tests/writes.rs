@@ -10,7 +10,8 @@ fn is_run(step: &Step) -> bool {
 
 #[test]
 fn an_inventory_that_is_deleted_or_edited_by_hand_is_written_again_and_nothing_runs() {
-    let mut world = World::deployed();
+    let mut world = World::new().held();
+    world.deploy();
     world.seen.inventories.remove("dataplanenode-n0");
     assert_eq!(world.settle(), ["apply ConfigMap dataplanenode-n0"]);
     for name in ["dataplanenode-n1", "dataplanerole-compute"] {
@@ -44,7 +45,7 @@ fn a_run_that_is_refused_is_told_on_role_and_hosts_once_and_heals() {
 
 #[test]
 fn an_inventory_that_is_refused_is_told_with_everything_else_and_heals_in_one_pass() {
-    let mut world = World::new();
+    let mut world = World::new().held();
     let is_inventory = |it: &Step| it.target.name == "dataplanenode-n1";
     world.refused_pass(is_inventory);
     let message = world.role_message();

@@ -254,7 +254,8 @@ fn ssh_faults(seen: &Observed) -> Vec<Problem> {
 fn without_inventory(seen: &Observed, node: &Node) -> Problem {
     let (compute, name) = (&*seen.compute, node.name_any());
     let (inventory, secret) = node.status.as_ref().map_or((None, None), |it| {
-        (it.inventory_config_map_name.as_ref(), it.ssh_key_secret_name.as_ref())
+        let own = it.inventory_config_map_name.as_ref();
+        (own.or(it.shared_inventory_config_map_name.as_ref()), it.ssh_key_secret_name.as_ref())
     });
     let follows = owns(node, compute)
         || matches!(annotated(seen.group.as_ref(), node), DesiredCompute::Managed(_));

@@ -561,8 +561,12 @@ fn a_compute_of_a_human_says_which_fields_its_node_has_values_for() {
     world.settle();
     assert_eq!(world.reason("InputReady"), "InventoryNotPublished");
     let status = world.node().status.as_mut().unwrap();
-    status.inventory_config_map_name = Some("dataplanenode-n0".into());
+    status.shared_inventory_config_map_name = Some("dataplanerole-compute".into());
     status.ssh_key_secret_name = Some("key".into());
+    world.settle();
+    world.mentions("InputReady", &["spec.inventoryConfigMapName to dataplanerole-compute"]);
+    let status = world.node().status.as_mut().unwrap();
+    status.inventory_config_map_name = Some("dataplanenode-n0".into());
     world.settle();
     world.says(
         "InputReady",

@@ -13,7 +13,7 @@ use super::scene::World;
 use crate::world::simulation;
 
 const PLANE: &str = "plane";
-const INVENTORY: &str = "dataplanenode-n0";
+const INVENTORY: &str = "dataplanerole-compute";
 
 #[tokio::test]
 async fn what_is_wrong_with_nodes_and_roles_is_told_where_a_human_looks() -> Result<()> {

@@ -72,6 +72,8 @@ fn mounts_of_a_run(inventory: &str, secret: Option<&str>) -> (String, Vec<String
     let status = world.node().status.as_mut().unwrap();
     status.inventory_config_map_name = Some("dataplanenode-n0".into());
     status.inventory_secret_name = secret.map(str::to_owned);
+    status.shared_inventory_config_map_name = Some("dataplanerole-compute".into());
+    status.shared_inventory_secret_name = secret.map(|_| "dataplanerole-compute".to_owned());
     world.settle();
     let spec = &world.seen.runs[0].spec;
     let mounts = spec.extra_mounts.iter().flat_map(|it| &it.mounts);
@@ -86,6 +88,9 @@ fn the_nodes_variables_from_secrets_are_mounted_beside_its_inventory() {
     assert_eq!(paths, [format!("{folder}/group_vars/all"), format!("{folder}/host_vars")]);
     assert!(spec.contains(r#""secretName":"dataplanenode-n0""#), "{spec}");
     assert_eq!(mounts_of_a_run("dataplanenode-n0", None).1, [""; 0]);
+    let (spec, paths) = mounts_of_a_run("dataplanerole-compute", Some("dataplanenode-n0"));
+    assert_eq!(paths.len(), 2);
+    assert!(spec.contains(r#""secretName":"dataplanerole-compute""#), "{spec}");
     // A user's own inventory comes with mounts of the user's own.
     assert_eq!(mounts_of_a_run("mine", Some("dataplanenode-n0")).1, [""; 0]);
 }
