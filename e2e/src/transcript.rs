@@ -46,7 +46,26 @@ pub fn normalised(text: &str, namespace: &str) -> String {
     let text = replaced(&text, "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx", "UID");
     // Names of runs, Jobs and pods.
     let text = replaced(&text, "-xxxxxxxxxx", "-HASH");
-    uncounted(&replaced(&text, "-HASH-wwwww", "-HASH-POD"))
+    aligned(&uncounted(&replaced(&text, "-HASH-wwwww", "-HASH-POD")))
+}
+
+/// Aligns the fields of conditions with each other: kubectl aligns them with fields of the status that no
+/// transcript shows, and that may be there or not.
+fn aligned(text: &str) -> String {
+    let width = text.lines().filter_map(field).map(|(name, _)| name.len()).max().unwrap_or(0);
+    let aligned = |line| match field(line) {
+        Some((name, value)) => format!("    {name:width$}  {value}\n"),
+        None => format!("{line}\n"),
+    };
+    text.lines().map(aligned).collect()
+}
+
+/// Returns the name, with its colon, and the value of a condition's field.
+fn field(line: &str) -> Option<(&str, &str)> {
+    let line = line.strip_prefix("    ")?;
+    let (name, value) = line.split_at(line.find(':')? + 1);
+    let is_name = name.starts_with(|it: char| it.is_ascii_uppercase());
+    is_name.then_some((name, value.trim_start()))
 }
 
 /// Replaces how many objects a quota has counted: it takes notice of a deletion only after a while.
@@ -117,7 +136,14 @@ mod tests {
             ("… übrig-0123456789", "… übrig-HASH"),
         ];
         for (text, expected) in cases {
-            assert_eq!(normalised(text, "e2e-fault-x"), expected);
+            assert_eq!(normalised(text, "e2e-fault-x"), format!("{expected}\n"));
         }
+    }
+
+    #[test]
+    fn fields_of_conditions_are_aligned_with_each_other_alone() {
+        let text = "Conditions:\n    Message:      a: b\n    Last Seen:    c\nEvents:\n  X  y\n";
+        let expected = "Conditions:\n    Message:    a: b\n    Last Seen:  c\nEvents:\n  X  y\n";
+        assert_eq!(normalised(text, "e2e-fault-x"), expected);
     }
 }
