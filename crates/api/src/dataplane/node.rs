@@ -226,8 +226,9 @@ pub struct NodeStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
     pub conditions: Vec<Condition>,
-    /// The ConfigMap with the inventory of this host alone. A host of a role has one once another operator
-    /// holds its node by a finalizer, or where it has a machine.
+    /// The name of the ConfigMap with the inventory of this host alone. That of a host of a role is there
+    /// once another operator has held its node by a finalizer, or where it has a machine, and once its
+    /// ssh host key is known or its first deployment has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = DNS_SUBDOMAIN))]
     pub inventory_config_map_name: Option<String>,

@@ -7,6 +7,7 @@ use api::dataplane::Role;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::ResourceExt;
 use operator_core::data_sources::service_type;
+use operator_core::finalizers::is_terminating;
 use operator_core::plan::{Step, Target};
 use operator_core::run_engine::layout::{Layout, Tls};
 use operator_core::run_engine::run_template::{HostConnection, RunTemplate};
@@ -18,7 +19,7 @@ use crate::host::effective_spec::EffectiveSpec;
 use crate::host::inventory_metadata::{INVENTORY_HASH, Inventory};
 use crate::host::services::{play, sources};
 use crate::role::evaluate::EvaluatedHost;
-use crate::role::inventory_part::{ContentMark, node_content, role_content};
+use crate::role::inventory_part::{ContentMark, InventoryPart, node_content, role_content};
 use crate::role::inventory_shards::node_inventory_name;
 use crate::role::observed::{NodeGroup, Observed};
 use crate::role::resolved::{ResolvedHost, is_first_deployment};
@@ -39,13 +40,9 @@ pub fn inventories<'a>(
         // The object of a host whose variables are unknown at present stays as it was written.
         let Some(part) = &summary.part else { continue };
         reachable.push(host);
-        if !has_own_inventory(seen, host) || awaits_key(seen, host) {
-            continue;
+        if has_own_inventory(seen, host) && !awaits_key(seen, host) {
+            steps.extend(own_inventory(seen, host, part));
         }
-        let name = node_inventory_name(&host.effective.name);
-        let content = node_content(host, part);
-        steps.extend(config_map(seen, &name, &ContentMark::of(&content), || content));
-        steps.extend(secret_vars::secret(seen, &name, &[&host.effective]));
     }
     let has_inventory =
         hosts.iter().any(|it| it.is_set_up()) || hosts.iter().all(|it| !it.has_unknown_vars);
@@ -55,6 +52,27 @@ pub fn inventories<'a>(
         steps.extend(left_over.iter().flat_map(|it| removal(seen, it)));
     }
     steps
+}
+
+/// Returns the steps that write the own inventories of hosts whose nodes go, where they lack one: an operator
+/// may hold a node only a moment before its deletion, and its last work on the host needs the inventory.
+pub fn inventories_of_leaving(seen: &Observed, hosts: &[ResolvedHost<'_>]) -> Vec<Step> {
+    let role = seen.role.as_deref();
+    let lacks = |it: &&ResolvedHost<'_>| {
+        is_terminating(it.node) && is_used(it.node) && it.is_set_up() && !is_written(seen, it)
+    };
+    let lacking = hosts.iter().filter(lacks);
+    lacking.flat_map(|it| own_inventory(seen, it, &InventoryPart::of(role, it))).collect()
+}
+
+/// Returns the steps that write a host's own inventory, the Secret beside it first: who finds the
+/// inventory finds both.
+fn own_inventory(seen: &Observed, host: &ResolvedHost<'_>, part: &InventoryPart) -> Vec<Step> {
+    let name = node_inventory_name(&host.effective.name);
+    let content = node_content(host, part);
+    let secret = secret_vars::secret(seen, &name, &[&host.effective]);
+    let inventory = config_map(seen, &name, &ContentMark::of(&content), || content);
+    secret.into_iter().chain(inventory).collect()
 }
 
 /// Returns the steps that write the inventory objects of a role; `reachable` are its evaluated hosts.
@@ -97,8 +115,9 @@ fn shared_inventories(
 /// Returns whether a host has an inventory object of its own beside the one that it shares: operators that
 /// hold its node by a finalizer, and the last look before its machine is given back, use it until the node
 /// is gone. One that exists is kept up to date.
-pub fn has_own_inventory(seen: &Observed, host: &ResolvedHost<'_>) -> bool {
-    seen.role.is_none() || host.machine.is_some() || is_used(host.node) || is_written(seen, host)
+fn has_own_inventory(seen: &Observed, host: &ResolvedHost<'_>) -> bool {
+    let is_alone = matches!(seen.group, NodeGroup::Node(_));
+    is_alone || host.machine.is_some() || is_used(host.node) || is_written(seen, host)
 }
 
 fn is_written(seen: &Observed, host: &ResolvedHost<'_>) -> bool {

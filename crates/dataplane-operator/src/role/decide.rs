@@ -17,7 +17,7 @@ use operator_core::run_engine::{Run, run_gc};
 use crate::host::machines::request;
 use crate::host::{networks, runs};
 use crate::role::arrivals::Arrivals;
-use crate::role::build::{connection, inventories, run_template};
+use crate::role::build::{connection, inventories, inventories_of_leaving, run_template};
 use crate::role::evaluate::{EvaluatedHost, evaluate};
 use crate::role::inventory_shards::node_inventory_name;
 use crate::role::machine_request::MachineRequest;
@@ -46,7 +46,7 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
         seen.defaults.missing(&seen.namespace, seen.listed(), &seen.services, &seen.unreadable);
     plan.steps.extend(let_go(seen, request));
     let deployed = if seen.role.as_ref().is_some_and(|it| is_terminating(&**it)) {
-        plan.steps.extend(pass.given_back(pass.rejection(false).as_ref()));
+        plan.steps.extend(pass.leaving(pass.rejection(false).as_ref()));
         Deployed { found: Vec::new(), is_whole: true }
     } else if missing.is_empty() || rejected.is_some() {
         let Some(deployed) = pass.deploy(&mut plan) else {
@@ -114,12 +114,15 @@ impl<'a> Pass<'a> {
         rejected_write::condition(self.rejected, previous(self.seen), is_waiting)
     }
 
-    /// Returns the statuses of nodes and a role whose deletion waits for machines.
-    fn given_back(&self, rejected: Option<&ConditionDraft>) -> Vec<Step> {
+    /// Returns the inventories that hosts lack whose nodes go, and the statuses of nodes and a role whose
+    /// deletion waits for machines.
+    fn leaving(&self, rejected: Option<&ConditionDraft>) -> Vec<Step> {
         let request = self.resolved.machine_request.as_ref();
         let hosts = &self.resolved.hosts;
-        let steps = |it| deletion::status_steps(self.seen, it, hosts, rejected, self.now);
-        request.map(steps).unwrap_or_default()
+        let mut steps = inventories_of_leaving(self.seen, hosts);
+        let statuses = |it| deletion::status_steps(self.seen, it, hosts, rejected, self.now);
+        steps.extend(request.map(statuses).unwrap_or_default());
+        steps
     }
 
     /// Plans the deployment of the hosts; `None` where hosts that are known from earlier passes are to be
@@ -154,7 +157,7 @@ impl<'a> Pass<'a> {
             // An object that a finalizer keeps is written after the finalizer.
             finalizer::additions(seen, &present),
             inventories(seen, described, &hosts, arrivals.until.map(|_| &mounted)),
-            self.given_back(rejected.as_ref()),
+            self.leaving(rejected.as_ref()),
             // What is recorded of a run is written before it is deleted, and before it is created.
             found.iter().filter_map(|it| node_step(seen, &it.findings, &shards, now)).collect(),
             superseded,

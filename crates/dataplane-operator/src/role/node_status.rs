@@ -26,7 +26,7 @@ use crate::host::node_conditions::is_ready;
 use crate::host::services::lack_services;
 use crate::host::status::own;
 use crate::reasons;
-use crate::role::build::{has_own_inventory, inventory_name};
+use crate::role::build::inventory_name;
 use crate::role::evaluate::{EvaluatedHost, Turn};
 use crate::role::inventory_part::InventoryPart;
 use crate::role::inventory_shards::node_inventory_name;
@@ -340,10 +340,10 @@ pub fn node_step(
     let deployed = observed.map(|it| it.deployed_inputs.clone()).unwrap_or_default();
     let is_complete = findings.up_to_date.status == ConditionStatus::True;
     let (generation, limits) = (node.metadata.generation, seen.limits());
-    let own = has_own_inventory(seen, host).then(|| node_inventory_name(&node.name_any()));
+    let own = node_inventory_name(&node.name_any());
     let shared = seen.role.as_ref().map(|_| inventory_name(seen, host.shard));
     let with_secret = shared.clone().filter(|_| shards_with_secret.contains(&host.shard));
-    let [secret, shared_secret] = secret_names(host, own.clone(), with_secret);
+    let [secret, shared_secret] = secret_names(host, &own, with_secret);
     let desired = NodeStatus {
         observed_generation: generation,
         group: match &seen.group {
@@ -352,7 +352,7 @@ pub fn node_step(
         },
         observed_role: seen.role.as_deref().map(ObservedRole::of),
         conditions: merge_conditions(node.conditions(), findings.all.clone(), generation, now),
-        inventory_config_map_name: own,
+        inventory_config_map_name: Some(own),
         inventory_secret_name: secret,
         shared_inventory_config_map_name: shared,
         shared_inventory_secret_name: shared_secret,
@@ -396,16 +396,12 @@ fn observed(node: &Node) -> Option<NodeStatus> {
 
 /// Returns the Secrets beside the host's own inventory and beside the one that it shares; while variables
 /// are unknown, the recorded ones.
-fn secret_names(
-    host: &ResolvedHost<'_>,
-    own: Option<String>,
-    shared: Option<String>,
-) -> [Option<String>; 2] {
+fn secret_names(host: &ResolvedHost<'_>, own: &str, shared: Option<String>) -> [Option<String>; 2] {
     if host.has_unknown_vars {
         let recorded = host.node.status.clone().unwrap_or_default();
         return [recorded.inventory_secret_name, recorded.shared_inventory_secret_name];
     }
-    [own.filter(|_| secret_vars::is_mounted(host)), shared]
+    [secret_vars::is_mounted(host).then(|| own.to_owned()), shared]
 }
 
 /// Returns the instance that others follow.

@@ -28,6 +28,10 @@ api::reasons! {
     WAITING_FOR_DRAIN: waiting "WaitingForDrain"
         means "nova-compute is stopped once the host is empty."
         heals "When the host is drained." step "See `Drained`.";
+    INVENTORY_NOT_WRITTEN: waiting "InventoryNotWritten"
+        means "The inventory of the node, which the stop of nova-compute needs, is not written yet."
+        heals "When dataplane-operator has written it."
+        step "See the conditions of the node and of its role, or use the command in the message.";
 
     /// The service in nova.
     const SERVICE;

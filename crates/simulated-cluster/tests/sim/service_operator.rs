@@ -5,6 +5,7 @@ use api::ansibleee::{AnsibleEe, HostOutcome};
 use api::dataplane::Node;
 use e2e::journey::{self, ready};
 use e2e::{Namespace, SOON, says};
+use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt as _;
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
@@ -87,12 +88,10 @@ async fn tell(ns: &Namespace, node: &str, reason: &str) -> Result<()> {
 async fn an_operator_that_nobody_knows_brings_its_service_to_a_ready_host() -> Result<()> {
     let (ns, host) = World::with_host("service-operator", "e2e-agent", "192.168.122.195").await?;
     crate::journey::deploy_to(&ns, &host).await?;
-    ready(&ns, &host.name).await?;
-
     hold(&ns, &host.name, &["agents.example.org/agent"]).await?;
-    let has_inventory =
-        |it: &Node| it.status.as_ref().is_some_and(|it| it.inventory_config_map_name.is_some());
-    let node = ns.wait::<Node>(&host.name, "its own inventory", SOON, has_inventory).await?;
+    let node = ready(&ns, &host.name).await?;
+    let inventory = node.status.as_ref().and_then(|it| it.inventory_config_map_name.as_ref());
+    ns.wait::<ConfigMap>(inventory.context("no name")?, "written", SOON, |_| true).await?;
     ns.create::<AnsibleEe>("agent", run_on(&node)?).await?;
     let has_ended = |it: &AnsibleEe| {
         it.status.as_ref().is_some_and(|it| it.completion_time.is_some() && !it.hosts.is_empty())

@@ -71,18 +71,38 @@ fn a_node_without_an_inventory_is_not_held() {
 #[test]
 fn a_host_gets_an_inventory_of_its_own_once_another_operator_holds_its_node_and_keeps_it() {
     let mut world = World::deployed();
-    let published =
-        |world: &World| world.seen.nodes[0].status.clone().unwrap().inventory_config_map_name;
     assert!(world.seen.inventories.keys().eq(["dataplanerole-compute"]));
-    assert_eq!(published(&world), None);
     world.node(0).finalizers_mut().push(OTHER.into());
-    assert_eq!(world.settle(), ["apply ConfigMap dataplanenode-n0", "status DataPlaneNode n0"]);
-    assert_eq!(published(&world).as_deref(), Some("dataplanenode-n0"));
+    assert_eq!(world.settle(), ["apply ConfigMap dataplanenode-n0"]);
     world.let_go();
     assert_eq!(world.settle(), [""; 0]);
     let writes = world.set_var("hello").settle();
     assert!(writes.contains(&"apply ConfigMap dataplanenode-n0".to_owned()), "{writes:?}");
     assert!(!writes.contains(&"apply ConfigMap dataplanenode-n1".to_owned()), "{writes:?}");
+}
+
+#[test]
+fn a_node_that_was_held_a_moment_before_its_deletion_gets_its_inventory_all_the_same() {
+    let mut world = World::deployed();
+    world.delete_node(&[OTHER]);
+    let writes = world.settle();
+    assert!(writes.contains(&"apply ConfigMap dataplanenode-n0".to_owned()), "{writes:?}");
+    assert_eq!(world.settle(), [""; 0]);
+    world.let_go();
+    let last = ["delete ConfigMap dataplanenode-n0", "release DataPlaneNode n0"];
+    assert_eq!(world.settle()[..2], last);
+}
+
+#[test]
+fn nodes_whose_role_is_missing_for_a_moment_get_no_inventories_for_it() {
+    let mut world = World::deployed();
+    let own = json!({ "ansibleSSHPrivateKeySecret": "key" });
+    world.node(0).spec.node = Some(serde_json::from_value(own).unwrap());
+    let role = world.seen.role.take();
+    world.settle();
+    world.seen.role = role;
+    world.settle();
+    assert!(world.seen.inventories.keys().eq(["dataplanerole-compute"]));
 }
 
 #[test]

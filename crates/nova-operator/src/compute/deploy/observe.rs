@@ -44,7 +44,7 @@ struct Named {
     ssh: Option<SourceRef>,
     migration_key: Option<SourceRef>,
     default_config: Option<SourceRef>,
-    /// Only an inventory that a user names: the node's own belongs to the operator of the node.
+    /// An inventory that a user names, or the node's own while it is not there.
     inventory: Option<SourceRef>,
     rendered: Option<SourceRef>,
     /// The Secret of libvirt's certificate, whether or not it gets one.
@@ -80,9 +80,10 @@ pub async fn observe(
     let group = group_of(caches, node.as_deref())?;
     let cell = caches.cells.try_get(&at(&compute.spec.cell_name))?;
     let mut named = named(key, &compute, (group.as_ref(), node.as_deref()), cell.as_deref());
-    if node.as_deref().is_some_and(|it| owns(it, &compute) || publishes(it, &named)) {
-        named.inventory = None;
-    }
+    let is_published =
+        node.as_deref().is_some_and(|it| owns(it, &compute) || publishes(it, &named));
+    // One that is there belongs to the operator of the node: its changes concern no compute.
+    named.inventory.take_if(|it| is_published && caches.sources.version(it).is_some());
     // Registered before reading, so that a change in between enqueues the compute again.
     caches.sources.depends(COMPUTE, key, named.all());
     let ssh = digests(caches, named.ssh.as_ref()).await?;
@@ -90,7 +91,7 @@ pub async fn observe(
     let certificate =
         certificate(caches, &compute, node.as_deref(), named.certificate.as_ref()).await?;
     let default_config = default_config(caches, named.default_config.as_ref()).await?;
-    let inventory = inventory(caches, named.inventory.as_ref()).await?;
+    let inventory = inventory(caches, named.inventory.as_ref(), is_published).await?;
     let cell_secret = content(caches, named.cell_secret.as_ref()).await?;
     let message_bus = content(caches, named.message_bus.as_ref()).await?;
     let contents = (cell_secret.as_ref(), message_bus.as_ref());
@@ -221,16 +222,20 @@ async fn default_config(
     Ok(Some(DefaultConfig { name: source.key.name.clone(), content }))
 }
 
-/// Returns whether a node publishes the inventory that a compute names: its operator writes it, once the
-/// host's own key is known.
+/// Returns whether a node publishes the inventory that a compute names.
 fn publishes(node: &Node, named: &Named) -> bool {
     let published = node.status.as_ref().and_then(|it| it.inventory_config_map_name.as_ref());
     published.is_some() && published == named.inventory.as_ref().map(|it| &it.key.name)
 }
 
-async fn inventory(caches: &Caches, source: Option<&SourceRef>) -> Result<Inventory> {
+async fn inventory(
+    caches: &Caches,
+    source: Option<&SourceRef>,
+    is_published: bool,
+) -> Result<Inventory> {
     let Some(source) = source else { return Ok(Inventory::Found) };
     Ok(match caches.sources.digests(&caches.api, source).await? {
+        None if is_published => Inventory::NotWritten,
         None => Inventory::Absent,
         Some(it) if it.keys.contains_key(INVENTORY_KEY) => Inventory::Found,
         Some(_) => Inventory::WithoutKey,

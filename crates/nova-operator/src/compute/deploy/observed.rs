@@ -35,8 +35,10 @@ pub struct DefaultConfig {
 /// The state of the ConfigMap that a compute names as its inventory.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Inventory {
-    /// It exists, or the operator of the node is responsible for it.
+    /// It exists.
     Found,
+    /// The node publishes its name, and it is not written yet.
+    NotWritten,
     /// It does not exist.
     Absent,
     /// It has no key for the inventory.

@@ -219,6 +219,10 @@ fn ssh_faults(seen: &Observed) -> Vec<Problem> {
     let inventory = source.key.name;
     let fault = match seen.inventory {
         Inventory::Found => None,
+        Inventory::NotWritten => {
+            faults.extend(seen.node.as_deref().map(|it| not_written(&inventory, it)));
+            None
+        }
         Inventory::Absent => {
             Some((&reasons::compute::INVENTORY_NOT_FOUND, "does not exist: create it"))
         }
@@ -249,13 +253,32 @@ fn ssh_faults(seen: &Observed) -> Vec<Problem> {
     faults
 }
 
+/// Returns the fault of a node's own inventory that is not written yet; a host of a role has one only while
+/// another operator holds its node, as this one does for a compute that follows the node.
+fn not_written(inventory: &str, node: &Node) -> Problem {
+    let shared = node.status.as_ref().and_then(|it| it.shared_inventory_config_map_name.as_ref());
+    let instead = shared.map(|it| {
+        format!(
+            " A compute that does not follow its node names {it} in spec.inventoryConfigMapName."
+        )
+    });
+    let text = format!(
+        "ConfigMap {inventory} of OpenStackDataPlaneNode {} is not written yet; see the node's \
+         conditions.{}",
+        node.name_any(),
+        instead.unwrap_or_default()
+    );
+    Problem::new(&reasons::compute::INVENTORY_NOT_PUBLISHED, text)
+}
+
 /// Returns the fault of a compute without inventory or ssh key. For a compute that does not follow
 /// its node, only the user can name them; the message has those that the node published.
 fn without_inventory(seen: &Observed, node: &Node) -> Problem {
     let (compute, name) = (&*seen.compute, node.name_any());
     let (inventory, secret) = node.status.as_ref().map_or((None, None), |it| {
-        let own = it.inventory_config_map_name.as_ref();
-        (own.or(it.shared_inventory_config_map_name.as_ref()), it.ssh_key_secret_name.as_ref())
+        // Nothing holds the node for this compute, so that it may have no inventory of its own.
+        let shared = it.shared_inventory_config_map_name.as_ref();
+        (shared.or(it.inventory_config_map_name.as_ref()), it.ssh_key_secret_name.as_ref())
     });
     let follows = owns(node, compute)
         || matches!(annotated(seen.group.as_ref(), node), DesiredCompute::Managed(_));

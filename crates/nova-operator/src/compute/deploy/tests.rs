@@ -506,7 +506,7 @@ fn a_cell_with_a_slip_in_its_name_is_told_with_the_near_ones() {
 #[test]
 fn each_wait_is_named_and_no_run_starts() {
     type Change = fn(&mut World);
-    let cases: [(&str, &str, &str, Change); 16] = [
+    let cases: [(&str, &str, &str, Change); 17] = [
         ("NodeReady", "NodeNotFound", "OpenStackDataPlaneNode n0", |it| it.seen.node = None),
         ("NodeReady", "NodeNotReady", "n0", |it| it.set_node_ready("False")),
         ("NodeReady", "NodeNotReady", "n0", |it| it.node().metadata.generation = Some(2)),
@@ -537,6 +537,9 @@ fn each_wait_is_named_and_no_run_starts() {
         ("InputReady", "InventoryNotFound", "ConfigMap inventory,", |it| {
             it.seen.inventory = Inventory::Absent;
         }),
+        ("InputReady", "InventoryNotPublished", "is not written yet; see the node's", |it| {
+            it.seen.inventory = Inventory::NotWritten;
+        }),
         ("InputReady", "InventoryIncomplete", "lacks that key", |it| {
             it.seen.inventory = Inventory::WithoutKey;
         }),
@@ -561,12 +564,13 @@ fn a_compute_of_a_human_says_which_fields_its_node_has_values_for() {
     world.settle();
     assert_eq!(world.reason("InputReady"), "InventoryNotPublished");
     let status = world.node().status.as_mut().unwrap();
+    status.inventory_config_map_name = Some("dataplanenode-n0".into());
     status.shared_inventory_config_map_name = Some("dataplanerole-compute".into());
     status.ssh_key_secret_name = Some("key".into());
     world.settle();
     world.mentions("InputReady", &["spec.inventoryConfigMapName to dataplanerole-compute"]);
-    let status = world.node().status.as_mut().unwrap();
-    status.inventory_config_map_name = Some("dataplanenode-n0".into());
+    // A node of no role has an inventory of its own alone.
+    world.node().status.as_mut().unwrap().shared_inventory_config_map_name = None;
     world.settle();
     world.says(
         "InputReady",

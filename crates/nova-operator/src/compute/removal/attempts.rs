@@ -55,6 +55,11 @@ pub struct Evaluation {
 /// Evaluates the attempts on the host of a compute; while it is held, none begins.
 pub fn evaluate(resolved: &Resolved<'_>, now: Timestamp) -> Evaluation {
     let services = resolved.compute.services();
+    if resolved.lacks_inventory && resolved.concluded.is_none() && !resolved.is_skipped {
+        let text = messages::lacks_inventory(resolved.compute, &resolved.skip);
+        let condition = reasons::removal::INVENTORY_NOT_WRITTEN.condition(HOST_CLEANED, text);
+        return Evaluation { condition, services: services.to_vec(), next: Next::Wait(None) };
+    }
     let evaluated = match ended(resolved) {
         Some(condition) => {
             Evaluation { condition, services: services.to_vec(), next: Next::Conclude }

@@ -63,6 +63,16 @@ pub fn skip(compute: &ExternalCompute) -> String {
     )
 }
 
+/// Returns the message about a host whose node's inventory is not written yet; `skip` is the command to
+/// proceed all the same.
+pub fn lacks_inventory(compute: &ExternalCompute, skip: &str) -> String {
+    let node = &compute.spec.dataplane_node_name;
+    format!(
+        "The inventory of OpenStackDataPlaneNode {node}, which the stop of nova-compute needs, is not \
+         written yet; see the conditions of the node and of its role. {skip}"
+    )
+}
+
 /// Returns what nova still records of the host, and how the user deletes it.
 pub fn left_in_nova(compute: &ExternalCompute) -> String {
     let (host, cell) = (host(compute), &compute.spec.cell_name);

@@ -38,8 +38,9 @@ pub async fn observe(caches: &Caches, compute: Arc<ExternalCompute>) -> Result<O
     let ssh = compute.spec.ssh_key_secret_name.as_deref().map(secret);
     let of_tls = secret(&libvirt_tls::secret(&compute.spec.dataplane_node_name));
     let inventory = inventory_source(&compute, node.as_deref());
-    // The node's own inventory belongs to the operator of the node.
-    let named = inventory.as_ref().filter(|_| !node.as_ref().is_some_and(|it| owns(it, &compute)));
+    // The node's own inventory, once it is there, belongs to the operator of the node.
+    let is_owned = node.as_ref().is_some_and(|it| owns(it, &compute));
+    let named = inventory.as_ref().filter(|it| !is_owned || caches.sources.version(it).is_none());
     // Registered before reading, so that a change in between enqueues the compute again.
     let all = ssh.iter().chain(named).chain([&of_tls]).cloned().collect();
     caches.sources.depends(COMPUTE, &key, all);

@@ -58,6 +58,9 @@ pub struct Resolved<'a> {
     pub secret: &'a str,
     /// The address of the host, or why no run can be made there.
     pub address: Result<String, String>,
+    /// Whether the own inventory of its node is still to be written, which holds for one that was held
+    /// only a moment ago.
+    pub lacks_inventory: bool,
     /// Whether its user lets the compute go without its cleanup.
     pub is_skipped: bool,
     /// What its removal has to do with nova's API.
@@ -109,6 +112,7 @@ impl<'a> Resolved<'a> {
             skip: messages::skip(compute),
             secret: seen.cell.as_ref().map(|it| it.spec.secret.as_str()).unwrap_or_default(),
             address: address(seen),
+            lacks_inventory: !seen.has_inventory && own_node.is_some_and(has_own_inventory),
             is_skipped,
             way,
             needs_nothing: needs_nothing(seen, way, has_run),
@@ -256,6 +260,11 @@ fn extent(seen: &Observed, cleanups: &[Run<'_>]) -> Extent {
     let of = |hash: &str| extents.iter().find(|it| it.0 == hash).map(|it| it.1);
     let anew = if host_leaves { Extent::Host } else { Extent::Files };
     recorded.chain(of_runs).find_map(of).unwrap_or(anew)
+}
+
+/// Whether a node publishes an inventory of its own.
+fn has_own_inventory(node: &Node) -> bool {
+    node.status.as_ref().is_some_and(|it| it.inventory_config_map_name.is_some())
 }
 
 /// The address is the one that the compute recorded: a node of the same name may be another host.

@@ -68,6 +68,8 @@ struct World {
     runs: Vec<AnsibleEe>,
     ssh: Option<Digests>,
     namespace_goes: bool,
+    /// Whether the node's own inventory is not written yet.
+    lacks_inventory: bool,
     cells_are_ours: bool,
     /// What a pass over nova's API found of the host, or `None` where it is not used.
     nova: Option<HostProgress>,
@@ -135,6 +137,7 @@ impl World {
                 ..Digests::default()
             }),
             namespace_goes: false,
+            lacks_inventory: false,
             cells_are_ours: true,
             nova: None,
             health: None,
@@ -182,7 +185,7 @@ impl World {
             cell: self.cell.clone().map(Arc::new),
             cells_are_ours: self.cells_are_ours,
             namespace_goes: self.namespace_goes,
-            has_inventory: self.node.is_some(),
+            has_inventory: self.node.is_some() && !self.lacks_inventory,
             ssh: self.ssh.clone(),
             issued: Issued::default(),
             runs: self.runs.iter().filter(is_its).cloned().map(Arc::new).collect(),

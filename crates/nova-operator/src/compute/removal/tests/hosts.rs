@@ -191,6 +191,18 @@ fn a_host_that_nobody_can_reach_any_more_is_told_and_keeps_nothing() {
 }
 
 #[test]
+fn a_node_that_was_held_a_moment_before_its_deletion_is_cleaned_once_its_inventory_is_there() {
+    let mut world = World::new();
+    world.lacks_inventory = true;
+    let writes = world.delete_node(false).settle();
+    assert_eq!(n_cleanups(&writes), 0);
+    let words = ["of OpenStackDataPlaneNode n0", "is not written yet", "skip-cleanup=true"];
+    world.says("HostCleaned", "InventoryNotWritten", &words);
+    world.lacks_inventory = false;
+    assert_eq!(n_cleanups(&world.settle()), 1);
+}
+
+#[test]
 fn a_run_that_is_under_way_is_not_waited_for() {
     let mut world = World::new();
     for (name, is_finished) in [("nova-done", true), ("nova-open", false)] {
