@@ -56,6 +56,10 @@ impl<K> Watchable for K where
 type Listener<K> = Box<dyn Fn(&K) + Send + Sync>;
 type Trim<K> = Box<dyn Fn(&mut K) + Send + Sync>;
 
+/// How many objects one answer to a list has. The answers of a start are read at the same time, each with what
+/// is dropped afterwards, and the memory stays with the process.
+const PAGE: u32 = 100;
+
 /// The annotation in which `kubectl apply` stores the object as it was applied.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
@@ -167,7 +171,7 @@ impl<K: Watchable> Cache<K> {
 
     /// Watches until the process ends.
     pub async fn watch(self: Arc<Self>, client: Client, scope: Scope) {
-        let config = watcher::Config::default().labels(&scope.labels);
+        let config = watcher::Config::default().labels(&scope.labels).page_size(PAGE);
         let informers: Vec<Option<String>> = if scope.namespaces.is_empty() {
             vec![None]
         } else {
