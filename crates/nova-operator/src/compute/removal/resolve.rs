@@ -15,6 +15,7 @@ use operator_core::run_engine::ssh_secret::PRIVATE_KEY;
 use crate::compute::deploy::build;
 use crate::compute::deploy::inputs::went_to;
 use crate::compute::deploy::nova_matches;
+use crate::compute::host_layout::inventory_source;
 use crate::compute::removal::build::{Extent, identity};
 use crate::compute::removal::known_mappings::{self, Mapping};
 use crate::compute::removal::messages;
@@ -112,7 +113,8 @@ impl<'a> Resolved<'a> {
             skip: messages::skip(compute),
             secret: seen.cell.as_ref().map(|it| it.spec.secret.as_str()).unwrap_or_default(),
             address: address(seen),
-            lacks_inventory: !seen.has_inventory && own_node.is_some_and(has_own_inventory),
+            lacks_inventory: !seen.has_inventory
+                && own_node.is_some_and(|it| uses_own_inventory(compute, it)),
             is_skipped,
             way,
             needs_nothing: needs_nothing(seen, way, has_run),
@@ -262,9 +264,12 @@ fn extent(seen: &Observed, cleanups: &[Run<'_>]) -> Extent {
     recorded.chain(of_runs).find_map(of).unwrap_or(anew)
 }
 
-/// Whether a node publishes an inventory of its own.
-fn has_own_inventory(node: &Node) -> bool {
-    node.status.as_ref().is_some_and(|it| it.inventory_config_map_name.is_some())
+/// Whether the inventory of a compute is the one that its node publishes; one that was created a moment
+/// before names none yet, and has not run.
+fn uses_own_inventory(compute: &ExternalCompute, node: &Node) -> bool {
+    let published = node.status.as_ref().and_then(|it| it.inventory_config_map_name.as_ref());
+    let used = inventory_source(compute, Some(node)).map(|it| it.key.name);
+    published.is_some() && used.as_ref() == published
 }
 
 /// The address is the one that the compute recorded: a node of the same name may be another host.

@@ -203,6 +203,21 @@ fn a_node_that_was_held_a_moment_before_its_deletion_is_cleaned_once_its_invento
 }
 
 #[test]
+fn a_compute_that_names_no_inventory_waits_for_none() {
+    let mut world = World::new();
+    world.lacks_inventory = true;
+    world.compute.as_mut().unwrap().spec.inventory_config_map_name = None;
+    world.delete("compute", "n0");
+    let plan = recorded(removal::decide(&world.ending().unwrap(), None, world.now));
+    world.take_all(&plan.steps);
+    world.says(
+        "HostCleaned",
+        "HostNotCleaned",
+        &["inventory of OpenStackDataPlaneNode n0 is gone"],
+    );
+}
+
+#[test]
 fn a_run_that_is_under_way_is_not_waited_for() {
     let mut world = World::new();
     for (name, is_finished) in [("nova-done", true), ("nova-open", false)] {
