@@ -56,8 +56,8 @@ impl<K> Watchable for K where
 type Listener<K> = Box<dyn Fn(&K) + Send + Sync>;
 type Trim<K> = Box<dyn Fn(&mut K) + Send + Sync>;
 
-/// How many objects one answer to a list has. The answers of a start are read at the same time, each with what
-/// is dropped afterwards, and the memory stays with the process.
+/// The number of objects in one page of a list. At the start of an operator all its informers list at the
+/// same time, and the C library does not give the memory of large pages back.
 const PAGE: u32 = 100;
 
 /// The annotation in which `kubectl apply` stores the object as it was applied.

@@ -43,6 +43,14 @@ pub fn inventory_source(compute: &ExternalCompute, node: Option<&Node>) -> Optio
     }
 }
 
+/// Returns whether the inventory of a compute is the one that its node publishes. A compute that was created
+/// a moment before names none yet, and has not run.
+pub fn is_published(compute: &ExternalCompute, node: &Node) -> bool {
+    let status = node.status.as_ref();
+    let published = status.and_then(|it| it.inventory_config_map_name.as_deref());
+    published.is_some() && inventory(compute, Some(node)) == published
+}
+
 /// Returns the ConfigMap with the inventory: the one that the compute names, else its node's.
 fn inventory<'a>(compute: &'a ExternalCompute, node: Option<&'a Node>) -> Option<&'a str> {
     let of_node = || node?.status.as_ref()?.inventory_config_map_name.as_deref();

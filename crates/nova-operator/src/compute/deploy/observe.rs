@@ -25,6 +25,7 @@ use crate::compute::deploy::observed::{
 };
 use crate::compute::deploy::observed_host::last_deployed;
 use crate::compute::deploy::{libvirt_tls, migration_key};
+use crate::compute::host_layout::is_published;
 use crate::compute_status::registration::registered_host;
 use crate::controller_names::COMPUTE;
 use crate::group::Group;
@@ -81,7 +82,7 @@ pub async fn observe(
     let cell = caches.cells.try_get(&at(&compute.spec.cell_name))?;
     let mut named = named(key, &compute, (group.as_ref(), node.as_deref()), cell.as_deref());
     let is_published =
-        node.as_deref().is_some_and(|it| owns(it, &compute) || publishes(it, &named));
+        node.as_deref().is_some_and(|it| owns(it, &compute) || is_published(&compute, it));
     // One that is there belongs to the operator of the node: its changes concern no compute.
     named.inventory.take_if(|it| is_published && caches.sources.version(it).is_some());
     // Registered before reading, so that a change in between enqueues the compute again.
@@ -220,12 +221,6 @@ async fn default_config(
     let Some(source) = source else { return Ok(None) };
     let content = content(caches, Some(source)).await?;
     Ok(Some(DefaultConfig { name: source.key.name.clone(), content }))
-}
-
-/// Returns whether a node publishes the inventory that a compute names.
-fn publishes(node: &Node, named: &Named) -> bool {
-    let published = node.status.as_ref().and_then(|it| it.inventory_config_map_name.as_ref());
-    published.is_some() && published == named.inventory.as_ref().map(|it| &it.key.name)
 }
 
 async fn inventory(

@@ -217,26 +217,23 @@ fn ssh_faults(seen: &Observed) -> Vec<Problem> {
         return faults;
     };
     let inventory = source.key.name;
-    let fault = match seen.inventory {
-        Inventory::Found => None,
-        Inventory::NotWritten => {
-            faults.extend(seen.node.as_deref().map(|it| not_written(&inventory, it)));
-            None
-        }
-        Inventory::Absent => {
-            Some((&reasons::compute::INVENTORY_NOT_FOUND, "does not exist: create it"))
-        }
-        Inventory::WithoutKey => {
-            Some((&reasons::compute::INVENTORY_INCOMPLETE, "lacks that key: add it"))
-        }
-    };
-    faults.extend(fault.map(|(reason, what)| {
+    let of_user = |reason, what| {
         let text = format!(
             "ConfigMap {inventory}, named in spec.inventoryConfigMapName for an inventory in the \
              key {INVENTORY_KEY}, {what}, or name the one that the node publishes."
         );
         Problem::new(reason, text)
-    }));
+    };
+    faults.extend(match seen.inventory {
+        Inventory::Found => None,
+        Inventory::NotWritten => seen.node.as_deref().map(|it| not_written(&inventory, it)),
+        Inventory::Absent => {
+            Some(of_user(&reasons::compute::INVENTORY_NOT_FOUND, "does not exist: create it"))
+        }
+        Inventory::WithoutKey => {
+            Some(of_user(&reasons::compute::INVENTORY_INCOMPLETE, "lacks that key: add it"))
+        }
+    });
     let Some(digests) = &seen.ssh else {
         let text = format!("Secret {secret} with the ssh key does not exist: create it.");
         faults.push(Problem::new(&reasons::compute::SSH_SECRET_NOT_FOUND, text));

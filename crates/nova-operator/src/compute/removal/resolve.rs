@@ -15,7 +15,7 @@ use operator_core::run_engine::ssh_secret::PRIVATE_KEY;
 use crate::compute::deploy::build;
 use crate::compute::deploy::inputs::went_to;
 use crate::compute::deploy::nova_matches;
-use crate::compute::host_layout::inventory_source;
+use crate::compute::host_layout::is_published;
 use crate::compute::removal::build::{Extent, identity};
 use crate::compute::removal::known_mappings::{self, Mapping};
 use crate::compute::removal::messages;
@@ -59,8 +59,8 @@ pub struct Resolved<'a> {
     pub secret: &'a str,
     /// The address of the host, or why no run can be made there.
     pub address: Result<String, String>,
-    /// Whether the own inventory of its node is still to be written, which holds for one that was held
-    /// only a moment ago.
+    /// Whether the inventory that its node publishes is not written yet: the node may have been held only a
+    /// moment ago.
     pub lacks_inventory: bool,
     /// Whether its user lets the compute go without its cleanup.
     pub is_skipped: bool,
@@ -114,7 +114,7 @@ impl<'a> Resolved<'a> {
             secret: seen.cell.as_ref().map(|it| it.spec.secret.as_str()).unwrap_or_default(),
             address: address(seen),
             lacks_inventory: !seen.has_inventory
-                && own_node.is_some_and(|it| uses_own_inventory(compute, it)),
+                && own_node.is_some_and(|it| is_published(compute, it)),
             is_skipped,
             way,
             needs_nothing: needs_nothing(seen, way, has_run),
@@ -262,14 +262,6 @@ fn extent(seen: &Observed, cleanups: &[Run<'_>]) -> Extent {
     let of = |hash: &str| extents.iter().find(|it| it.0 == hash).map(|it| it.1);
     let anew = if host_leaves { Extent::Host } else { Extent::Files };
     recorded.chain(of_runs).find_map(of).unwrap_or(anew)
-}
-
-/// Whether the inventory of a compute is the one that its node publishes; one that was created a moment
-/// before names none yet, and has not run.
-fn uses_own_inventory(compute: &ExternalCompute, node: &Node) -> bool {
-    let published = node.status.as_ref().and_then(|it| it.inventory_config_map_name.as_ref());
-    let used = inventory_source(compute, Some(node)).map(|it| it.key.name);
-    published.is_some() && used.as_ref() == published
 }
 
 /// The address is the one that the compute recorded: a node of the same name may be another host.
